@@ -1,10 +1,11 @@
-//! 1,000 replacements of 4 kB with full durability, beside the two quickest ways that are durable but not atomic.
+//! 1,000 replacements of 4 kB with full durability, compared with the two fastest ways that are durable but
+//! not atomic.
 //!
 //! ```sh
 //! cargo bench -p code-commit-apply --bench replace [-- FOLDER]
 //! ```
 //!
-//! The three take turns on the same disk, so that what else the machine does hits all of them; medians are compared.
+//! The three take turns on the same disk, so that other load affects them equally; medians are compared.
 #![expect(clippy::disallowed_methods, reason = "a bench makes files and reads the clock")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a bench may stop")]
 #![expect(clippy::print_stdout, reason = "its output is its purpose")]

@@ -1,5 +1,5 @@
-//! Makes a set of changes that are in the tree already, which a command has made: `undo` then takes
-//! them back like a set that was applied.
+//! Turns changes that a command has already made in the tree into a set, which `undo` can revert like an
+//! applied one.
 
 use std::fs;
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ use crate::journal::{Entry, Journal, MANIFEST, Old, hex, kept_name};
 use crate::place::{Finder, is_blocked};
 use crate::report::{Action, Applied, Changed};
 
-/// A regular file that a command has made, changed or removed.
+/// A regular file that a command created, changed or removed.
 pub struct Found<'f> {
     /// Relative to the root.
     pub path: String,
@@ -23,9 +23,9 @@ pub struct Found<'f> {
     pub before: Option<PreImageOf<'f>>,
 }
 
-/// What a file was.
+/// The old state of a file.
 pub struct PreImageOf<'f> {
-    /// From its beginning.
+    /// The content, from its beginning.
     pub content: Box<dyn Read + 'f>,
     /// Permission bits.
     pub mode: u32,
@@ -33,11 +33,10 @@ pub struct PreImageOf<'f> {
     pub owner: (u32, u32),
 }
 
-/// Takes the changes into `undo`, which then has their pre-images and a manifest; `folders` are those
-/// that the command has made. The tree is only read.
+/// Records the changes in `undo`, with pre-images and a manifest; `folders` are those that the command
+/// created. The tree is only read.
 ///
-/// A set that an earlier call has left unfinished in `undo` is replaced. When this returns, everything
-/// is on disk.
+/// Replaces a set that an earlier call left unfinished in `undo`. When this returns, everything is on disk.
 pub fn adopt<'f>(
     root: &Path,
     undo: &Path,
@@ -78,7 +77,7 @@ pub fn adopt<'f>(
     Ok(journal.applied())
 }
 
-/// The regular file at the path; anything else there is not a file of the set.
+/// The regular file at the path; anything else there is not part of the set.
 fn now(finder: &mut Finder, path: &str) -> io::Result<Option<Before>> {
     let place = match finder.find(path) {
         Err(error) if is_blocked(&error) => return Ok(None),
@@ -93,7 +92,7 @@ fn now(finder: &mut Finder, path: &str) -> io::Result<Option<Before>> {
     }
 }
 
-/// Writes one pre-image; gives its entry, its hash and its mode.
+/// Writes one pre-image; returns its entry, hash and mode.
 fn keep(kept: &Folder, number: usize, before: PreImageOf<'_>) -> io::Result<(Old, String, u32)> {
     let PreImageOf { mut content, mode, owner } = before;
     let mut file = kept.create_file(kept_name(number), 0o600)?;

@@ -1,5 +1,4 @@
-//! Folders that deletions may leave empty. Git does not track empty folders, so they would stay for
-//! ever and nobody would notice.
+//! Folders that deletions may leave empty. Git does not track empty folders, so they would stay unnoticed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -31,7 +31,7 @@ pub enum ApplyError {
         /// The folder.
         path: PathBuf,
     },
-    /// Somebody changed the file after it was judged; judge it again.
+    /// The file was changed after it was judged; judge it again.
     #[error("{path} was changed by somebody else in the meantime")]
     Changed {
         /// Relative to the root.
@@ -56,8 +56,8 @@ pub enum ApplyError {
         /// The cause.
         source: io::Error,
     },
-    /// It failed half way. Everything was restored, except files that somebody has changed since
-    /// the transaction wrote them.
+    /// It failed half way. Everything was restored, except files that were changed after the transaction
+    /// wrote them.
     #[error(
         "after a failure everything was restored, except files that were changed since ({}{})",
         back.left.join(", "),

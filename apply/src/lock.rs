@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// Name of the file that is locked, in the state folder. It is empty unless somebody holds the lock, or was killed with it.
+/// Name of the lock file, in the state folder. Empty unless a holder is active or was killed.
 pub const LOCK: &str = "lock";
 
 /// The right to change the tree. Released when dropped, or when the process ends for any reason.
@@ -46,7 +46,7 @@ pub enum LockError {
         /// Why.
         source: io::Error,
     },
-    /// A symlink or something else that leads elsewhere; an archive may have brought it along.
+    /// A symlink, or something else that points elsewhere; it may have come with an archive.
     #[error("{} is a symlink, or something else that no run created", path.display())]
     NotMadeHere {
         /// The state folder, or the lock file in it.

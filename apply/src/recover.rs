@@ -45,7 +45,7 @@ pub enum Recovery {
 pub struct RolledBack {
     /// The paths that were restored or removed.
     pub restored: Vec<String>,
-    /// The paths at which somebody else has put something since; that was left alone.
+    /// The paths that were changed since by someone else; they were left alone.
     pub left: Vec<String>,
     /// Where the old versions of `left` are now; `None` if the transaction had created all of them.
     pub left_in: Option<PathBuf>,
@@ -61,14 +61,13 @@ pub enum RecoverError {
         /// Where the root was.
         root: PathBuf,
     },
-    /// The journal belongs to another root, which is not in this work tree: somebody may have
-    /// planted it.
+    /// The journal belongs to another root, which is not in this work tree: it may have been planted.
     #[error("the interrupted transaction belongs to {}, which is not in this work tree", root.display())]
     ForeignRoot {
         /// The root that it names.
         root: PathBuf,
     },
-    /// The journal names a path that no run writes: somebody may have planted it.
+    /// The journal names a path that no run writes: it may have been planted.
     #[error("the interrupted transaction names {path}, which no run may write")]
     Blocked {
         /// The path as recorded.
@@ -208,7 +207,7 @@ enum PutBack {
 
 fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Result<PutBack> {
     let standing = what_stands(entry, place)?;
-    // Its turn had not come, so whatever is different here is somebody else's work.
+    // This step was not reached, so any difference here is someone else's work.
     let is_still_staged = entry.change.action == Action::Write && txn.stat(staged_name(number))?.is_some();
     let Some(old) = &entry.old else {
         let new = entry.new_id.map(|id| id.1);
@@ -243,7 +242,7 @@ enum Standing {
     Nothing,
     /// The file that the transaction put there, with the content that the transaction gave it.
     Ours,
-    /// Another inode, or ours with somebody else's content: inode numbers are reused.
+    /// Another inode, or ours with other content: inode numbers are reused.
     Other(u64),
 }
 
@@ -280,7 +279,7 @@ pub(crate) fn drop_record(lock: &Lock, txn: &Folder, record: &str, steps: Steps<
     discard(lock, steps)
 }
 
-/// Keeps the transaction's folder under another name, for a person to inspect.
+/// Keeps the transaction's folder under another name, for the user to inspect.
 pub(crate) fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
     let mut number = 1;
     loop {

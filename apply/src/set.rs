@@ -65,8 +65,7 @@ impl<'a> ChangeSet<'a> {
     }
 }
 
-/// What applying the set would change, provided that nobody else changes anything first. Changes
-/// nothing.
+/// What applying the set would change if the tree stays as it is. Changes nothing.
 pub fn dry_run(set: &ChangeSet<'_>) -> Applied {
     let report = |(path, content): &(Admitted, Option<Cow<'_, [u8]>>)| {
         change(path, content.as_deref().map(Cow::Borrowed)).report()

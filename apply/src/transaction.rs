@@ -1,10 +1,11 @@
-//! The protocol: stage, write down, change, commit. Killed anywhere, the tree can be made the old or the new one.
+//! The protocol: stage, record, change, commit. After a kill at any point, the old or the new tree can be
+//! restored.
 //!
 //! 1. Stage each new file (`N.new`) and fsync it; hard-link each old one (`N.old`).
 //! 2. Write `journal.tmp`, fsync, rename to `journal`, fsync the transaction's folder and its parent.
-//! 3. Make folders, rename, unlink, each file looked at again just before; fsync every touched folder.
-//! 4. Rename `journal` to `manifest.json`, fsync the folder: from here on the new tree is the tree.
-//! 5. Move the folder, which now holds the pre-images and their manifest, to where `undo` looks for it.
+//! 3. Create folders, rename, unlink, checking each file again just before; fsync every touched folder.
+//! 4. Rename `journal` to `manifest.json`, fsync the folder: this commits the new tree.
+//! 5. Move the folder, which now holds the pre-images and their manifest, to where `undo` finds it.
 
 use std::collections::HashMap;
 use std::io;
@@ -227,7 +228,8 @@ impl Transaction<'_, '_> {
         let committed = self.txn.rename(JOURNAL, &self.txn, MANIFEST);
         committed.map_err(ApplyError::io("commit", &path))?;
         (self.steps)("sync the commit");
-        // Too late to go back: if this fails, the new tree is in place, and only a power cut could still undo it.
+        // Too late to roll back: if this fails, the new tree is in place, and only a power cut could still
+        // revert it.
         if let Err(error) = self.txn.sync() {
             self.journal.warnings.push(Warning::CleanUp { reason: format!("{}: {error}", path.display()) });
         }
@@ -280,7 +282,7 @@ fn check_unchanged(folder: &Folder, name: &str, before: &Before) -> io::Result<(
     if unchanged { Ok(()) } else { Err(Errno::STALE.into()) }
 }
 
-/// Tells a change by somebody else, and the wrong disk, from other failures.
+/// Distinguishes a concurrent change, and the wrong disk, from other failures.
 fn failed(doing: &'static str, path: &str, error: io::Error, site: &Site<'_>) -> ApplyError {
     match Errno::from_io_error(&error) {
         Some(Errno::STALE | Errno::EXIST | Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::ISDIR) => {

@@ -20,7 +20,7 @@ use crate::report::Applied;
 use crate::transaction::{self, Site};
 use history::{File, History};
 
-/// What to do about files that somebody has changed since.
+/// What to do about files that have changed since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Force {
     /// Refuse, and change nothing.
@@ -57,7 +57,7 @@ pub enum UndoError {
         /// Relative to the root.
         path: String,
     },
-    /// A folder of pre-images has no manifest; without it, nobody knows what its set changed.
+    /// A folder of pre-images has no manifest; without it, its set's changes are unknown.
     #[error("cannot tell what was changed: {} is missing", path.display())]
     NoManifest {
         /// The manifest.
@@ -92,11 +92,11 @@ pub enum UndoError {
     Apply(#[from] ApplyError),
 }
 
-/// Puts back the tree from before the first of the sets whose folders are given, oldest first.
+/// Restores the tree from before the first of the given sets, oldest first.
 ///
-/// Files that already are as they were are left alone, and so are folders that somebody has put something into.
-/// The list of files changed since is complete. Each folder has to hold the manifest of a set that was applied: to pass over one that
-/// was lost would make a tree that never was.
+/// Leaves unchanged files alone, and folders that have new content. The list of changed files is complete.
+/// Each folder must hold the manifest of an applied set: skipping a lost one would create a tree that never
+/// existed.
 pub fn undo(lock: &Lock, root: &Path, undo_folders: &[PathBuf], force: Force) -> Result<Undone, UndoError> {
     undo_with(lock, root, undo_folders, force, &mut |_| {})
 }

@@ -1,8 +1,8 @@
-//! Another thread swaps a folder for a symlink that leads outside, all the time, while paths in it are judged and
-//! written: nothing may ever arrive outside.
+//! Another thread keeps swapping a folder for a symlink that points outside, while paths in it are judged and
+//! written: nothing may be written outside.
 //!
-//! `RACE_WRITES` sets how many are judged and, if admitted, written (default 30,000, some 8 s; 100,000 for a campaign). The
-//! tree lies on `/dev/shm` where there is one, so that the campaign waits for no disk.
+//! `RACE_WRITES` sets how many are judged and, if admitted, written (default 30,000, about 8 s; 100,000 for a
+//! campaign). The tree is on `/dev/shm` if possible, so that the disk does not slow the campaign down.
 #![expect(clippy::disallowed_methods, reason = "a tree is made, the size of the campaign is a variable")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 

@@ -92,7 +92,7 @@ pub enum Command {
 }
 
 impl Cli {
-    /// What this command line is for.
+    /// What the command produces.
     pub fn product(&self) -> Product {
         let is_run = match &self.command {
             Some(Command::Order(args)) => matches!(args.command, order::OrderCommand::Run(_)),
@@ -129,7 +129,7 @@ pub struct OutputArgs {
     pub color: When,
 }
 
-/// Whether `--json` stands among words that may say nothing that can be understood.
+/// Whether `--json` is among the arguments, which may be invalid.
 pub fn wants_json(words: impl IntoIterator<Item = OsString>) -> bool {
     words.into_iter().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
 }
@@ -169,7 +169,7 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// What a run is asked for.
+    /// The request for a run.
     pub fn request(&self) -> commit::Request {
         commit::Request {
             layer: self.settings.layer.clone(),

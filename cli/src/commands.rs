@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file per command.
 
 mod apply;
 mod completions;
@@ -23,7 +23,7 @@ use runs::{Exit, Failure, Host, clean, lock, replay, resume, undo};
 
 use crate::args::{Cli, Command};
 
-/// Runs the command that was given.
+/// Runs the given command.
 pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     recover_first(cli.command.as_ref(), host)?;
@@ -54,7 +54,7 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
     }
 }
 
-/// Puts right what a killed run has left, whatever the command.
+/// Cleans up after a killed run, before any command.
 fn recover_first(command: Option<&Command>, host: Host<'_>) -> Result<(), Failure> {
     let folder = match command {
         Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_)) => return Ok(()),

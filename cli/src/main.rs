@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     };
     let output = printing::output(&arguments.output, &environment);
     printing::redact_panics(&output);
-    // Before anything is printed; a command that works elsewhere looks for the keys of that place, too.
+    // Before anything is printed; a command that works in another folder also finds the keys of that folder.
     output.strike_out(keys(&environment).exposed());
     let host = Host { folder, environment: &environment, output: &output, models: &Services };
     let done = or_fault(|| commands::run(&arguments, host));
@@ -45,14 +45,14 @@ fn main() -> ExitCode {
     ExitCode::from(exit.closing(arguments.product(), &output))
 }
 
-/// A panic, which was printed when it came, is our own fault like any other.
+/// A panic, which was already printed, is an internal error.
 fn or_fault<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|_| Err(Failure::from(anyhow!("the program came to a place where it cannot be"))))
 }
 
-/// Help and version on standard output, what is wrong with the command line on standard error: it may hold a key. A program that wants
-/// JSON is told of it as of any other error.
+/// Help and version go to standard output, usage errors to standard error: they may contain a key. With
+/// `--json` they are reported like any other error.
 fn usage(error: &clap::Error, environment: &Environment) -> ExitCode {
     let redactor = Redactor::new(keys(environment).exposed());
     let text = error.render().to_string();
@@ -65,13 +65,13 @@ fn usage(error: &clap::Error, environment: &Environment) -> ExitCode {
             "event": "error", "exit": code,
             "message": message.join(" "), "help": help.trim(),
         }));
-        // The code stays that of a usage error; what could not be printed is told.
+        // The exit code stays that of a usage error; lost output is reported.
         let _ = Exit::Failed.closing(Product::Words, &output);
     }
     if error.use_stderr() && redactor.finds_key(&text) {
         printing::raw_note(&redactor.redact(&text));
     } else {
-        // Whoever closed the pipe wants no more of it.
+        // Ignore EPIPE: the reader is gone.
         if let Err(lost) = error.print()
             && lost.kind() != std::io::ErrorKind::BrokenPipe
         {
@@ -82,13 +82,13 @@ fn usage(error: &clap::Error, environment: &Environment) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// What the process was started with. Nothing else in the program reads the environment.
+/// The environment of the process. Nothing else in the program reads it.
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
 fn environment() -> Environment {
     Environment::of(std::env::vars_os())
 }
 
-/// Every key that the environment and the current folder hold.
+/// Every key in the environment and the current folder.
 fn keys(environment: &Environment) -> Keys {
     Keys::find(environment, Path::new("."))
 }

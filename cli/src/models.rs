@@ -1,4 +1,4 @@
-//! From a model's name to a client that can be asked.
+//! From a model's name to a client.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use runs::model::{OpenModel, warn_in_the_clear};
 use runs::{Failure, Host, records};
 use settings::{Environment, Keys, Settings};
 
-/// All services that have a client here.
+/// All supported services.
 pub struct Services;
 
 impl OpenModel for Services {
@@ -61,7 +61,7 @@ fn no_script(error: ScriptError) -> Failure {
     Failure::refused(error, help)
 }
 
-/// What the configuration says goes before what the address makes likely.
+/// The configuration takes precedence over what the address suggests.
 fn switches(settings: &Settings, likely: Switches) -> Switches {
     use settings::{AnswerSchema as Asked, OutputLimit as Limit, SystemRole as Role};
     Switches {
@@ -81,7 +81,7 @@ fn switches(settings: &Settings, likely: Switches) -> Switches {
     }
 }
 
-/// Flags and files were looked at when they were read: what is wrong here comes from the environment.
+/// Flags and files were validated when read: an error here comes from the environment.
 fn base(settings: &Settings, default: &str, example: &str, output: &Output) -> Result<BaseUrl, Failure> {
     let address = &settings.base_url;
     let base = address.value.as_deref().unwrap_or(default).parse().map_err(|error: BaseUrlError| {
@@ -93,7 +93,7 @@ fn base(settings: &Settings, default: &str, example: &str, output: &Output) -> R
     Ok(base)
 }
 
-/// One agent for the run: its connections and certificates are made once.
+/// One HTTP agent for the run, so that connections and certificates are set up once.
 fn agent(environment: &Environment, timeout: Duration) -> Result<Arc<Agent>, Failure> {
     let network = Network::from_env(|name| environment.text(name)).map_err(no_way)?;
     let limits = Limits { call: timeout, ..Limits::default() };

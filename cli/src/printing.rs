@@ -1,4 +1,4 @@
-//! Standard output and standard error as the flags and the environment want them.
+//! Sets up standard output and standard error from flags and environment.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -9,7 +9,7 @@ use terminal_size::{Width, terminal_size_of};
 
 use crate::args::{OutputArgs, When};
 
-/// As the flags and the environment (`NO_COLOR`, `TERM`) ask for it.
+/// From the flags and the environment (`NO_COLOR`, `TERM`).
 pub fn output(flags: &OutputArgs, environment: &Environment) -> Output {
     let is_dumb = environment.text("TERM") == Some("dumb");
     let plain = environment.text("NO_COLOR").is_some() || is_dumb;
@@ -30,7 +30,7 @@ pub fn output(flags: &OutputArgs, environment: &Environment) -> Output {
     output
 }
 
-/// For a command line that cannot be understood and asks for JSON.
+/// For an invalid command line with `--json`.
 pub fn of_json(redactor: &Redactor) -> Output {
     let mut output = streams(false, false).with_redactor(redactor.clone());
     output.json = true;
@@ -48,7 +48,7 @@ fn columns(sink: &(impl std::os::fd::AsFd + io::IsTerminal)) -> Option<usize> {
     Some(columns.into())
 }
 
-/// Strikes the keys out of what a panic says, too.
+/// Also redacts keys in panic messages.
 pub fn redact_panics(output: &Output) {
     let output = output.clone();
     std::panic::set_hook(Box::new(move |panic| {
@@ -57,7 +57,7 @@ pub fn redact_panics(output: &Output) {
     }));
 }
 
-/// Text on standard error as it is, before it is known how to print.
+/// Prints to standard error unchanged, before the output settings are known.
 pub fn raw_note(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -14,7 +14,7 @@ use crate::rules::{Rules, is_closed};
 use crate::tree::shown_from_root;
 use dir::Folder;
 
-/// A folder that cannot be read, so that nobody knows what is protected in it.
+/// A folder that cannot be read, so it is unknown what is protected in it.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {}", shown_from_root(path))]
 #[non_exhaustive]
@@ -27,19 +27,19 @@ pub struct ExistingError {
 }
 
 impl Guard {
-    /// The files below the root, seen when the guard was opened, whose names are protected in whatever folder they lie
-    /// ([`is_protected_anywhere`](names::is_protected_anywhere)); not those that git ignores.
+    /// The files below the root, as of when the guard was opened, whose names are protected in every folder
+    /// ([`is_protected_anywhere`](names::is_protected_anywhere)), except ignored ones.
     pub fn protected_anywhere(&self) -> impl Iterator<Item = &str> {
         let prefix = &self.work_tree.prefix;
         self.captured.protected.iter().filter_map(|path| path.strip_prefix(prefix.as_str()))
     }
 
-    /// The regular files and symlinks below the root that these lists of gitignore patterns match as
-    /// [`Policy::protect`](crate::Policy::protect) has it, tracked by git or not, sorted.
+    /// The regular files and symlinks below the root that these lists of gitignore patterns match as in
+    /// [`Policy::protect`](crate::Policy::protect), tracked or not, sorted.
     ///
-    /// What git ignored when the guard was opened is among them only where a pattern names it without a wildcard, by itself or by a
-    /// folder that leads to it: nobody wants the products of builds looked into for the sake of a `**`. Names that are not UTF-8, and
-    /// what cannot be opened, are left out.
+    /// Includes paths that git ignored when the guard was opened only if a pattern names them, or a parent
+    /// folder, without a wildcard: a `**` should not search build products. Leaves out names that are not
+    /// UTF-8, and what cannot be opened.
     pub fn existing<S: AsRef<str>>(
         &self,
         lists: impl IntoIterator<Item = S>,

@@ -1,16 +1,15 @@
-//! Patterns of names in whatever spelling, so that no spelling of a name on any file system slips through.
+//! Name patterns that match every spelling that some file system treats as the same name.
 
 use gix::glob::pattern::Case;
 
 use crate::fold::fold;
 use crate::patterns::{Kind, Patterns, Within};
 
-/// One list of patterns, and what it is for.
 #[derive(Debug, Clone)]
 pub(crate) struct Folded {
     patterns: Patterns,
-    /// The same as they were given, where folding may take from what they match: no folded name has what `[[:upper:]]` and `[!a-z]` ask
-    /// for, and one may be shorter than `?` and letters beyond ASCII are.
+    /// The patterns as given, if folding changes what they match: no folded name matches `[[:upper:]]` or
+    /// `[!a-z]`, and folding can change the number of characters that `?` and non-ASCII letters stand for.
     unfolded: Option<Patterns>,
     pub(crate) what: String,
 }
@@ -25,8 +24,8 @@ impl Folded {
         }
     }
 
-    /// `folded` is the path gone through `fold`. The last name is taken for a folder too: a file must not take the place of a protected
-    /// folder.
+    /// `folded` is the folded path. The last name counts as a folder, too: a file must not replace a
+    /// protected folder.
     pub(crate) fn covers(&self, path: &str, folded: &str) -> bool {
         self.both(path, folded).any(|(patterns, path)| {
             patterns.covers(path, Kind::Folder, Case::Sensitive)

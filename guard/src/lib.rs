@@ -107,7 +107,7 @@ impl Guard {
         &self.path
     }
 
-    /// Why a person should look at a change of `path`, if the policy says so.
+    /// Why the user should review a change of `path`, if the policy says so.
     pub fn flags(&self, path: &str) -> Option<&str> {
         self.policy.flags(path)
     }

@@ -111,10 +111,10 @@ fn names(p: &gix::glob::Pattern, path: &str, within: Within) -> bool {
     leads && !literal.is_empty() && (is_inside || !is_longer)
 }
 
-/// What is left of a pattern such as `f**/x` and of the path once the literal start is taken off both.
+/// The rest of a pattern such as `f**/x`, and of the path, after their common literal start.
 ///
-/// Git compares the literal start first and then matches the rest alone, where `**` stands at the beginning and so
-/// reaches over slashes; gix takes the pattern whole, where it does not.
+/// Git compares the literal start first and then matches the rest separately, so `**` is at its beginning and
+/// matches across slashes; gix matches the whole pattern, in which it does not.
 fn after_literal<'a>(p: &'a gix::glob::Pattern, path: &'a BStr, case: Case) -> Option<(&'a BStr, &'a BStr)> {
     let start = p.first_wildcard_pos.filter(|start| *start > 0 && is_anchored(p))?;
     let (literal, rest) = p.text.split_at_checked(start)?;

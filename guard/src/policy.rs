@@ -38,7 +38,7 @@ enum Scope {
 pub enum Ignored {
     /// Ignored files are refused.
     Refused,
-    /// Ignored files are allowed, because somebody named them explicitly.
+    /// Ignored files are allowed, because they were named explicitly.
     Allowed,
 }
 
@@ -71,7 +71,8 @@ impl Policy {
         Policy::binding(Binds::Implement)
     }
 
-    /// What a build may change: all but what a person or the harness writes. Lock files, which builds keep up to date, are allowed.
+    /// What a build may change: everything except what a user or the harness writes. Lock files, which builds
+    /// update, are allowed.
     #[must_use]
     pub fn build(strictest: Binds) -> Self {
         let kept = names::protected(strictest).filter(|row| row.writer() != Some(Writer::Build));
@@ -82,7 +83,7 @@ impl Policy {
     /// Allows only these files, with exactly this spelling (S2 `allowed_files`: explicit relative
     /// paths, no patterns).
     ///
-    /// The list was written by a person, so it may name files that git ignores or that other
+    /// The list was written by a user, so it may name files that git ignores or that other
     /// policies protect, but never `.git` or the harness's own files.
     #[must_use]
     pub fn scoped<S: Into<String>>(allowed: impl IntoIterator<Item = S>) -> Self {
@@ -112,7 +113,7 @@ impl Policy {
         self.protect_as("the configuration's `protect` list", patterns)
     }
 
-    /// The same, with another reason, which the refusal names.
+    /// The same, with a custom reason for the refusal.
     #[must_use]
     pub fn protect_as<S: AsRef<str>>(mut self, what: &str, patterns: impl IntoIterator<Item = S>) -> Self {
         let lines: Vec<String> = patterns.into_iter().map(|p| p.as_ref().to_owned()).collect();
@@ -122,7 +123,7 @@ impl Policy {
         self
     }
 
-    /// Lets what these gitignore patterns match be written, but names the reason for a look at it.
+    /// Allows what these gitignore patterns match, but gives this reason to review it.
     #[must_use]
     pub fn flag_as<S: AsRef<str>>(mut self, what: &str, patterns: impl IntoIterator<Item = S>) -> Self {
         let lines: Vec<String> = patterns.into_iter().map(|p| p.as_ref().to_owned()).collect();
@@ -132,7 +133,7 @@ impl Policy {
         self
     }
 
-    /// Why a person should look at a change of `path`, if the policy says so.
+    /// Why the user should review a change of `path`, if the policy says so.
     pub fn flags(&self, path: &str) -> Option<&str> {
         let folded = fold(path);
         self.flagged.iter().find(|name| name.covers(path, &folded)).map(|name| name.what.as_str())

@@ -43,7 +43,7 @@ pub enum OpenError {
         /// The git directory that it belongs to.
         git_dir: PathBuf,
     },
-    /// Somebody else owns the repository, and `safe.directory` does not list it.
+    /// Another user owns the repository, and `safe.directory` does not list it.
     #[error(
         "the git repository {} belongs to another user; if you trust it: git config --global --add safe.directory {}",
         git_dir.display(), top.display()
@@ -203,7 +203,7 @@ fn is_set_up(repo: &gix::Repository) -> bool {
     says("core.worktree") || says("core.excludesFile")
 }
 
-/// Refuses a repository of somebody else unless `safe.directory` lists it.
+/// Refuses another user's repository unless `safe.directory` lists it.
 fn refuse_foreign_owner(repo: &gix::Repository) -> Result<(), OpenError> {
     match repo.workdir() {
         Some(top) if repo.git_dir_trust() != Trust::Full => {

@@ -126,7 +126,7 @@ impl Rules {
             }
             match parent.folder.open_in(&name) {
                 Ok(folder) => todo.extend(self.read_one(path, Arc::new(folder), &parent.way)?),
-                // A folder that cannot be opened now is judged when somebody wants to write there.
+                // A folder that cannot be opened now is judged when a path in it is requested.
                 Err(error) if is_closed(&error) => {}
                 Err(source) => return Err(Unread { path, source }),
             }

@@ -1,5 +1,5 @@
-//! What a tree holds, by the ignore rules that were captured when the guard was opened: enough to
-//! tell afterwards what a command has changed.
+//! The content of a tree, by the ignore rules captured when the guard was opened: enough to detect later what
+//! a command has changed.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -71,14 +71,14 @@ impl Seen {
         FileType::from_raw_mode(mode).is_dir()
     }
 
-    /// Whether nobody has touched it in between. What a folder holds does not count.
+    /// Whether it is unchanged. Ignores the content of a folder.
     fn is_untouched(&self, other: &Seen) -> bool {
         self == other || (self.kind().is_dir() && self.mode == other.mode)
     }
 }
 
 impl Survey {
-    /// Of what was found, in any order.
+    /// From paths in any order.
     pub fn new(mut found: Vec<(PathBuf, Seen)>) -> Self {
         found.sort_unstable_by(|(a, _), (b, _)| a.as_os_str().cmp(b.as_os_str()));
         Self(found)
@@ -95,7 +95,7 @@ impl Survey {
         self.0.get(at).map(|(_, seen)| seen)
     }
 
-    /// The paths at which `now` differs, sorted: what is in a folder comes after the folder.
+    /// The paths at which `now` differs, sorted: a folder comes before its content.
     pub fn differences(&self, now: &Survey) -> Vec<Difference> {
         let mut found = Vec::new();
         let (mut before, mut after) = (self.0.iter().peekable(), now.0.iter().peekable());
@@ -126,8 +126,8 @@ struct Level {
 }
 
 impl Guard {
-    /// Looks at the whole tree, but for what the captured rules ignore and what is below a path that
-    /// `skipped` names. Neither follows a symlink nor enters another file system.
+    /// Surveys the whole tree, except what the captured rules ignore and what is below a path that `skipped`
+    /// matches. Does not follow symlinks or enter other file systems.
     pub fn survey(&self, skipped: &dyn Fn(&Path) -> bool) -> Result<Survey, JudgeError> {
         let rules = &self.captured;
         let prefix = self.work_tree.prefix.as_str();
@@ -153,7 +153,7 @@ impl Guard {
         Ok(Survey::new(found))
     }
 
-    /// Notes what one folder holds; gives the folders in it.
+    /// Records the content of one folder; returns its subfolders.
     fn look_into(
         &self,
         level: &Arc<Level>,
@@ -170,7 +170,7 @@ impl Guard {
                 continue;
             }
             let place = PathBuf::from(OsString::from_vec(path.clone()));
-            // Whether it is a folder decides whether it is ignored.
+            // Ignore rules depend on whether it is a folder.
             let looked =
                 if kind == FileType::Unknown { level.folder.stat(&name).map_err(at(&path))? } else { None };
             let kind = looked.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
@@ -179,7 +179,7 @@ impl Guard {
             if skipped(&place) || (!counts && self.captured.matches(&level.way, &from_top, of)) {
                 continue;
             }
-            // Gone meanwhile.
+            // It was removed meanwhile.
             let Some(stat) = level.folder.stat(&name).map_err(at(&path))? else { continue };
             found.push((place, Seen::of(&stat)));
             if kind.is_dir() && !is_git {
@@ -254,7 +254,7 @@ mod tests {
         ] {
             write(name, "new");
         }
-        // What a command ignores from now on is not what a person ignored.
+        // New ignore rules of a command do not hide what was not ignored before.
         write("src/deep/.gitignore", "*\n");
         fs::remove_file(at("gone")).unwrap();
         fs::set_permissions(at("mode"), Permissions::from_mode(0o600)).unwrap();

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-/// Names are few, so that patterns meet them often.
+/// Few names, so that patterns often match.
 const NAMES: [&str; 9] = ["a", "b", "foo", "bar.o", "foo.o", "x y", "fool", "a.b", "f1"];
 
 #[test]
@@ -54,7 +54,7 @@ fn what_git_ignores_is_refused() {
     assert!(excess * 1000 <= lookups, "{excess} of {lookups} paths refused without need");
 }
 
-/// In memory where that can be had: the campaign waits for no disk.
+/// In memory if possible, so that the disk does not slow the campaign down.
 fn scratch() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
@@ -62,7 +62,7 @@ fn scratch() -> tempfile::TempDir {
 
 #[derive(Debug, Clone)]
 struct Repository {
-    /// Folder, content. The empty folder is the top.
+    /// Folder and content. The empty folder is the top.
     ignore_files: BTreeMap<String, String>,
     info_exclude: String,
     paths: BTreeSet<String>,
@@ -78,7 +78,7 @@ impl Repository {
         fs::create_dir_all(root.join(".git/info")).unwrap();
         fs::write(root.join(".git/info/exclude"), &self.info_exclude).unwrap();
         for (folder, content) in &self.ignore_files {
-            // A file may stand where the folder would be; then there are no rules there, for git as for us.
+            // A file may be in the folder's place; then neither git nor we find rules there.
             if fs::create_dir_all(root.join(folder)).is_ok() {
                 fs::write(root.join(folder).join(".gitignore"), content).unwrap();
             }
@@ -165,7 +165,7 @@ fn check_ignore(root: &Path, paths: &[String]) -> BTreeSet<String> {
 fn refused_as_ignored(root: &Path, paths: &[String]) -> BTreeSet<String> {
     let policy = Policy::new().configuration(Configuration::RepositoryOnly);
     let guard = Guard::open(root, policy).unwrap();
-    // One by one: as one reply they would refuse each other.
+    // One at a time: in one reply they could conflict.
     let is_ignored = |path: &&String| {
         let request = Request { path: path.as_bytes(), op: Op::Write, base_sha256: None };
         match guard.judge(&[request]).unwrap().pop() {
@@ -179,7 +179,7 @@ fn refused_as_ignored(root: &Path, paths: &[String]) -> BTreeSet<String> {
     paths.iter().filter(is_ignored).cloned().collect()
 }
 
-/// Exit code 1 of `check-ignore` says that nothing is ignored.
+/// `check-ignore` exits with 1 if nothing is ignored.
 fn git(root: &Path, args: &[&str], input: Option<&str>) -> String {
     let mut child = Command::new("git")
         .args(args)

@@ -1,5 +1,6 @@
-//! Every entry of `fixtures/hostile_paths.jsonl` against a real tree on disk: no hostile path is admitted, no
-//! legitimate one refused. A setup that this machine cannot make is named on standard error, never passed.
+//! Checks every entry of `fixtures/hostile_paths.jsonl` on a real tree: no hostile path is admitted, no
+//! legitimate one refused. Setups that this machine cannot create are listed on standard error, not counted
+//! as passed.
 #![expect(clippy::disallowed_methods, reason = "a set-up needs git, mkfifo, mknod and mount")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 
@@ -38,7 +39,7 @@ fn no_hostile_path_is_admitted_and_no_legitimate_one_refused() {
     assert!(ran * 20 >= entries.len() * 19, "too few of the entries ran to mean anything");
 }
 
-/// `Ok(Some(_))` is a wrong verdict, `Err(_)` a set-up that cannot be made here.
+/// `Ok(Some(_))` is a wrong verdict, `Err(_)` a setup that cannot be created here.
 fn judge(entry: &Value) -> Result<Option<String>, String> {
     let scratch = scratch();
     let root = scratch.path().join("root");
@@ -79,7 +80,7 @@ fn judge(entry: &Value) -> Result<Option<String>, String> {
     )))
 }
 
-/// In memory where that can be had: hundreds of repositories are made.
+/// In memory if possible: hundreds of repositories are created.
 fn scratch() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
@@ -118,7 +119,7 @@ impl Drop for Setup {
 
 impl Setup {
     fn make(mut self, setup: &Map<String, Value>) -> Result<Setup, String> {
-        // What other parts stand in or point to comes first.
+        // First what other parts are in or point to.
         for kind in ["dirs", "files"] {
             if let Some(value) = setup.get(kind) {
                 self.make_one(kind, value)?;
@@ -165,14 +166,14 @@ impl Setup {
                 self.write(name, "tracked");
                 git(&root, &["add", "-f", name]);
             }),
-            // These two are the policy's.
+            // These two belong to the policy.
             "protected" | "protect_gitignore" => {}
             unknown => panic!("the test does not know how to make {unknown}"),
         }
         Ok(())
     }
 
-    /// The path of a name whose parents now exist.
+    /// The path of a name; creates its parents.
     fn path(&self, name: &str) -> PathBuf {
         let path = self.root.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -183,7 +184,7 @@ impl Setup {
         fs::write(self.path(name), content).unwrap();
     }
 
-    /// As git leaves it: a `.git` file and an entry of its own kind in the index.
+    /// As git creates it: a `.git` file, and an index entry with a submodule's mode.
     fn submodule(&self, name: &str) {
         self.write(&format!("{name}/.git"), "gitdir: ../.git/modules/sub\n");
         let commit = format!("160000,{},{name}", "1".repeat(40));

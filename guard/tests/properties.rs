@@ -1,4 +1,4 @@
-//! Arbitrary paths, and paths put together from hostile parts: what is admitted lies below the root and nowhere else.
+//! Arbitrary paths, and paths assembled from hostile parts: whatever is admitted is below the root.
 #![expect(clippy::disallowed_methods, reason = "a tree is made with files")]
 
 use std::fs;

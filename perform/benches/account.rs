@@ -1,4 +1,4 @@
-//! The account of a build that changes 10 files in a tree of 100,000, beside `git status`.
+//! The account of a build that changes 10 files in a tree of 100,000, compared with `git status`.
 //!
 //! ```sh
 //! cargo bench -p code-commit-perform --bench account [-- FOLDER]

@@ -1,8 +1,9 @@
-//! The account: what a command has changed, apart from what was asked for.
+//! The account: what a command changed beyond what it was asked to do.
 //!
-//! The tree is looked at before and after, by the ignore rules of the run's start. What the policy lets a command change stays and becomes
-//! a set of changes like a reply's, with pre-images: `undo`, a restore and the summary know it. Everything else is put back: ignore rules,
-//! repositories, links, what is protected. What the rules ignore is neither looked at nor accounted for: build caches stay.
+//! The tree is surveyed before and after, under the ignore rules from the start of the run. Changes that the
+//! policy allows are kept and become a change set like a reply's, with pre-images, so `undo`, restore and the
+//! summary know them. Everything else is restored: ignore rules, repositories, symlinks, protected files.
+//! Ignored files are not surveyed: build caches stay.
 
 mod note;
 mod put_back;
@@ -22,49 +23,50 @@ use self::source::Source;
 use crate::fault::Fault;
 use crate::seal::Attic;
 
-/// What commands may change for good, and what is no concern of theirs.
+/// What commands may change for good, and which paths to skip.
 #[derive(Debug)]
 pub struct Account {
-    /// Who changes the tree, in the words of messages: `the build`.
+    /// Who changes the tree, as messages name it: `the build`.
     pub who: &'static str,
-    /// What stays; anything else is put back.
+    /// Changes to keep; all others are reverted.
     pub may_change: Policy,
-    /// What the harness itself writes meanwhile, relative to the root.
+    /// What the harness itself writes meanwhile, relative to the root; skipped.
     pub own: Vec<PathBuf>,
     source: Source,
-    /// Whether what was there is noted on disk, for [`settle`]. A loop that rolls back by git needs no note.
+    /// Whether the survey is saved to disk, for [`settle`]. A loop that rolls back with git needs none.
     is_noted: bool,
-    /// The tree as it was, between [`open`](Self::open) and the end of it.
+    /// The tree before the command, between [`open`](Self::open) and the end of the command.
     before: Option<Survey>,
 }
 
-/// The folder of a run with what was before a command, as long as the command runs.
+/// Folder in the run folder that holds the state before a command while the command runs.
 const BEFORE: &str = "before";
 
-/// What a command has changed.
+/// What a command changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Accounted {
-    /// It stays, and `undo` takes it back.
+    /// Kept; `undo` reverts it.
     pub changes: Vec<engine::Changed>,
-    /// It was put back.
+    /// Paths that were restored.
     pub put_back: Vec<String>,
-    /// For a person.
+    /// For the user.
     pub warnings: Vec<Problem>,
 }
 
 impl Account {
-    /// Nothing is looked up yet.
+    /// Reads nothing from disk yet.
     pub fn new(who: &'static str, may_change: Policy, own: Vec<PathBuf>) -> Self {
         Self { who, may_change, own, source: Source::default(), is_noted: true, before: None }
     }
 
-    /// The same for a loop that has another way back after a kill.
+    /// The same for a loop that can recover from a kill by other means.
     #[must_use]
     pub fn unnoted(self) -> Self {
         Self { is_noted: false, ..self }
     }
 
-    /// Looks at the tree before a command, and copies what could not be brought back otherwise; a warning where that is too much.
+    /// Surveys the tree before a command and copies what could not be restored otherwise; warns if that is
+    /// too much.
     pub fn open(&mut self, guard: &Guard, run: &RunFolder) -> Result<Option<Problem>, Fault> {
         let folder = run.path().join(BEFORE);
         let own = run.path().strip_prefix(guard.root()).map(Path::to_owned);
@@ -82,7 +84,7 @@ impl Account {
         Ok(without)
     }
 
-    /// Whether it waits for a command to end.
+    /// Whether a command is being accounted for.
     pub fn is_open(&self) -> bool {
         self.before.is_some()
     }
@@ -92,10 +94,10 @@ impl Account {
     }
 }
 
-/// Puts back everything that a command has changed during which the harness was killed: the command is run again, or never was. Gives the
-/// paths; what was there instead is in the run folder.
+/// Restores everything changed by a command during which the harness was killed; the command is run again if
+/// needed. Gives the paths; what replaced them is in the run folder.
 ///
-/// The note that tells what was there before is believed: the caller makes sure that it is the harness's own.
+/// The saved survey is trusted: the caller makes sure that the harness wrote it.
 pub fn settle(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
     let folder = run.join(BEFORE);
     let failed = |source| Fault::file("read what was noted in", &folder)(source);
@@ -106,7 +108,7 @@ pub fn settle(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
     loop {
         let guard = Guard::open(root, Policy::new()).map_err(|error| failed(io::Error::other(error)))?;
         let mut differences = account.differences(&before, &guard)?;
-        // Ignore rules that the command has made hide what they name: they go first.
+        // Ignore rules made by the command hide the files that they name, so remove them first.
         let is_rule = |one: &Difference| one.path.file_name() == Some(OsStr::new(".gitignore"));
         let has_rules = differences.iter().any(|one| is_rule(one) && !restored.contains(&one.path));
         differences.retain(|one| !has_rules || is_rule(one));
@@ -121,25 +123,25 @@ pub fn settle(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
     }
 }
 
-/// The command is over and accounted for.
 fn forget(run: &RunFolder) -> Result<(), Fault> {
     let folder = run.path().join(BEFORE);
     note::remove(&folder).map_err(Fault::file("remove what was noted in", &folder))
 }
 
-/// What becomes of a difference.
+/// What to do with a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Stays,
-    /// A folder that the command has made, or was changed around: of no account by itself.
+    /// A new folder, or one whose content changed: its entries are decided separately.
     Follows,
     PutBack,
-    /// A tool's cache, which says of itself that nobody need know of it.
+    /// A tool's cache that ignores itself.
     Dropped,
 }
 
 impl Account {
-    /// Looks at the tree again, puts back what may not change, and takes what may into `undo`. Nothing where it is not open.
+    /// Surveys the tree again, restores what may not change, and stores pre-images of the rest in `undo`.
+    /// Does nothing if not open.
     pub fn close(&mut self, guard: &Guard, run: &RunFolder, undo: &Path) -> Result<Accounted, Fault> {
         let Some(before) = self.before.take() else { return Ok(Accounted::default()) };
         let root = guard.root();
@@ -164,7 +166,7 @@ impl Account {
         Ok(accounted)
     }
 
-    /// Puts back everything: the command came to no end.
+    /// Restores everything: the command did not finish.
     pub fn abandon(&mut self, guard: &Guard, run: &RunFolder) -> Result<Accounted, Fault> {
         let Some(before) = self.before.take() else { return Ok(Accounted::default()) };
         let differences = self.differences(&before, guard)?;
@@ -204,7 +206,7 @@ impl Account {
         forget(run)
     }
 
-    /// The run is over: nothing of what was before has to be brought back from the copies any more.
+    /// The run is over: its copies are not needed any more.
     pub fn end(&mut self, run: &RunFolder) -> Result<(), Fault> {
         let folder = run.path().join(BEFORE);
         match std::fs::remove_dir_all(&folder) {
@@ -217,7 +219,7 @@ impl Account {
 
     fn differences(&self, before: &Survey, guard: &Guard) -> Result<Vec<Difference>, Fault> {
         let mut differences = before.differences(&self.look(guard)?);
-        // Times say that a file may have changed, its content whether it has.
+        // A new time only suggests a change; compare the content.
         differences.retain(|one| !self.source.is_same(guard.root(), one));
         Ok(differences)
     }
@@ -226,10 +228,10 @@ impl Account {
         let mut whole: Vec<(&Path, Fate)> = Vec::new();
         let mut fates = Vec::new();
         for one in differences {
-            // Sorted: what lies in a folder comes after it.
+            // Sorted: a folder comes before its content.
             let above = whole.iter().rev().find(|(folder, _)| one.path.starts_with(folder));
             let fate = match above {
-                // It goes with the folder.
+                // Restored with the folder.
                 Some(_) => Fate::Follows,
                 None => self.fate(root, one),
             };
@@ -255,7 +257,7 @@ impl Account {
             };
         }
         match (before, after) {
-            // What it held is in the account; a folder that is left empty is nothing to git.
+            // Its files have differences of their own; git does not track an empty folder.
             (Some(before), _) if is_folder(Some(before)) && !is_folder(after.as_ref()) => match after {
                 Some(after) if !after.kind().is_file() => Fate::PutBack,
                 Some(_) => Fate::Stays,
@@ -275,7 +277,6 @@ impl Account {
     }
 }
 
-/// Whether there is a folder where none was.
 fn is_made(one: &Difference) -> bool {
     is_folder(one.after.as_ref()) && !is_folder(one.before.as_ref())
 }
@@ -284,8 +285,8 @@ fn is_folder(seen: Option<&Seen>) -> bool {
     seen.is_some_and(|seen| seen.kind().is_dir())
 }
 
-/// A repository does not stay, with a work tree or without: git runs what its configuration names. A folder whose own ignore rules
-/// name everything in it is a tool's cache.
+/// A repository is not kept, with a work tree or without: git runs programs named in its configuration. A
+/// folder whose own ignore rules cover everything in it is a tool's cache.
 fn new_folder(folder: &Path) -> Fate {
     let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
     let rules = dir::read(&folder.join(".gitignore"), 4 << 10, dir::Links::Refused).ok().flatten();
@@ -299,7 +300,7 @@ fn new_folder(folder: &Path) -> Fate {
     }
 }
 
-/// For a person, who may have written it at the same time.
+/// For the user, who may have made the change at the same time.
 fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> Option<Problem> {
     if put_back.is_empty() {
         return None;
@@ -311,13 +312,13 @@ fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> Option<Probl
     Some(Problem::new("put-back", message))
 }
 
-/// What nobody has a copy of, or a copy could not stand for: a FIFO, a socket, a file too large.
+/// Files with no usable copy: a FIFO, a socket, a file that is too large.
 fn not_restored(who: &str, gone: &[String]) -> Option<Problem> {
     let message = format!("{who} changed or removed {}, which could not be restored", named(gone));
     (!gone.is_empty()).then(|| Problem::new("not-restored", message))
 }
 
-/// So many are named in a message.
+/// Paths named in a message.
 const NAMED: usize = 10;
 
 fn named(paths: &[String]) -> String {

@@ -21,11 +21,11 @@ use crate::translate;
 pub struct Asking {
     /// Stream the answer. Progress and idle detection need it.
     pub stream: bool,
-    /// Left to the service where `None`.
+    /// Chosen by the service if `None`.
     pub temperature: Option<f64>,
-    /// A whole call may take so long, retries included.
+    /// Time limit of a whole call, retries included.
     pub timeout: Option<Duration>,
-    /// End a streamed answer as soon as it names a path that is refused for good.
+    /// End a streamed answer as soon as it names a path that is certain to be refused.
     pub early_stop: bool,
     /// What the run may spend.
     pub spending: Spending,
@@ -47,17 +47,14 @@ impl Asking {
 /// One question to the model.
 #[derive(Debug)]
 pub(crate) struct Question<'q> {
-    /// Which round.
     pub(crate) round: u32,
-    /// The whole prompt.
     pub(crate) prompt: &'q str,
-    /// What the answer must look like, where it must be JSON.
+    /// The schema of the answer, if it must be JSON.
     pub(crate) schema: Option<&'q serde_json::Value>,
-    /// Where prompt and answer are kept.
+    /// The files for prompt and answer.
     pub(crate) files: &'q Files,
 }
 
-/// Names in the run folder.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub(crate) prompt: String,
@@ -65,23 +62,22 @@ pub(crate) struct Files {
     pub(crate) reply: String,
 }
 
-/// Whom to ask, and how.
 pub(crate) struct Asker<'a> {
     pub(crate) model: &'a dyn Model,
     pub(crate) asking: &'a Asking,
     pub(crate) cancel: &'a Cancel,
-    /// Ends a streamed answer that names a path which this guard refuses for good.
+    /// Ends a streamed answer that names a path that this guard is certain to refuse.
     pub(crate) forbid: Option<&'a Guard>,
 }
 
 impl Asker<'_> {
-    /// The answer; what happens on the way goes to the record.
+    /// Gives the answer; events during the call go to the record.
     pub(crate) fn ask(&self, question: &Question<'_>, record: &mut Record<'_>) -> Result<AskAnswer, Fault> {
         let Question { round, prompt, schema, files } = *question;
         if record.folder().redactor().finds_key(prompt) {
             return Err(Fault::KeyInPrompt { round });
         }
-        // Kept before a limit is looked at: a run that one keeps from asking goes on with this prompt.
+        // Stored before limits are checked: a run stopped by one resumes with this prompt.
         let query = store(record, &files.prompt, prompt, Durability::Written)?;
         let mut request = self.asking.request(prompt, schema);
         let spending = &self.asking.spending;
@@ -114,7 +110,7 @@ impl Asker<'_> {
         }
     }
 
-    /// A call that ran out of time because the run did is told as the run's limit: `--timeout` could not help it.
+    /// A call that timed out because the run did is reported as the run's limit: `--timeout` would not help.
     fn cause(&self, error: &CallError, record: &Record<'_>) -> Cause {
         let is_timeout = matches!(error, CallError::Timeout { .. });
         let limit = is_timeout.then(|| self.asking.spending.out_of_time()).flatten();
@@ -131,10 +127,10 @@ fn answered(
     record: &Record<'_>,
 ) -> Result<AskAnswer, Fault> {
     let folder = record.folder();
-    // Nothing is decided from the raw answer: only the text has to outlive a power cut.
+    // Nothing is decided from the raw answer: only the text must survive a power cut.
     let stored = folder.store_with(&question.files.raw, Durability::Written, |out| reply.write_raw(out))?;
     let Reply { text, raw, finish, usage, served_model, .. } = reply;
-    // As large as its text, of which a copy is made next.
+    // As large as its text, which is copied next.
     drop(raw);
     let held_key = folder.redactor().finds_key(&text);
     let (finish, for_person) = translate::finish(&finish);
@@ -173,7 +169,7 @@ struct Call<'c, 'o> {
     began: Instant,
     forbid: Option<&'c Guard>,
     openers: Openers,
-    /// A record that could not be kept stops the call's run, not the call.
+    /// The record could not be kept; this stops the run, not the call.
     failed: Option<RecordError>,
     bill: CallSpending<'c>,
     /// Until the answer is written.
@@ -205,7 +201,7 @@ impl Watch for Call<'_, '_> {
                 reason,
             });
         }
-        // Behind a gap nothing is noted: whoever goes on with the record counts what it holds.
+        // After a failure nothing more is noted, so that a resumed run counts only what the record holds.
         if self.failed.is_none() {
             self.reserve.give_a_line();
             let attempt = serde_json::to_value(attempt).unwrap_or_default();
@@ -228,7 +224,7 @@ impl Watch for Call<'_, '_> {
     }
 }
 
-/// Lets a small question to the service be cancelled, and shows nothing of it.
+/// Makes a small request to the service cancellable, without reporting it.
 struct Waiting<'c>(&'c Cancel);
 
 impl Watch for Waiting<'_> {

@@ -1,4 +1,4 @@
-//! Running the build: its output on disk while it happens, its exit code at the end of it.
+//! Runs the build: its output goes to disk as it happens, its exit code at the end.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,25 +16,25 @@ use crate::record::{Record, output_text};
 use crate::translate;
 use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
 
-/// What decides whether the work is done.
+/// The command that decides whether the work is done.
 #[derive(Debug, Clone)]
 pub struct BuildCommand {
     /// Program and arguments, run at the root; never a shell line.
     pub argv: Vec<OsString>,
-    /// Everything that it finds in its environment.
+    /// Its complete environment.
     pub env: Env,
-    /// It may take so long.
+    /// Time limit.
     pub timeout: Option<Duration>,
-    /// It may print so much.
+    /// Output limits.
     pub limits: Limits,
     /// What it can see and touch.
     pub confinement: Confinement,
-    /// What it may not change, relative to the root; put back where it did.
+    /// What it may not change, relative to the root; restored if it does.
     pub sealed: Vec<PathBuf>,
 }
 
 impl BuildCommand {
-    /// Runs it at `root`, once more where it broke the seal. What it prints goes to `file`.
+    /// Runs it at `root`, and again if it broke the seal. Output goes to `file`.
     pub(crate) fn run(
         &self,
         round: u32,
@@ -95,7 +95,7 @@ impl BuildCommand {
     }
 }
 
-/// What was redacted goes to the file and to whoever watches.
+/// Writes redacted output to the file and to the observer.
 struct Tee<'t, 'o> {
     file: File,
     record: &'t mut Record<'o>,
@@ -115,7 +115,7 @@ impl io::Write for Tee<'_, '_> {
     }
 }
 
-/// The last lines of `N-build.txt`: what the harness has to say about it, and how it ended.
+/// The last lines of `N-build.txt`: the harness's notes about the build, and how it ended.
 fn close(mut log: RedactWriter<Tee<'_, '_>>, output: &Output, note: Option<&str>) -> io::Result<()> {
     let Captured { head, tail, .. } = &output.captured;
     if tail.last().or(head.last()).is_some_and(|last| *last != b'\n') {
@@ -128,7 +128,7 @@ fn close(mut log: RedactWriter<Tee<'_, '_>>, output: &Output, note: Option<&str>
     writeln!(tee.file, "{}", ending(output.ended))
 }
 
-/// How the build ended, as S1 wants it logged: its exit code, or what kept it from having one.
+/// How the build ended, as S1 logs it: its exit code, or why it has none.
 fn ending(ended: Ended) -> String {
     match ended.exit_code() {
         Some(code) => format!("exit code: {code}"),

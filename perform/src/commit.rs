@@ -27,7 +27,7 @@ use crate::translate::{changes, untidy};
 pub struct CommitWorld<'w, 'o> {
     /// The run's record.
     pub record: Record<'o>,
-    /// Where replies go and by which rules.
+    /// Where replies are applied, and by which rules.
     pub rules: Rules,
     /// Who is asked.
     pub model: &'w dyn Model,
@@ -35,12 +35,11 @@ pub struct CommitWorld<'w, 'o> {
     pub asking: Asking,
     /// What decides whether the work is done.
     pub build: BuildCommand,
-    /// What the build may change besides.
+    /// What the build may change.
     pub account: Account,
-    /// What the files of a round are called.
+    /// The names of a round's files.
     pub layout: Layout,
-    /// Where the model's words for the person are kept besides the terminal (S0 §Implementation
-    /// Details).
+    /// Where the model's messages to the user are kept, besides the terminal (S0 §Implementation Details).
     pub said_log: Option<PathBuf>,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
@@ -93,8 +92,8 @@ impl Live<Apply> for CommitWorld<'_, '_> {
         let folder = self.record.folder().clone();
         let undo = folder.path().join(UNDO).join(round.to_string());
         let report_file = self.layout.build(round);
-        // A run that was killed before it could record what came of this reply may have kept its
-        // words already.
+        // A run that was killed before it recorded the result of this reply may already have stored its
+        // messages.
         let may_be_kept = undo.exists() || folder.path().join(&report_file).exists();
         let append: fn(&Path, &str) -> io::Result<()> =
             if may_be_kept { |path, lines| dir::append_once(path, "", lines) } else { dir::append };
@@ -136,12 +135,12 @@ impl Live<Build> for CommitWorld<'_, '_> {
 }
 
 impl Live<Restore> for CommitWorld<'_, '_> {
-    /// Takes back the changes of every round, the newest first.
+    /// Reverts the changes of every round, newest first.
     fn perform(&mut self, _: &Restore) -> Result<Restored, Fault> {
         self.cancel_point()?;
         let rounds = folders_to_undo(self.record.folder())?;
-        // A build may have formatted what the reply wrote: that is part of the run, and is kept
-        // beside the pre-images.
+        // A build may have formatted what the reply wrote: that is part of the run, and is kept beside the
+        // pre-images.
         let undo = || apply::undo(&self.rules.lock, &self.rules.root, &rounds, apply::Force::Yes);
         let undone = match undo() {
             Err(apply::UndoError::Blocked { .. }) => {
@@ -160,7 +159,7 @@ impl CommitWorld<'_, '_> {
         if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
     }
 
-    /// Shows the model's words at once, and appends them to what is kept of earlier ones.
+    /// Shows the model's messages, and appends them to earlier ones.
     fn say(
         &mut self,
         round: u32,
@@ -180,19 +179,19 @@ impl CommitWorld<'_, '_> {
         Ok(())
     }
 
-    /// A build may have put a symlink or a folder in the place of a file. It is moved away.
+    /// A build may have put a symlink or a folder in place of a file: moves it away.
     fn make_way(&self, rounds: &[PathBuf]) -> Result<(), Fault> {
         let left = self.record.folder().path().join(format!("left-{}", Stamp::now().folder_name()));
         for path in apply::hashes_after(rounds).map_err(Fault::Restore)?.keys() {
-            // Where it stays, the next attempt says what is in the way.
+            // If it cannot be moved, the next attempt reports the obstacle.
             let _ = dir::obstacle::move_away(&self.rules.root, path, &left);
         }
         Ok(())
     }
 }
 
-/// Files that were changed between two writes of this run, or while the model was at the first: by the build, or by a person, whose
-/// words are kept. What was changed since then is younger than the prompt.
+/// Files changed between two writes of this run, or during the first model call: by the build, or by the
+/// user, whose text is kept. Later changes are newer than the prompt.
 fn written_over(
     applied: &apply::Applied,
     prompt: &Path,

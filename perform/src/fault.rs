@@ -11,7 +11,7 @@ use crate::record::RecordError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A person pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
     /// The prompt holds a key: it is not sent.
@@ -23,26 +23,26 @@ pub enum Fault {
     /// The record could not be kept.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The guard could not look at the tree.
+    /// The guard could not inspect the tree.
     #[error("cannot judge the reply's paths")]
     Judge(#[source] guard::JudgeError),
-    /// The changes could not be written. The tree is as it was before them unless the error says otherwise
+    /// The changes could not be written. The tree is as before unless the error says otherwise
     /// ([`apply::ApplyError::leaves_tree_changed`]).
     #[error("cannot write the reply's changes")]
     Apply(#[source] apply::ApplyError),
-    /// What an earlier part of the run has written could not be read back.
+    /// What an earlier part of the run wrote could not be read back.
     #[error("cannot read what was applied before")]
     Undo(#[source] apply::UndoError),
-    /// The run's changes could not be taken back.
+    /// The run's changes could not be reverted.
     #[error("cannot put the tree back")]
     Restore(#[source] apply::UndoError),
-    /// Git could not say how the tree is.
+    /// Git could not report the state of the tree.
     #[error("cannot ask git about the tree")]
     Git(#[source] repo::GitError),
-    /// Git could not put the tree back.
+    /// Git could not restore the tree.
     #[error("cannot put the tree back")]
     RollBack(#[source] repo::GitError),
-    /// A build or a command changed what it may not change, and it could not be restored.
+    /// A build or a command changed protected files that could not be restored.
     #[error("the build changed {paths}, which cannot be restored")]
     Seal {
         /// Which, relative to the root.
@@ -51,20 +51,20 @@ pub enum Fault {
     /// A file or folder of the tree or of the harness.
     #[error("cannot {doing} {}", path.display())]
     File {
-        /// What was tried: `look at`, `append to`, `remove`.
+        /// The operation: `look at`, `append to`, `remove`.
         doing: &'static str,
         /// Which.
         path: PathBuf,
         /// Why.
         source: std::io::Error,
     },
-    /// The build could not be watched over.
+    /// The build could not be supervised.
     #[error("cannot run the build")]
     Run(#[source] runner::RunError),
 }
 
 impl Fault {
-    /// What was tried with this file.
+    /// Wraps the error of an operation on this file.
     pub(crate) fn file(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File { doing, path: path.to_owned(), source }
     }

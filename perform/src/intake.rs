@@ -1,10 +1,10 @@
-//! The one place where parser, guard and apply meet: a reply comes in as text and is on disk afterwards, or is not.
+//! The one place where parser, guard and apply meet: it writes a reply to disk completely, or not at all.
 //!
 //! Invariants, in the order in which they are enforced:
-//! 1. Of a reply that the service cut off, or that holds a key, nothing is used but what it says to the person.
-//! 2. The same of a reply with one bad fence.
-//! 3. Every path is judged before any is written; one refusal and none is written.
-//! 4. What is written goes through the guard's capabilities, all of it in one transaction.
+//! 1. If the service cut a reply off, or it holds a key, only its messages to the user are used.
+//! 2. The same holds for a reply with a single bad fence.
+//! 3. Every path is judged before any is written; one refusal refuses the whole reply.
+//! 4. All writes go through the guard's capabilities, in one transaction.
 
 mod prefix;
 mod proposal;
@@ -26,27 +26,27 @@ use crate::translate::finish_of;
 
 pub use proposal::Taken;
 
-/// Where replies go and by which rules.
+/// Where replies are applied, and by which rules.
 #[derive(Debug)]
 pub struct Rules {
     /// The root of the tree.
     pub root: PathBuf,
     /// Judges every path; holds the ignore rules as they were when the run began.
     pub guard: Guard,
-    /// Held as long as the run.
+    /// Held during the run.
     pub lock: Lock,
 }
 
-/// What came of a reply.
+/// The result of a reply.
 #[derive(Debug)]
 pub enum Intake {
     /// On disk.
     Applied {
         /// Every file.
         applied: Applied,
-        /// What a person should look at.
+        /// What the user should check.
         warnings: Vec<Problem>,
-        /// The reply's words for the person.
+        /// The reply's messages to the user.
         said: Vec<String>,
         /// Why nothing had to change, where the reply says so.
         no_change: Option<String>,
@@ -55,18 +55,18 @@ pub enum Intake {
     Rejected {
         /// Everything that is wrong with it.
         problems: Vec<Problem>,
-        /// The same as text for the model.
+        /// The problems as text for the model.
         report: String,
-        /// Its words for the person, as far as they could be made out.
+        /// Its messages to the user, if they could be read.
         said: Vec<String>,
     },
 }
 
-/// So many problems are told to the model; the record has them all. A reply may name any number of paths, and the next prompt would
-/// hold a line for each.
+/// The problems reported to the model at most; the record has them all. A reply may name any number of paths,
+/// and each adds a line to the next prompt.
 const MOST_TOLD: usize = 200;
 
-/// What stands above the reasons, for the model.
+/// Heading of the reasons, for the model.
 const NOT_USED: &str = "The reply was not used and no file was changed, because:\n";
 
 impl Intake {
@@ -85,15 +85,15 @@ impl Intake {
 }
 
 impl Rules {
-    /// Takes in one reply. Pre-images and the list of changes go to `undo`; a reply that was applied there before is not applied
-    /// again.
+    /// Processes one reply. Pre-images and the list of changes go to `undo`; a reply that was already applied
+    /// there is not applied again.
     pub fn take_in(&self, answer: &Reply, undo: &Path) -> Result<Intake, Fault> {
         let text = &*answer.text;
         if let Some(applied) = apply::read_applied(undo).map_err(Fault::Undo)? {
             return Ok(applied_already(applied, text));
         }
         let parsed = parser::parse(text);
-        // What is meant for the person is shown whatever becomes of the rest.
+        // Messages to the user are shown even if the rest is refused.
         let said = match &parsed {
             Ok(reply) => said(reply),
             Err(errors) => errors.salvaged(text, Kind::User).map(str::to_owned).collect(),
@@ -124,7 +124,7 @@ impl Rules {
         Ok(Intake::Applied { applied, warnings, said, no_change: no_change(&reply) })
     }
 
-    /// Why an answer was ended before it was whole: what of its beginning is refused for good.
+    /// Why an answer was ended early: the problems of its beginning.
     fn refused_early(&self, answer: &Reply) -> Vec<Problem> {
         if finish_of(answer) != Finish::Stopped {
             return Vec::new();
@@ -138,7 +138,8 @@ impl Rules {
             .collect()
     }
 
-    /// What [`take_in`](Self::take_in) would do to the tree, without doing it; the refusals if it would do nothing.
+    /// What [`take_in`](Self::take_in) would do to the tree, without doing it; the refusals if it would do
+    /// nothing.
     pub fn preview(
         &self,
         answer: &Reply,
@@ -158,7 +159,7 @@ impl Rules {
         Ok(Ok(apply::dry_run(&change_set(reply, admitted))))
     }
 
-    /// All paths of the reply at once, in its order; all refusals at once.
+    /// Judges all paths of the reply, in its order; gives all refusals together.
     fn judge(&self, reply: &parser::Reply<'_>) -> Result<Result<Vec<Admitted>, Vec<Problem>>, Fault> {
         let requests: Vec<Request<'_>> = reply
             .files()
@@ -199,7 +200,7 @@ pub(crate) fn problem_of(refusal: &guard::Refusal) -> Problem {
     Problem { path, ..Problem::new(refusal.code().as_str(), refusal.to_string()) }
 }
 
-/// What rules a reply out whatever stands in it.
+/// What makes a reply unusable whatever its content.
 fn unusable(answer: &Reply) -> Option<Problem> {
     let finish = finish_of(answer);
     if finish.advice() != Advice::Use {
@@ -229,13 +230,13 @@ fn malformed(errors: &parser::Errors, said: Vec<String>) -> Intake {
         })
         .collect();
     let is_prose = errors.iter().any(|error| error.code == ErrorCode::NothingActionable);
-    // Whoever answers in prose has lost sight of the conventions, which stand far above in the prompt.
+    // A model that answers in prose has lost the conventions, which are far above in the prompt.
     let form = if is_prose { format!("\n{FORM}") } else { String::new() };
     let report = format!("{NOT_USED}{}\n{form}", errors.for_model());
     Intake::Rejected { problems, report, said }
 }
 
-/// A run that was killed between the transaction's commit and its own journal: the changes are on disk.
+/// A run was killed between the transaction's commit and its journal: the changes are on disk.
 fn applied_already(applied: Applied, text: &str) -> Intake {
     let reply = parser::parse(text).ok();
     let said = reply.as_ref().map(said).unwrap_or_default();

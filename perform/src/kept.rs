@@ -17,14 +17,14 @@ pub const UNDO: &str = "undo";
 ///
 /// # Errors
 ///
-/// Fails where they cannot be listed: whoever took that for none would not put back what they hold.
+/// Fails if they cannot be listed: ignoring that would leave their files unrestored.
 pub fn undo_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(rounds_on_disk(folder)?.into_iter().map(|(_, path)| path).collect())
 }
 
-/// The same and those that should be there, since an answer of the run tells of files that the round
-/// changed: without one of them the others make neither the old tree nor the new one. A record that
-/// cannot be read, or that was never begun, names none.
+/// The same, including the folders that should exist because an answer of the run reports changes in that
+/// round: without one of them the others do not restore a consistent tree. A record that cannot be read, or
+/// that was never begun, names none.
 ///
 /// # Errors
 ///
@@ -48,22 +48,21 @@ fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
         let path = entry.map_err(Fault::file("list", &all))?.path();
         let name = path.file_name().and_then(|name| name.to_str());
         let number = name.and_then(|name| name.strip_suffix(AFTER_BUILD).unwrap_or(name).parse().ok());
-        // Who is killed before the manifest is written has changed nothing yet.
+        // A run killed before the manifest is written has changed nothing.
         let is_set = !matches!(apply::read_applied(&path), Ok(None));
         rounds.extend(number.filter(|_| is_set).map(|number| (number, path)));
     }
     Ok(rounds)
 }
 
-/// What the name of a build's folder of pre-images ends in: it sorts after that of the round's reply.
+/// Suffix of a build's folder of pre-images: it sorts after that of the round's reply.
 const AFTER_BUILD: &str = "-build";
 
-/// The folder of pre-images of what the build of a round has changed.
 pub(crate) fn after_build(round: u32) -> String {
     format!("{round}{AFTER_BUILD}")
 }
 
-/// The rounds whose changes are in the tree, with the names of their folders.
+/// The rounds whose changes are in the tree, with their folder names.
 fn rounds_written(answers: impl Iterator<Item = Line>) -> BTreeSet<(u32, String)> {
     let mut rounds = BTreeSet::new();
     for answer in answers {

@@ -1,4 +1,4 @@
-//! The record of one run: its folder, its journal, and whoever watches.
+//! The record of one run: its folder, its journal, and its observer.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,11 +17,11 @@ use crate::{Event, Observer};
 /// Name of the journal in a run folder.
 pub const JOURNAL: &str = "events.jsonl";
 
-/// Memory holds this many bytes of the beginning of a command's output, and as many of its end: it
-/// may print more than there is memory. A prompt has room for less.
+/// Bytes kept in memory from each end of a command's output, which may be larger than memory. A prompt has
+/// room for less.
 const HELD_BYTES: usize = 2 << 20;
 
-/// Where answers and notes go. They are on disk before anybody hears of them.
+/// Stores answers and notes. They are on disk before anything else uses them.
 pub struct Record<'o> {
     texts: Texts,
     journal: Journal,
@@ -57,15 +57,15 @@ impl std::fmt::Debug for Record<'_> {
 }
 
 impl<'o> Record<'o> {
-    /// Begins the journal of a new run. Fails where the disk has no room for an answer: nothing has
-    /// been paid for yet.
+    /// Begins the journal of a new run. Fails if the disk has no room for an answer: nothing has been paid
+    /// for yet.
     pub fn begin(folder: RunFolder, observer: &'o mut dyn Observer) -> Result<Self, RecordError> {
         drop(Reserve::hold(folder.path())?);
         let journal = Journal::create(&folder.path().join(JOURNAL), folder.redactor().clone())?;
         Ok(Self { texts: Texts::of(folder), journal, observer })
     }
 
-    /// Continues the journal of an unfinished run; gives what it holds.
+    /// Continues the journal of an unfinished run; gives its content.
     pub fn resume(folder: RunFolder, observer: &'o mut dyn Observer) -> Result<(Self, Past), RecordError> {
         let path = folder.path().join(JOURNAL);
         let (journal, entries) = Journal::reopen(&path, folder.redactor().clone())?;
@@ -79,7 +79,7 @@ impl<'o> Record<'o> {
         &self.texts.folder
     }
 
-    /// Writes something that happened on the way to the journal, then tells the observer.
+    /// Writes an intermediate event to the journal, then tells the observer.
     pub fn note(&mut self, note: &Note) -> Result<(), RecordError> {
         let path = self.folder().path().join(JOURNAL);
         let json = serde_json::to_value(note).map_err(|source| other_version(&path, 0, source))?;
@@ -110,8 +110,8 @@ impl<'o> Record<'o> {
         Ok(())
     }
 
-    /// Writes something that a person should know to the journal and tells the observer, also where
-    /// it could not be written. Keys are redacted.
+    /// Writes a warning to the journal and tells the observer, even if it could not be written. Keys are
+    /// redacted.
     pub fn warn(&mut self, warning: Problem) -> Result<(), RecordError> {
         let warning = self.redacted(warning);
         let noted = self.note(&Note::Warned { warning: warning.clone() });
@@ -119,7 +119,7 @@ impl<'o> Record<'o> {
         noted
     }
 
-    /// The same for what programs of a model must not read: the record may lie in their tree.
+    /// The same for what programs written by a model must not read: the record may be in their tree.
     pub fn hint(&mut self, warning: Problem) {
         let warning = self.redacted(warning);
         self.tell(&Event::Warning(&warning));
@@ -130,12 +130,11 @@ impl<'o> Record<'o> {
         Problem { path: warning.path.map(redact), message: redact(warning.message), ..warning }
     }
 
-    /// Tells the observer something that is not recorded.
+    /// Tells the observer something without recording it.
     pub fn tell(&mut self, event: &Event<'_>) {
         self.observer.see(event);
     }
 
-    /// The texts that the journal names.
     pub(crate) fn texts(&self) -> &Texts {
         &self.texts
     }
@@ -185,14 +184,14 @@ fn visit_stored(line: &Value, visit: &mut impl FnMut(Stored)) {
     members.filter(|member| member.is_object()).for_each(|member| visit_stored(member, visit));
 }
 
-/// What the journal of a run holds.
+/// The content of a run's journal.
 #[derive(Debug, Default)]
 pub struct Past {
     /// Every line, in order.
     pub lines: Vec<Line>,
-    /// The same as JSON.
+    /// The lines as JSON.
     pub json: Vec<Value>,
-    /// The answers that hold: those that a run which went on has done again are left out.
+    /// The answers that are still valid: those that a resumed run repeated are left out.
     pub answers: Vec<Recorded>,
     /// When the first and the last line were written, UTC, RFC 3339.
     pub span: Option<(String, String)>,
@@ -223,7 +222,7 @@ impl Past {
         if let Line::Resumed { kept } = &line {
             self.answers.truncate(*kept);
         }
-        // Else a run would go on as if it had no answers, and pay for them again.
+        // Otherwise a resumed run would ignore the answer and pay for it again.
         if request.is_none() && line.is_answer() {
             return Err(serde::de::Error::custom("an answer without its request"));
         }
@@ -236,7 +235,7 @@ impl Past {
         Ok(())
     }
 
-    /// Whether every file of an answer that holds is what it was, and every prompt.
+    /// Checks that every prompt and every file of a valid answer is unchanged.
     ///
     /// # Errors
     ///
@@ -261,17 +260,17 @@ impl Past {
         Texts { folder, files: self.files.clone() }
     }
 
-    /// The answers that hold, as lines.
+    /// The valid answers, as lines.
     pub fn holding(&self) -> impl Iterator<Item = Line> + '_ {
         self.answers.iter().filter_map(|entry| serde_json::from_value(entry.answer.clone()).ok())
     }
 
-    /// How the run ended; none of one that was stopped, or that went on since.
+    /// How the run ended; `None` if it was stopped, or resumed since.
     pub fn outcome(&self) -> Option<&Outcome> {
         if let Some(Line::Ended { outcome }) = self.lines.last() { Some(outcome) } else { None }
     }
 
-    /// Whether the last thing that holds is that the model gave no answer.
+    /// Whether the last valid entry is that the model gave no answer.
     pub fn ends_unanswered(&self) -> bool {
         self.answers.last().is_some_and(|entry| entry.answers("unanswered"))
     }
@@ -291,7 +290,7 @@ pub(crate) fn to_logging(stored: &Stored) -> logging::Stored {
     logging::Stored { file, bytes, sha256 }
 }
 
-/// Stores a text and keeps it at hand as it was stored, keys redacted.
+/// Stores a text, with keys redacted, and keeps it in memory in that form.
 pub(crate) fn store(
     record: &Record<'_>,
     file: &str,
@@ -302,8 +301,7 @@ pub(crate) fn store(
     Ok(Text::new(to_engine(stored), text.into()))
 }
 
-/// What a command printed into `file`: whole, or both ends of it where it is longer than memory
-/// should be.
+/// What a command printed into `file`: all of it, or both ends if it is too long for memory.
 pub fn output_text(folder: &RunFolder, file: &str) -> Result<Text, FolderError> {
     let (stored, whole) = folder.adopt(file)?;
     let ends = both_ends(&whole, HELD_BYTES, HELD_BYTES);
@@ -311,8 +309,7 @@ pub fn output_text(folder: &RunFolder, file: &str) -> Result<Text, FolderError> 
     Ok(Text::new(to_engine(stored), ends.text().into()))
 }
 
-/// Read from the file, where keys are redacted: an end of what the command printed could hold half
-/// a key.
+/// Read from the file, where keys are redacted: an end cut from the raw output could hold half a key.
 pub(crate) fn both_ends(whole: &File, head_bytes: usize, tail_bytes: usize) -> io::Result<Captured> {
     let total_bytes = whole.metadata()?.len();
     let total = usize::try_from(total_bytes).map_err(io::Error::other)?;

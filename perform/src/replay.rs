@@ -1,5 +1,5 @@
-//! The world of a replay: the record has answered what the model and the build answered then; what
-//! the harness itself does is done again, in a scratch tree, and compared.
+//! The world of a replay: answers of the model and the build come from the record; the harness's own work is
+//! repeated in a scratch tree and compared.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::translate::changes;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayFault {
-    /// It came out differently.
+    /// The result differs from the record.
     #[error(transparent)]
     Differs(Difference),
     /// The record ends here.
@@ -30,10 +30,10 @@ pub enum ReplayFault {
         /// The round that was not recorded.
         round: u32,
     },
-    /// The round is reached up to which the run was to be replayed.
+    /// The round up to which to replay is reached.
     #[error("round {round} is reached")]
     Reached {
-        /// Which.
+        /// The round.
         round: u32,
     },
     /// The scratch tree could not be used.
@@ -41,11 +41,11 @@ pub enum ReplayFault {
     Fault(#[from] Fault),
 }
 
-/// Makes the scratch tree what the recorded run found before it wrote in a round: no build is run
-/// that could have changed it since.
+/// Brings the scratch tree to the state that the recorded run found before its write in a round, since no
+/// build runs that could change it.
 pub type AsFound<'f> = Box<dyn FnMut(u32) -> io::Result<()> + 'f>;
 
-/// A world that performs nothing: whatever the record does not hold is its end.
+/// A world that performs nothing: it stops at the first request that the record does not answer.
 #[derive(Debug)]
 pub struct RecordOnly {
     texts: Texts,
@@ -130,7 +130,7 @@ impl<'f> Replayed<'f> {
         Self { rules, undo, until: None, as_found, only }
     }
 
-    /// The same up to the prompt of this round.
+    /// The same, up to the prompt of this round.
     #[must_use]
     pub fn until(self, round: u32) -> Self {
         Self { until: Some(round), ..self }
@@ -177,7 +177,7 @@ impl Live<Apply> for Replayed<'_> {
         self.only.perform(apply)
     }
 
-    /// The reply is judged and applied again.
+    /// Judges and applies the reply again.
     fn replayed(&mut self, apply: &Apply, recorded: &ApplyAnswer) -> Result<(), ReplayFault> {
         let Apply { round, reply } = apply;
         (self.as_found)(*round).map_err(Fault::file("look at", &self.rules.root))?;

@@ -1,4 +1,4 @@
-//! Room on the disk for an answer that is about to be paid for.
+//! Reserves disk space for an answer before it is paid for.
 
 use std::fs::File;
 use std::io;
@@ -8,14 +8,14 @@ use logging::FolderError;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
-/// What the record of one answer takes: its text and the service's JSON around it. The longest answers have 64 Ki tokens of some four
-/// bytes; this is twice what such a one takes in both files.
+/// Disk space for the record of one answer: its text and the service's JSON around it. The longest answers
+/// have 64 Ki tokens of about four bytes; this is twice what both files then take.
 const ANSWER_BYTES: u64 = 2 << 20;
 /// More than a line of the journal takes.
 const LINE_BYTES: u64 = 16 << 10;
 
-/// Keeps the disk from being filled while a model answers: what cannot be written down then has been paid for in vain. A file without a
-/// name, so that nothing of it is left however the run ends.
+/// Keeps the disk from filling up while a model answers: an answer that cannot be stored has been paid for in
+/// vain. The file has no name, so nothing of it remains however the run ends.
 #[derive(Debug)]
 pub(crate) struct Reserve {
     file: File,
@@ -23,7 +23,7 @@ pub(crate) struct Reserve {
 }
 
 impl Reserve {
-    /// Takes the room, on the disk of this folder.
+    /// Reserves the space on the disk of this folder.
     pub(crate) fn hold(folder: &Path) -> Result<Self, FolderError> {
         let held = tempfile::tempfile_in(folder).and_then(|file| fill(&file).map(|()| file));
         let held = held.map(|file| Self { file, bytes: ANSWER_BYTES });
@@ -31,15 +31,15 @@ impl Reserve {
         held.map_err(|source| FolderError::Io { doing: "keep room for an answer in", path, source })
     }
 
-    /// Makes room for a line of the journal, which tells of an attempt before its answer is there.
+    /// Frees room for a line of the journal, which reports an attempt before its answer arrives.
     pub(crate) fn give_a_line(&mut self) {
         self.bytes = self.bytes.saturating_sub(LINE_BYTES);
-        // Where it stays, the line may still find room.
+        // If this fails, the line may still find room.
         let _ = self.file.set_len(self.bytes);
     }
 }
 
-/// Where the file system cannot promise blocks, it has to take them.
+/// If the file system cannot reserve blocks, write them.
 fn fill(mut file: &File) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, ANSWER_BYTES) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => {

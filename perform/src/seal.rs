@@ -1,8 +1,9 @@
 //! The seal: what decides whether the work is done must not be changed by the work.
 //!
-//! The build script, the configuration and the protected files are looked at before and after each build. What a build changed is put back,
-//! and the build is run once more; its exit code counts, unless it breaks the seal again. Everything is looked up from the root's descriptor
-//! and through no link, since a build may leave a link where a folder was.
+//! The build script, the configuration and the protected files are compared before and after each build. What
+//! a build changed is restored, and the build runs again; its exit code counts, unless it breaks the seal
+//! again. Every lookup starts at the root's descriptor and follows no symlink, since a build may replace a
+//! folder with a symlink.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -26,7 +27,7 @@ pub(crate) struct Seal {
     root: Folder,
     files: Vec<Sealed>,
     contents: Contents,
-    /// The modes of the folders that lead to them.
+    /// The modes of their parent folders.
     folders: BTreeMap<PathBuf, u32>,
 }
 
@@ -36,19 +37,19 @@ struct Sealed {
     state: Found<Place>,
 }
 
-/// What was not as it was.
+/// The sealed files that had changed.
 #[derive(Debug, Default)]
 pub(crate) struct Restored {
-    /// It is again.
+    /// Restored.
     pub(crate) changed: Vec<String>,
     /// It could not be restored.
     pub(crate) lost: Vec<String>,
-    /// The disk did not say what stands there, so it was not touched.
+    /// Could not be inspected because of a disk error, so left alone.
     pub(crate) unseen: Vec<(PathBuf, io::Error)>,
 }
 
 impl Seal {
-    /// Remembers these files; paths are relative to the root.
+    /// Records these files; paths are relative to the root.
     pub(crate) fn take(root: &Path, paths: &[PathBuf]) -> io::Result<Self> {
         let (folder, contents) = (Folder::open(root)?, Contents::default());
         let mut seal = Self { root: folder, files: Vec::new(), contents, folders: BTreeMap::new() };
@@ -61,17 +62,17 @@ impl Seal {
         Ok(seal)
     }
 
-    /// The files that are not as they were.
+    /// The files that have changed.
     pub(crate) fn differing(&self) -> impl Iterator<Item = &Path> {
         let differs = |file: &&Sealed| !self.is_as_it_was(file).unwrap_or(false);
         self.files.iter().filter(differs).map(|file| file.path.as_path())
     }
 
-    /// Puts back what was changed, folders on the way too, and names it; nothing where all is as it was. What stood there goes to the
+    /// Restores what was changed, parent folders included, and gives its paths. What was there goes to the
     /// attic.
     ///
-    /// Fails where something is not as it was even then: nothing may be built in such a tree. A file that cannot be looked at is no file
-    /// that the build changed: it stays, and the error is the disk's.
+    /// Fails if something could not be restored: nothing may be built in such a tree. A file that cannot be
+    /// inspected counts as unchanged by the build: it stays, and the error is the disk's.
     pub(crate) fn restore(&self, attic: &mut Attic<'_>) -> Result<Vec<String>, Fault> {
         let Restored { changed, lost, unseen } = self.put_each_back(Some(attic));
         if !lost.is_empty() {
@@ -83,7 +84,7 @@ impl Seal {
         }
     }
 
-    /// The same for what may also stay as it is, and of which others keep copies.
+    /// The same for files that may also stay changed, and of which others keep copies.
     pub(crate) fn put_all_back(&self) -> Restored {
         self.put_each_back(None)
     }
@@ -106,7 +107,7 @@ impl Seal {
         restored
     }
 
-    /// A file is read only where it can be the one that was there: a build may have left one of any size.
+    /// Reads a file only if it can be the original: a build may have left one of any size.
     fn is_as_it_was(&self, file: &Sealed) -> io::Result<bool> {
         Ok(match (&file.state, self.root.look(&file.path)?) {
             (Found::Absent, Found::Absent) => true,
@@ -145,8 +146,8 @@ impl Seal {
         }
     }
 
-    /// The folder that holds `path`. One that is gone on the way is made anew; so is one whose place a file or a link has taken, since
-    /// what is written below must not come out elsewhere.
+    /// The folder that holds `path`. Missing folders are made, and a file or symlink in place of one is
+    /// replaced, so that writes below it cannot end up elsewhere.
     fn make_folders(&self, path: &Path, mut attic: Option<&mut Attic<'_>>) -> io::Result<Folder> {
         let (mut folder, mut so_far) = (self.root.try_clone()?, PathBuf::new());
         for name in path.parent().into_iter().flat_map(Path::iter) {
@@ -163,19 +164,19 @@ impl Seal {
     }
 }
 
-/// The last name of a path below the root.
+/// The file name of a path below the root.
 fn last(path: &Path) -> io::Result<&OsStr> {
     Ok(path.file_name().ok_or(io::ErrorKind::InvalidInput)?)
 }
 
-/// Removes what is there; a copy of a file or a link is in the attic then. A folder is removed only where it is empty: a build may have
-/// moved into it what is not its own.
+/// Removes what is there, after copying a file or symlink to the attic. Removes only empty folders: a build
+/// may have moved other files into one.
 fn clear(folder: &Folder, name: &OsStr, path: &Path, attic: Option<&mut Attic<'_>>) -> io::Result<()> {
     let Some(stat) = folder.stat(name)? else { return Ok(()) };
     if FileType::from_raw_mode(stat.st_mode).is_dir() {
         return folder.remove_folder(name);
     }
-    // Where there is no room for a copy the tree is put back all the same.
+    // The tree is restored even if there is no room for a copy.
     if attic.is_some_and(|attic| attic.take_in(folder, name, path).is_ok()) {
         return Ok(());
     }

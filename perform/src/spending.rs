@@ -1,4 +1,4 @@
-//! What a run may spend, and has spent: reckoned before a call is sent, not noticed afterwards.
+//! What a run may spend and has spent: checked before a call is sent, not noticed afterwards.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -12,26 +12,26 @@ use engine::{Attempted, Built, Cause, Line, Ran};
 
 use crate::ask::now;
 
-/// The limits of a run, the prices they are kept by, and what was used so far.
+/// The limits of a run, the prices, and the usage so far.
 #[derive(Debug, Clone, Default)]
 pub struct Spending {
     budget: Budget,
     prices: Prices,
-    /// The day whose prices hold.
+    /// The date that selects the prices.
     today: Option<Day>,
     spent: Cell<Spent>,
-    /// When this part of the run began; what it took before is in `spent`.
+    /// When this part of the run began; earlier time is in `spent`.
     since: Option<Instant>,
 }
 
 impl Spending {
-    /// Nothing is spent, and the clock of the run begins.
+    /// Nothing spent; starts the run's clock.
     pub fn new(budget: Budget, prices: Prices, today: Option<Day>) -> Self {
         Self { budget, prices, today, spent: Cell::default(), since: Some(now()) }
     }
 
-    /// Counts what a run that goes on has used before. A call whose answer never came counts with the
-    /// most it can have used, and with the time that its attempts took.
+    /// Counts the earlier usage of a resumed run. A call without an answer counts as the most it can have
+    /// used, plus the time of its attempts.
     pub fn count(&self, lines: &[Line], model: &ModelId) {
         let mut asked: Option<Forecast> = None;
         let mut attempts = Attempts::default();
@@ -59,14 +59,15 @@ impl Spending {
         self.take_time(attempts.took_ms);
     }
 
-    /// What was used so far.
+    /// The usage so far.
     pub fn spent(&self) -> Spent {
         let mut spent = self.spent.get();
         spent.time += self.since.map(|since| since.elapsed()).unwrap_or_default();
         spent
     }
 
-    /// Can the limit on money be kept for this model? Not where its price is unknown: an unknown one is not zero.
+    /// Whether the cost limit can be enforced for this model. It cannot if the price is unknown, which is not
+    /// zero.
     pub fn keeps_cost(&self, model: &ModelId) -> Result<(), BudgetError> {
         match self.budget_for(model).max_cost {
             Some(limit) if self.price(model, None).is_none() => Err(BudgetError::Unpriced { limit }),
@@ -74,8 +75,8 @@ impl Spending {
         }
     }
 
-    /// May `request` be sent? If so it is bounded by what is left, and the most that it can use is told. Where the bytes of the prompt
-    /// are too many, the service is asked how many tokens they are.
+    /// Whether `request` may be sent. If so, limits it to what is left and gives the most that it can use. If
+    /// the prompt has too many bytes to be sure, asks the service for its number of tokens.
     pub(crate) fn allow(
         &self,
         model: &dyn Model,
@@ -99,7 +100,7 @@ impl Spending {
         Ok(forecast)
     }
 
-    /// The limit on time, once it is reached: a call that it ended did not end by its own time limit.
+    /// The time limit, once reached: distinguishes a call ended by it from one that timed out itself.
     pub(crate) fn out_of_time(&self) -> Option<BudgetError> {
         self.budget.time_left(&self.spent()).err()
     }
@@ -110,7 +111,8 @@ impl Spending {
         self.spent.set(spent);
     }
 
-    /// What an answer cost in US dollars; none where the price is unknown. The model that answered is what is paid for.
+    /// The cost of an answer in US dollars; `None` if the price is unknown. Uses the model that actually
+    /// answered.
     pub(crate) fn cost_usd(&self, model: &ModelId, served: Option<&str>, usage: &Usage) -> Option<f64> {
         Some(self.price(model, served)?.cost(usage)?.as_usd())
     }
@@ -131,7 +133,7 @@ impl Spending {
         self.prices.of(served.unwrap_or(asked.name()), self.today.as_ref()?)
     }
 
-    /// Replies from a file cost nothing, whatever they are called.
+    /// Replies from a file cost nothing, whatever the name of the model.
     fn budget_for(&self, model: &ModelId) -> Budget {
         match model.provider() {
             Provider::Scripted | Provider::Recorded => Budget { max_cost: None, ..self.budget },
@@ -140,16 +142,17 @@ impl Spending {
     }
 }
 
-/// An attempt as the client tells it.
+/// An attempt as reported by the client.
 pub fn attempt_of(attempted: &Attempted) -> Attempt {
     serde_json::from_value(attempted.attempt.clone()).unwrap_or_default()
 }
 
-/// How long the attempts of a call took whose answer is not on record.
+/// Time spent on the attempts of a call whose answer is not on record.
 #[derive(Default)]
 struct Attempts {
     took_ms: u64,
-    /// The wait behind the last one. It may have been cut short, so that it counts once another has followed.
+    /// The wait after the last attempt. It may have been cut short, so it counts only once another attempt
+    /// follows.
     wait_ms: u64,
 }
 
@@ -163,16 +166,13 @@ impl Attempts {
 
 /// One call, for the spending of its run.
 pub(crate) struct CallSpending<'p> {
-    /// Who pays.
     pub(crate) spending: &'p Spending,
-    /// The most that it can use.
     pub(crate) forecast: Forecast,
-    /// Who is asked.
     pub(crate) model: &'p ModelId,
 }
 
 impl CallSpending<'_> {
-    /// May it be tried once more after an attempt that failed, and that is not counted yet?
+    /// Whether it may be retried after a failed attempt that is not counted yet.
     pub(crate) fn allows_another(&self, attempt: &Attempt) -> bool {
         let Self { spending, forecast, model } = self;
         let mut spent = spending.spent();
@@ -180,13 +180,12 @@ impl CallSpending<'_> {
         spending.budget_for(model).allow(&spent, forecast, spending.price(model, None)).is_ok()
     }
 
-    /// Counts an attempt.
     pub(crate) fn add(&self, attempt: &Attempt) {
         self.spending.add(attempt, &self.forecast, self.model);
     }
 }
 
-/// Why the model may not be asked, or not any longer: `limit-cost` and the like.
+/// Why the model may not be called, or no longer: `limit-cost` and the like.
 pub(crate) fn cause(error: &BudgetError) -> Cause {
     let flag = error.limit().flag();
     let remedy = if matches!(error, BudgetError::Unpriced { .. }) {

@@ -1,4 +1,4 @@
-//! The words of the crates that act, in those of `engine`.
+//! Translates types of the acting crates to those of `engine`.
 
 use engine::{Action, Answered, Cause, Changed, Ended, Finish, Problem, Reply, Usage};
 use llm::{Advice, Filter};
@@ -19,7 +19,7 @@ pub(crate) fn ended(ended: runner::Ended) -> Ended {
     }
 }
 
-/// What became of the files of a reply.
+/// The changes of a reply.
 pub fn changes(changes: Vec<apply::Changed>) -> Vec<Changed> {
     let changed = |change: apply::Changed| Changed {
         path: change.path,
@@ -37,30 +37,29 @@ pub fn changes(changes: Vec<apply::Changed>) -> Vec<Changed> {
     changes.into_iter().map(changed).collect()
 }
 
-/// A warning of a transaction that was committed all the same.
+/// A warning of a transaction that was committed.
 pub(crate) fn untidy(warning: &apply::Warning) -> Problem {
     Problem::new("apply", format!("{warning}."))
 }
 
-/// Tokens.
 pub(crate) fn usage(usage: llm::Usage) -> Usage {
     let llm::Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens } =
         usage;
     Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens }
 }
 
-/// Recorded tokens, as prices are reckoned from them.
+/// Recorded tokens, as input for pricing.
 pub fn client_usage(usage: Usage) -> llm::Usage {
     let Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens } =
         usage;
     llm::Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens }
 }
 
-/// A recorded answer as the client of a model gave it, to be given again.
+/// A recorded answer in the form that the model's client gave it, for reuse.
 ///
 /// # Errors
 ///
-/// Fails where its text is not what it was.
+/// Fails if its text has changed.
 pub fn reply_again(folder: &RunFolder, answered: &Answered) -> Result<llm::Reply, FolderError> {
     let text = folder.recall(&to_logging(&answered.reply.stored))?;
     let finish = finish_of(&answered.reply());
@@ -69,7 +68,7 @@ pub fn reply_again(folder: &RunFolder, answered: &Answered) -> Result<llm::Reply
     Ok(llm::Reply { finish, usage, served_model, ..llm::Reply::of_text(text) })
 }
 
-/// How an answer ended, and what to tell the person where only a person can do something about it.
+/// How an answer ended, and the cause if the user has to act.
 pub(crate) fn finish(finish: &llm::Finish) -> (Finish, Option<Cause>) {
     let for_person = (finish.advice() == Advice::TellPerson).then(|| Cause {
         code: finish.code().to_owned(),
@@ -79,13 +78,13 @@ pub(crate) fn finish(finish: &llm::Finish) -> (Finish, Option<Cause>) {
     (Finish(serde_json::to_value(finish).unwrap_or_default()), for_person)
 }
 
-/// How the answer ended that is judged. What cannot be read is not a complete answer.
+/// How the judged answer ended. An unreadable end counts as incomplete.
 pub(crate) fn finish_of(reply: &Reply) -> llm::Finish {
     let unknown = |_| llm::Finish::Filtered { filter: Filter::Unspecified };
     serde_json::from_value(reply.finish.0.clone()).unwrap_or_else(unknown)
 }
 
-/// A reply that was not asked for: given as text, or tried in place of a recorded one.
+/// A reply without a model call: given as text, or tried in place of a recorded one.
 pub fn reply_of(text: &str) -> Reply {
     let (finish, _) = finish(&llm::Finish::Complete);
     Reply { text: text.into(), finish, held_key: false }

@@ -1,4 +1,4 @@
-//! A command that decides something: run once under seal, and once more where it changed what it may not change.
+//! A command that decides something: run under seal, and again if it broke the seal.
 
 use std::path::{Path, PathBuf};
 
@@ -11,45 +11,45 @@ use crate::fault::Fault;
 use crate::record::{Record, RecordError};
 use crate::seal::{Attic, Seal};
 
-/// Code of the hint how to widen the sandbox.
+/// Code of the hint on how to widen the sandbox.
 const SANDBOX: &str = "wall";
 
 /// Where hints about the sandbox go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hints {
-    /// To the record as well: the sandbox hides it.
+    /// Also to the record: the sandbox hides it.
     Recorded,
-    /// To the person alone: the record may lie in the tree, where a command could read how to get out.
+    /// Only to the user: the record may be in the tree, where a command could read how to escape.
     Told,
 }
 
-/// One of at most two times.
+/// One of at most two executions.
 pub(crate) struct Trial<'t> {
-    /// What runs, in one word: `build`, `command`.
+    /// What runs: `build` or `command`.
     what: &'static str,
     seal: &'t Seal,
     time: Time,
 }
 
-/// Which.
 enum Time {
     First,
-    /// With the words that begin its log.
+    /// With the heading of its log.
     Again {
         head: String,
     },
 }
 
-/// What it left of the seal; all of it is as it was again.
+/// How it broke the seal; everything has been restored.
 pub(crate) struct Broken {
     changed: Vec<String>,
-    /// The folder that now holds what was there instead.
+    /// The folder with the content that was replaced.
     kept: Option<PathBuf>,
-    /// For the end of the log, where it is the second time: then it has failed, whatever its exit code.
+    /// For the end of the log of a second execution, which has then failed, whatever its exit code.
     pub(crate) note: Option<String>,
 }
 
-/// Does `once`, and again where it broke the seal; gives what came of the last time and what that left of the seal.
+/// Runs `once`, and again if it broke the seal; gives the result of the last execution and how it broke the
+/// seal.
 pub(crate) fn under_seal<T>(
     what: &'static str,
     root: &Path,
@@ -73,12 +73,12 @@ pub(crate) fn under_seal<T>(
 }
 
 impl Broken {
-    /// The wall may have held the files fast: then it was somebody else.
+    /// The sandbox may have protected the files: then something else changed them.
     fn changes(&self, what: &str) -> String {
         format!("the {what}, or somebody while it ran, changed {}", self.changed.join(", "))
     }
 
-    /// For a person, when the command came to no end and is not run again.
+    /// For the user, if the command did not finish and is not run again.
     pub(crate) fn tell(&self, trial: &Trial<'_>, record: &mut Record<'_>) -> Result<(), RecordError> {
         if self.changed.is_empty() {
             return Ok(());
@@ -87,7 +87,7 @@ impl Broken {
         record.warn(self.warning(said))
     }
 
-    /// For a person, who may want to have it back.
+    /// For the user, who may want the content back.
     fn warning(&self, said: String) -> Problem {
         let message = match &self.kept {
             Some(folder) => format!("{said}; what stood there is in {}", folder.display()),
@@ -98,7 +98,7 @@ impl Broken {
 }
 
 impl Trial<'_> {
-    /// How its log begins.
+    /// The heading of its log.
     pub(crate) fn head(&self) -> &str {
         match &self.time {
             Time::First => "",
@@ -106,7 +106,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Puts back what may not be changed, however the command ended; what stood there instead is kept in the run folder.
+    /// Restores the sealed files, however the command ended; the replaced content is kept in the run folder.
     pub(crate) fn restore(&self, run: &RunFolder) -> Result<Broken, Fault> {
         let mut attic = Attic::of(run.path());
         let changed = self.seal.restore(&mut attic)?;
@@ -118,8 +118,8 @@ impl Trial<'_> {
     }
 }
 
-/// Records, and tells whoever watches, what a person should know of a command that is over, apart from its end. How to open the walls, if
-/// they are what it failed at, goes to the person alone: a model decides nothing about them, and what it learned here it could ask for.
+/// Records and reports what the user should know about a finished command, apart from its end. How to widen
+/// the sandbox goes to the user alone: a model has no say in it, and could ask for it.
 pub(crate) fn tell_about(
     output: &Output,
     confinement: &Confinement,
@@ -136,7 +136,7 @@ pub(crate) fn tell_about(
     survivors(output.survivors_left).map_or(Ok(()), |warning| record.warn(warning))
 }
 
-/// No process of a command outlives it, but those that we cannot end.
+/// Warns of processes that outlive the command because they could not be ended.
 fn survivors(left: usize) -> Option<Problem> {
     let those = match left {
         0 => return None,

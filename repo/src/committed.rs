@@ -1,4 +1,4 @@
-//! The files that git has an object of: what they held before somebody changed them.
+//! Files whose content is a git object, so that it can be read after they are changed.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use gix::index::entry::{Mode, Stage};
 
 use crate::{RepoError, WorkTree};
 
-/// The index as it was at one moment.
+/// A snapshot of the index.
 pub struct Committed {
     repository: gix::Repository,
     index: gix::worktree::Index,
     /// The root's path from the top.
     prefix: PathBuf,
-    /// Whether what is on disk may differ from the object although git calls the file unchanged.
+    /// Whether files on disk may differ from their objects although git calls them unchanged.
     is_converted: bool,
 }
 
-/// The words of attributes by which git writes other bytes to disk than the object has.
+/// Attributes with which git writes different bytes to disk.
 const CONVERTING: [&str; 4] = ["filter", "ident", "eol=crlf", "working-tree-encoding"];
 
 impl WorkTree {
@@ -57,7 +57,7 @@ impl std::fmt::Debug for Committed {
 }
 
 impl Committed {
-    /// Whether the file, which is on disk with this length and time, has the bytes of git's object.
+    /// Whether the file, which has this length and time on disk, has the bytes of git's object.
     pub fn has(&self, path: &Path, len: u64, mtime: (i64, i64)) -> bool {
         self.object(path, len, mtime).is_some()
     }
@@ -77,7 +77,7 @@ impl Committed {
         let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE);
         let is_same =
             u64::from(stat.size) == len && (i64::from(stat.mtime.secs), i64::from(stat.mtime.nsecs)) == mtime;
-        // Written at the same moment as the index, it may have been changed once more since.
+        // A file as new as the index may have been changed again since.
         let written = self.index.timestamp();
         let is_racy = mtime >= (written.unix_seconds(), i64::from(written.nanoseconds()));
         if !is_file || !is_same || is_racy {

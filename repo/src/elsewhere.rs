@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use crate::WorkTree;
 
 impl WorkTree {
-    /// What git reads of this repository and does not lie below the root: of a folder below the top the repository, of a linked work
-    /// tree what it shares with the others, of a submodule its part of the repository around it.
+    /// What git reads of this repository outside the root: for a folder below the top, the repository; for a
+    /// linked work tree, what it shares with the others; for a submodule, its part of the enclosing
+    /// repository.
     ///
-    /// Nothing where the git directory does not name this tree in turn: an archive can bring a `.git` file that points into any
-    /// repository of this machine.
+    /// Empty unless the git directory points back to this tree: an archive may contain a `.git` file that
+    /// points to any repository on this machine.
     pub fn git_elsewhere(&self) -> Vec<PathBuf> {
         let dot_git = self.top().join(".git");
         let real = |path: &Path| fs::canonicalize(path).ok();

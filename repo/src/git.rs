@@ -1,10 +1,11 @@
-//! The few things that only the git program can do: reset, clean, commit.
+//! Operations that only the git program can do: reset, clean, commit.
 //!
-//! A model may have written into the tree and a build may have run in it, so git is started with nothing that could make it run a
-//! program of the repository: no hooks, no file-system monitor, no filter of the repository's own configuration, no other git in a
-//! submodule, no fetch, no pager, no editor, no prompt. Of the environment it gets what it needs to find its configuration, and no
-//! `GIT_*` but author and committer. The user's own configuration counts, because what it ignores must not be cleaned away; the
-//! system's does not.
+//! A model may have written into the tree and a build may have run in it, so git is started such that it
+//! cannot run a program of the repository: no hooks, no file-system monitor, no filter of the repository's
+//! own configuration, no other git in a submodule, no fetch, no pager, no editor, no prompt. From the
+//! environment it gets only what it needs to find its configuration; of the `GIT_*` variables, only author
+//! and committer. The user's own configuration applies, because files that it ignores must not be cleaned;
+//! the system's does not.
 
 mod commit;
 mod hold;
@@ -183,7 +184,7 @@ impl Git {
     }
 
     /// Files that git assumes to be unchanged without checking (`--assume-unchanged`), relative to
-    /// the top: nobody can tell whether they are.
+    /// the top; they may have changed anyway.
     pub fn assumed_unchanged(&self) -> Result<Vec<String>, GitError> {
         let listed = self.run(&["ls-files", "-v", "-z"])?;
         let files =

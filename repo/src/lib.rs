@@ -45,7 +45,7 @@ pub enum OpenError {
         /// Its git directory.
         git_dir: PathBuf,
     },
-    /// Somebody else owns the repository, and `safe.directory` does not list it.
+    /// Another user owns the repository, and `safe.directory` does not list it.
     #[error("the git repository {} belongs to another user", git_dir.display())]
     ForeignOwner {
         /// Its git directory.

@@ -32,10 +32,11 @@ pub struct EmptyFolder {
     pub mode: u32,
 }
 
-/// SHA-256 in hex over every regular file below `root` in sorted order of its relative path, each as path, NUL, bytes, NUL (S2 §5).
+/// SHA-256 in hex over every regular file below `root`, sorted by relative path, each as path, NUL, bytes,
+/// NUL (S2 §5).
 ///
-/// Symbolic links are no regular files. A `.git` file, as linked work trees and submodules have one, is git's own like the folder and
-/// is left out too, and so is the harness's own state.
+/// Leaves out symlinks, `.git` folders, `.git` files (as in linked work trees and submodules), and the
+/// harness's own state.
 pub fn stable_hash(root: &Path) -> Result<String, TreeError> {
     let mut files = Vec::new();
     walk(root, &mut |entry| {

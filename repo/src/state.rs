@@ -12,18 +12,20 @@ use crate::{RepoError, WorkTree};
 
 /// The name of the harness's folder in the git directory.
 const STATE_IN_GIT: &str = "code-commit";
-/// Below the state folder: what is of roots below the top.
+/// Below the state folder: the state of roots below the top.
 const OF_ROOTS: &str = "below";
 /// In [`STATE_IN_GIT`]: one file for each state folder in the tree that was created here, named
 /// after its inode.
 const MADE_HERE: &str = "in-tree";
 
 impl WorkTree {
-    /// A folder for lock, transactions and whatever else the harness keeps: `code-commit/` in the git directory, or where that
-    /// lies on another disk than the tree or is mounted by itself, `.code-commit/` at the root, which ignores itself. Made if it is not there.
+    /// The folder for the lock, transactions and other state: `code-commit/` in the git directory or, if that
+    /// is on another disk or mount than the tree, `.code-commit/` at the root, which ignores itself. Created
+    /// if necessary.
     ///
-    /// What stands in the tree is believed only if the git directory, which no clone fills, says that it was made here, and if git
-    /// tracks nothing in it: an unfinished transaction or a list of runs could be planted.
+    /// A folder in the tree is trusted only if the git directory, which no clone can fill, records that it
+    /// was created here, and if git tracks nothing in it: an unfinished transaction or a list of runs could
+    /// be planted.
     pub fn state_dir(&self) -> Result<PathBuf, RepoError> {
         let own = self.git_dir().join(STATE_IN_GIT);
         if same_disk(self.git_dir(), self.root())? {
@@ -116,7 +118,7 @@ fn is_empty(folder: &Path) -> io::Result<bool> {
 pub fn hide_from_git(folder: &Path) -> Result<(), RepoError> {
     let ignore = folder.join(".gitignore");
     match fs::OpenOptions::new().write(true).create_new(true).open(&ignore) {
-        // An empty one would hide nothing, and the next start would mistake it for somebody else's.
+        // An empty one would hide nothing, and the next start would not recognize it as ours.
         Ok(mut file) => {
             io::Write::write_all(&mut file, b"*\n").inspect_err(|_| drop(fs::remove_file(&ignore)))
         }

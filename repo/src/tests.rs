@@ -28,7 +28,7 @@ fn what_is_staged_is_seen_whether_or_not_the_index_knows_its_tree() {
     scratch.write("sub/kept", "two, longer");
     scratch.git(&["add", "sub/kept"]);
     assert_eq!(tree.dirty().unwrap(), ["sub/kept"]);
-    // The index is a tree again, but not the one that is checked out.
+    // The index matches a tree again, but not the one that is checked out.
     scratch.git(&["write-tree"]);
     assert_eq!(tree.dirty().unwrap(), ["sub/kept"]);
     scratch.git(&["rm", "-q", "--cached", "sub/kept"]);
@@ -129,7 +129,7 @@ fn whether_a_file_is_ignored_is_told_before_it_is_there() {
 fn references_that_cannot_be_read_are_told_with_the_way_out() {
     let scratch = Scratch::new();
     scratch.commit();
-    // As a git that makes such repositories does.
+    // Like a git that creates such repositories.
     scratch.git(&["config", "core.repositoryFormatVersion", "1"]);
     scratch.git(&["config", "extensions.refStorage", "reftable"]);
     let tree = WorkTree::at(scratch.path()).unwrap();
@@ -283,7 +283,7 @@ fn a_path_of_the_index_that_leads_out_is_no_file_of_the_tree() {
     let index = scratch.path().join(".git/index");
     let forged = fs::read(&index).unwrap().replace("inside", "../out");
     assert!(forged.contains_str("../out"));
-    // Git does not look at the checksum of an index that has none.
+    // Git does not verify an index without a checksum.
     let body = forged.len() - 20;
     fs::write(&index, [&forged[..body], &[0; 20]].concat()).unwrap();
     assert!(WorkTree::at(scratch.path()).unwrap().tracked().unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! What it costs to start a command in each sandbox, beside a plain spawn, in one interleaved run.
+//! The cost of starting a command in each sandbox, compared with a plain spawn, in one interleaved run.
 //!
 //! `cargo bench -p code-commit-runner --bench start -- [ROUNDS]`
 

@@ -1,5 +1,5 @@
-//! Runs `RUNG TREE PROGRAM [ARGUMENT…]` in the sandbox of a rung: for trying things by hand,
-//! and for the tests that kill the harness itself.
+//! Runs `RUNG TREE PROGRAM [ARGUMENT…]` in the sandbox of a rung: for manual trials, and for the tests that
+//! kill the harness itself.
 
 #![expect(clippy::disallowed_methods, reason = "the whole program stands for the caller")]
 #![expect(clippy::print_stdout, reason = "a program to be looked at")]
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("sandbox: {}", probed.why);
     let access = probed.confine(Access::new(&tree, &env));
     let ended = run(&Command::new(argv, &tree, env), &access, &Cancel::new()?, &mut |_, bytes| {
-        // Whoever reads this may have gone.
+        // Ignore EPIPE: the reader is gone.
         let _ = std::io::stdout().write_all(bytes);
     })?;
     println!("the command {}", ended.ended);

@@ -48,7 +48,8 @@ impl Command {
     }
 }
 
-/// Where standard output and standard error go. The caller gets each piece while the command runs; no file is made.
+/// Where standard output and standard error go. The caller gets each piece while the command runs; no file is
+/// created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streams {
     /// Both into one pipe, so that their order is preserved.

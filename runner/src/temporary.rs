@@ -30,7 +30,7 @@ pub(crate) fn remove_left(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_left = entry.file_name().to_str().is_some_and(is_of_one_gone);
         if is_left && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user) {
-            // Files that a build made unreadable stay; nobody depends on this.
+            // Files that a build made unreadable stay; nothing depends on this.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -1,5 +1,5 @@
-//! The harness itself is killed: behind bubblewrap and in a container what it ran goes with it; of the rest the next harness
-//! makes an end.
+//! Kills the harness itself: in bubblewrap and in a container its command dies with it; otherwise the next
+//! harness ends the command.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start a harness of their own and measure time")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
@@ -17,7 +17,7 @@ use support::{DOCKER, Scratch, processes_with, works};
 
 const EVIL: [&str; 4] = ["grandchild", "daemon", "orphan", "shifter"];
 
-/// One test at a time: the orphans of one are found by the other.
+/// One test at a time: each would find the other's orphans.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -31,7 +31,7 @@ fn hold() -> PathBuf {
     hold
 }
 
-/// A harness whose command, in the sandbox of this rung, has said that it is ready; and its output.
+/// A harness whose command, in the sandbox of this rung, has reported that it is ready; and its output.
 fn harness(scratch: &Scratch, rung: Rung, argv: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut harness = Command::new(hold());
     harness.arg(rung.to_string()).arg(scratch.at("tree")).args(argv);
@@ -103,7 +103,7 @@ fn the_next_harness_ends_what_a_killed_one_has_left_and_nothing_of_one_that_live
     }
 }
 
-/// A container that nothing ends with its harness, as an agent leaves it that has killed the keeper inside.
+/// A container that does not end with its harness, as after an agent has killed the keeper inside.
 fn container(scratch: &Scratch, marker: &str) {
     let client = |words: &[&str]| {
         let host = std::env::var_os(DOCKER).into_iter().flat_map(|host| ["--host".into(), host]);

@@ -1,7 +1,7 @@
-//! Whatever a command starts is gone when `run` returns: the evil children of `fixtures/evil`, under
-//! every rung, after a time-out and after a normal exit.
+//! Everything that a command starts is gone when `run` returns: the evil children of `fixtures/evil`, under
+//! every rung, after a timeout and after a normal exit.
 //!
-//! A binary of its own, since being a subreaper is a property of the whole process.
+//! A separate binary, because being a subreaper affects the whole process.
 
 #![expect(clippy::disallowed_methods, reason = "the tests measure and look at processes")]
 #![expect(clippy::print_stderr, reason = "a figure that a person may want to see")]
@@ -18,7 +18,7 @@ use support::{Scratch, processes_with, rungs};
 const EVIL: [&str; 4] = ["grandchild", "daemon", "orphan", "shifter"];
 const DEADLINE: Duration = Duration::from_millis(700);
 
-/// One test at a time: each other's commands would count in the time, and a sweep ends them all.
+/// One test at a time: other commands would affect the timing, and a sweep ends them all.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -35,7 +35,7 @@ fn check(how: &str, ended: Ended) {
         for name in EVIL {
             let token = format!("token-{}-{rung}-{name}-{how}", std::process::id());
             let mut command = scratch.command(&[&format!("./src/{name}"), how, &token]);
-            // A container alone takes longer to start than the others' whole deadline.
+            // A container takes longer to start than the whole deadline of the others.
             let deadline = if rung == Rung::Docker { Duration::from_secs(3) } else { DEADLINE };
             command.deadline = Some(deadline);
             let begun = Instant::now();
@@ -138,7 +138,7 @@ fn a_flag_that_is_set_before_a_commands_turn_comes_keeps_it_from_being_started()
     let scratch = Scratch::new();
     let cancel = Cancel::new().unwrap();
     cancel.set();
-    // Starting it would show that it is not there.
+    // Starting it would fail because it does not exist.
     let command = scratch.command(&["./no-such-program"]);
     let output = run(&command, &Confinement::off(), &cancel, &mut |_, _| {}).unwrap();
     assert_eq!(output.ended, Ended::Interrupted);

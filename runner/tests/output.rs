@@ -1,6 +1,6 @@
-//! What a command writes, however much and whatever it is, and how it ended.
+//! Commands' output, of any size and content, and how they ended.
 //!
-//! `CODE_COMMIT_TEST_FLOOD_MB` says how many megabytes the flood has (200 if not set).
+//! `CODE_COMMIT_TEST_FLOOD_MB` sets the megabytes of the flood (default 200).
 
 #![expect(clippy::disallowed_methods, reason = "the tests set up files and read their own size")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
@@ -13,7 +13,7 @@ use std::time::Duration;
 use runner::{Cancel, Command, Confinement, Ended, Limits, Output, Rung, Stream, Streams, run};
 use support::Scratch;
 
-/// Runs a command without a sandbox; `live` hears it.
+/// Runs a command without a sandbox and passes its output to `live`.
 fn heard(command: &Command, live: &mut dyn FnMut(Stream, &[u8])) -> Output {
     run(command, &Confinement::off(), &Cancel::new().unwrap(), live).unwrap()
 }
@@ -108,7 +108,8 @@ fn a_deadline_ends_a_silent_command_and_keeps_what_it_had_said() {
     assert!(output.elapsed < Duration::from_millis(1300), "{:?}", output.elapsed);
 }
 
-/// How a command ended that has written more than it may while whoever listens was busy: the listener stops it then, if at all.
+/// How a command ended that exceeded its output limit while the listener was busy; the listener may stop it
+/// with `stop`.
 fn ended_while_nobody_read(deadline: Option<Duration>, stop: impl Fn(&Cancel)) -> Ended {
     let scratch = Scratch::new();
     let more =

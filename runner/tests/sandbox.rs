@@ -1,4 +1,4 @@
-//! What a confined program can do and what it cannot, told by a program that tries.
+//! What a confined program can and cannot do, as reported by a program that tries.
 
 #![expect(clippy::disallowed_methods, reason = "the tests set up files and processes of their own")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
@@ -15,8 +15,8 @@ use std::process::Stdio;
 use runner::{Access, Cancel, Command, Confinement, Ended, Rung, run};
 use support::{Scratch, rungs, works};
 
-/// Runs `fixtures/evil/probe.c` under one rung and gives its table; what it says to have been blocked
-/// must not have happened.
+/// Runs `fixtures/evil/probe.c` under one rung and gives its table; what it reports as blocked must not have
+/// happened.
 fn table(rung: Rung) -> String {
     table_with(rung, |_| {})
 }
@@ -45,7 +45,7 @@ fn table_with(rung: Rung, open: impl FnOnce(&mut Access)) -> String {
     command.argv.extend(its.split_whitespace().map(Into::into));
     let confinement = Confinement { rung, access };
     let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
-    // At the end of its input it ends, and what it shares with it.
+    // At the end of its input it exits, and its shared memory and queues disappear.
     drop(bystander.stdin.take());
     bystander.wait().unwrap();
     assert_eq!(output.ended, Ended::Exited(0), "{}", output.text());
@@ -235,7 +235,7 @@ fn the_user_is_told_what_the_sandbox_forbade_and_how_to_allow_it() {
         sentence.replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
     };
     for rung in [Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
-        // The same for a key that is there and one that is not.
+        // The same for an existing key and a missing one.
         for key in ["home/.ssh/id", "home/.ssh/none"] {
             let advice = told(rung, &format!("cat {}", scratch.at(key).display()));
             assert!(advice.starts_with("the sandbox hides your home directory"), "{rung}: {advice}");
@@ -252,13 +252,13 @@ fn the_user_is_told_what_the_sandbox_forbade_and_how_to_allow_it() {
             make it first, or write into a folder that is there; a folder can be named with `--writable SCRATCH/tree/dist` or \
             `[sandbox] writable = [\"SCRATCH/tree/dist\"]`";
         assert_eq!(told(Rung::Landlock, "mkdir ./dist"), top);
-        // The words of a script begin with its name, which is protected.
+        // The script's messages begin with its name, which is protected.
         let script = "printf '#!/bin/sh\\necho x > dist\\n' > src/run.sh; chmod +x src/run.sh; ./src/run.sh";
         assert_eq!(told(Rung::Landlock, script), top);
-        // An ordinary file that may not be changed is nobody's sandbox.
+        // A normal read-only file has nothing to do with the sandbox.
         let line = "echo 'sh: 1: cannot create src/new/file: Permission denied'; exit 1";
         assert!(!told(Rung::Landlock, line).contains("sandbox"), "{}", told(Rung::Landlock, line));
-        // The home is another one there.
+        // The home directory is a different one there.
         let advice = told(Rung::Landlock, "cat ~/.sdk/lib");
         assert!(advice.contains("`--readable ~/FOLDER`"), "{advice}");
     }
@@ -415,7 +415,7 @@ fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folde
     }
 }
 
-/// As pyenv, rbenv and nodenv do it: the shim reads which version is meant, and starts its program.
+/// Like pyenv, rbenv and nodenv: the shim reads which version is selected, and starts its program.
 #[test]
 fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {

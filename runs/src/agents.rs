@@ -1,4 +1,5 @@
-//! What the loops of agents have in common: limits that are looked at between turns, and what the configuration protects.
+//! What the loops of agents share: limits that are checked between turns, and what the configuration
+//! protects.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,14 +27,14 @@ pub(crate) fn limits(settings: &Settings) -> AgentLimits {
     }
 }
 
-/// Every agent makes its calls by itself. The limit is meant for other loops too, so that it is no reason to refuse.
+/// Agents make their calls themselves. The limit may be meant for other loops, so this only warns.
 pub(crate) fn warn_of_calls(settings: &Settings, output: &Output) {
     if settings.max_calls.value.is_some() {
         output.warn("limits.max_calls does not hold here: an agent makes its calls by itself");
     }
 }
 
-/// Only Claude Code says what a turn costs. A limit that nobody can keep is better refused at once.
+/// Only Claude Code reports the cost of a turn. A limit that cannot be enforced is refused at once.
 pub(crate) fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
     match kind {
         Kind::Gemini | Kind::Codex if settings.max_cost.value.is_some() => {
@@ -47,7 +48,8 @@ pub(crate) fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
     }
 }
 
-/// What the configuration protects, and nothing else but `.git` and what is ours; none where it protects nothing.
+/// A policy for what the configuration protects, plus `.git` and our own files; `None` if it protects
+/// nothing.
 pub(crate) fn protected(settings: &Settings) -> Option<Policy> {
     let nothing_else = Policy::scoped(Vec::<String>::new());
     let patterns = &settings.protect;
@@ -64,12 +66,12 @@ fn address_variable(kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// What tells an agent where its service is.
+/// The variable that tells an agent its service's address.
 pub(crate) fn address(kind: Kind, base_url: Option<&Address>) -> Option<(OsString, OsString)> {
     Some((address_variable(kind)?.into(), base_url?.0.clone().into()))
 }
 
-/// An error where `--base-url` is given and the agent has no ear for it; a warning where what it sends there is not encrypted.
+/// Refuses `--base-url` for an agent that cannot use it; warns if the address is not encrypted.
 pub(crate) fn can_be_told(kind: Kind, base_url: Option<&Address>, output: &Output) -> Result<(), Failure> {
     let Some(base_url) = base_url else { return Ok(()) };
     if address_variable(kind).is_some() {
@@ -80,17 +82,17 @@ pub(crate) fn can_be_told(kind: Kind, base_url: Option<&Address>, output: &Outpu
     Err(Failure::refused(why, "set openai_base_url in its own config.toml"))
 }
 
-/// What the loops of agents say where one cannot go on.
+/// Hints of one loop of agents.
 pub(crate) struct Words {
-    /// How it goes on.
+    /// How to continue the run.
     pub(crate) go_on: &'static str,
-    /// The same, to try once more.
+    /// How to try again.
     pub(crate) again: &'static str,
     /// Who works in it.
     pub(crate) worker: &'static str,
     /// Where a key could have come from.
     pub(crate) key_in: &'static str,
-    /// What to do about a record that is not of this run.
+    /// What to do about a record of another run.
     pub(crate) unlike_recorded: fn(&RunFolder) -> String,
 }
 
@@ -104,7 +106,7 @@ impl Words {
         }
     }
 
-    /// What stopped a run from the outside.
+    /// Why a run was stopped from the outside.
     pub(crate) fn fault(&self, error: AgentFault, folder: &RunFolder) -> Failure {
         if matches!(error, AgentFault::KeyInPrompt { .. }) {
             return Failure::refused(error, format!("take the key out of {}", self.key_in));
@@ -119,20 +121,22 @@ impl Words {
     }
 }
 
-/// A run of agents that is about to work.
+/// A run of agents that is ready to work.
 pub(crate) struct Work<'w> {
-    /// What is on record of it.
+    /// Its record so far.
     pub(crate) past: Past,
-    /// What its agents change, by name.
+    /// The repositories that its agents change, by name.
     pub(crate) repositories: BTreeMap<String, Repository>,
     pub(crate) words: &'w Words,
     pub(crate) output: &'w Output,
-    /// Comes once the paths that the interrupted agent may not modify are restored: from then on they are a person's to change.
+    /// Called once the paths that the interrupted agent may not modify are restored: from then on the user
+    /// may change them.
     pub(crate) restored: &'w dyn Fn(&[String]) -> Result<(), Failure>,
 }
 
 impl Work<'_> {
-    /// Runs the loop to its end. Before that, what an agent may not touch and has, in a turn in which the harness was killed, is restored.
+    /// Runs the loop to its end, after restoring what an agent may not touch if the harness was killed during
+    /// its turn.
     pub(crate) fn run<'a, 'o, P: Project, C: Cast<P>>(
         self,
         mut world: AgentWorld<'a, 'o, C>,
@@ -164,10 +168,11 @@ impl Work<'_> {
     }
 }
 
-/// So many files are named.
+/// Files named in a message.
 const NAMED: usize = 5;
 
-/// Copies what is not committed into the folder of a run that begins: agents may change it, and git could not bring it back.
+/// Copies uncommitted files into the folder of a new run: agents may change them, and git could not restore
+/// them.
 fn keep_uncommitted(
     repositories: &BTreeMap<String, Repository>,
     run: &Path,
@@ -180,7 +185,7 @@ fn keep_uncommitted(
                 "not committed, and no copies of it are kept, since it is too much or cannot be read: {}",
                 named(&without)
             )),
-            // Without git nothing is known of what has been kept elsewhere.
+            // Without git nothing is known to be committed elsewhere.
             Err(GitError::Open(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -188,12 +193,13 @@ fn keep_uncommitted(
     Ok(())
 }
 
-/// Behind warnings of what was restored: no harness can tell an agent's change from one that a person made meanwhile.
+/// Added to warnings about restored files: the harness cannot tell an agent's change from one that the user
+/// made meanwhile.
 pub(crate) fn as_changed(turn: u32) -> String {
     format!("in case that was you: it lies as it was changed in {} of the run's folder", perform::taken(turn))
 }
 
-/// Says what a run has changed of it, and where it is as it was. The rest of the copies goes.
+/// Reports which of these files the run changed, and where the old copies are. Removes the other copies.
 fn say_uncommitted(repositories: &BTreeMap<String, Repository>, run: &Path, output: &Output) {
     for (name, repository) in repositories {
         let copies = UncommittedCopies::of(repository, name, run);

@@ -1,4 +1,4 @@
-//! What a run has changed in all: its pre-images beside what is on disk.
+//! Everything that a run changed: its pre-images compared with the disk.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use similar::{ChangeTag, TextDiff};
 
 use report::{BAD, FileStat, GOOD, Output, STRONG, printable};
 
-/// One file, before the run and after it.
+/// One file, before and after the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
     /// Relative to the root.
@@ -16,7 +16,7 @@ pub struct FileChange {
     after: Option<Vec<u8>>,
 }
 
-/// Every file that differs from what it was before the run in this folder, by path.
+/// Every file that the run in this folder changed, by path.
 pub fn of_run(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
     let rounds = perform::undo_folders(run)?;
     let before = apply::pre_images(&rounds).context("cannot read what the run has changed")?;
@@ -33,13 +33,12 @@ pub fn of_run(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
     Ok(changes)
 }
 
-/// The content of a regular file; a build may have put a FIFO or a link in its place.
+/// The content of a regular file; a build may have replaced it with a FIFO or a symlink.
 pub fn on_disk(path: &Path) -> Option<Vec<u8>> {
     dir::read(path, u64::MAX, dir::Links::Refused).ok().flatten()
 }
 
 impl FileChange {
-    /// Its line of the summary.
     pub fn stat(&self) -> FileStat {
         let status = match (&self.before, &self.after) {
             (None, _) => 'A',
@@ -69,7 +68,7 @@ impl FileChange {
     }
 }
 
-/// How many lines were added and removed. A file that is new or gone is counted, not compared: it may be large.
+/// Lines added and removed. A new or deleted file is counted without a diff: it may be large.
 fn count_lines((before, after): (&str, &str)) -> (usize, usize) {
     if before.is_empty() || after.is_empty() {
         return (after.lines().count(), before.lines().count());

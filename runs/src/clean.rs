@@ -1,4 +1,4 @@
-//! `code-commit clean`: the folders of old runs make room.
+//! `code-commit clean`: removes the folders of old runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,30 +23,30 @@ mod place;
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// Why a run stays whose journal is no journal.
+/// Why a run with an unreadable journal stays.
 const UNREADABLE: &str = "cannot tell whether it is over: its journal is unreadable";
 
-/// Which runs make room. A run goes only if both limits let it go.
+/// Which runs to remove. A run is removed only if both limits allow it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Request {
-    /// Keep the newest of each loop, this many.
+    /// Keep the newest runs of each loop, this many.
     pub keep: Option<usize>,
-    /// Keep what was written in this many days.
+    /// Keep runs written to within this many days.
     pub older_than: Option<u32>,
-    /// Say what would be removed, and remove nothing.
+    /// Report what would be removed, but remove nothing.
     pub dry_run: bool,
 }
 
 /// A run that was made here.
 struct Run {
     path: PathBuf,
-    /// Its loop; of each so many are kept.
+    /// Its loop; `keep` counts per loop.
     kind: &'static str,
-    /// Why it is not removed, whatever was asked for.
+    /// Why it is never removed.
     stays: Option<String>,
 }
 
-/// Removes what was asked for, the oldest first. The lock keeps it from runs that are at work.
+/// Removes the requested runs, oldest first. Takes the lock, so that no active run is removed.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let place = Place::here(host)?;
@@ -61,7 +61,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
             Some(why) => Done::Stays(why),
             None if args.dry_run => Done::WouldGo,
             None => {
-                // First: a run that is half removed is none that could be undone.
+                // First: a run that is only partly removed cannot be undone.
                 place.forget(&run.path)?;
                 fs::remove_dir_all(&run.path).map_or_else(Done::Failed, |()| Done::Gone)
             }
@@ -73,7 +73,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     Ok(if tally.failed == 0 { Exit::Done } else { Exit::Failed })
 }
 
-/// Every run, those of a loop with the newest first.
+/// Every run; the newest of each loop first.
 fn all(place: &Place) -> Result<Vec<Run>, Failure> {
     let mut runs = Vec::new();
     if let Some(tree) = place.tree() {
@@ -96,7 +96,7 @@ fn listed(known: &Known, tree: &WorkTree, state: &Path) -> Run {
     Run { path, kind, stays }
 }
 
-/// Those that both limits let go, the oldest first.
+/// The runs that both limits allow to remove, oldest first.
 fn chosen(newest_first: Vec<Run>, args: &Request, now: SystemTime) -> Vec<Run> {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut chosen: Vec<(SystemTime, Run)> = Vec::new();
@@ -110,13 +110,13 @@ fn chosen(newest_first: Vec<Run>, args: &Request, now: SystemTime) -> Vec<Run> {
             chosen.push((ended, run));
         }
     }
-    // What ended at the same time comes from the newest to the oldest.
+    // The sort is stable: runs with the same time stay oldest first.
     chosen.reverse();
     chosen.sort_by_key(|(ended, _)| *ended);
     chosen.into_iter().map(|(_, run)| run).collect()
 }
 
-/// The list says where a run was made. Something else may lie there by now, or at the end of a link.
+/// The list says where a run was made, but something else may be there now, or the path may be a symlink.
 fn is_no_record(run: &Path) -> Option<String> {
     let is_there = fs::canonicalize(run).is_ok_and(|real| real == run);
     let is_record = [JOURNAL, UNDO, RUN_JSON].iter().any(|name| run.join(name).exists())
@@ -125,7 +125,7 @@ fn is_no_record(run: &Path) -> Option<String> {
     (!is_there || !is_record).then(|| format!("{why}; remove it by hand"))
 }
 
-/// Of all files below, none through a link. What cannot be read counts nothing.
+/// The size of all files below; follows no symlink. Unreadable files count as empty.
 fn size(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
@@ -135,7 +135,7 @@ fn size(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// What has become of a run.
+/// The result for one run.
 enum Done<'r> {
     Gone,
     WouldGo,
@@ -166,7 +166,6 @@ fn tell(run: &Run, done: &Done<'_>, bytes: u64, root: &Path, output: &Output) {
     }
 }
 
-/// All runs in numbers.
 #[derive(Default)]
 struct Tally {
     gone: usize,

@@ -33,7 +33,7 @@ use crate::place;
 use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
 use crate::sandbox::{self, Otherwise};
 
-/// Asked by the first loop (S0 §Implementation Details).
+/// The default model of the first loop (S0 §Implementation Details).
 const IMPLEMENT_MODEL: &str = "gemini-2.5-pro";
 
 /// Which of the two.
@@ -45,16 +45,16 @@ pub enum Which {
     Implement,
 }
 
-/// What a run is asked for besides its settings.
+/// What a run is asked for, besides its settings.
 #[derive(Debug, Default)]
 pub struct Request {
-    /// Settings that go before those of all files.
+    /// Settings that override those of all files.
     pub layer: Layer,
     /// Let the query be edited before the run starts.
     pub edit: bool,
     /// Refuse to start if there are uncommitted changes.
     pub require_clean: bool,
-    /// What becomes of the changes if the run fails.
+    /// What to do with the changes if the run fails.
     pub on_failure: OnFailure,
     /// End a streamed reply as soon as it names a path that is certain to be refused.
     pub early_stop: bool,
@@ -62,7 +62,7 @@ pub struct Request {
     pub same_failures: Option<u32>,
 }
 
-/// Checks that everything is there, then runs the loop.
+/// Runs the preflight checks, then the loop.
 pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let tree = place::work_tree(place::here(host)?)?;
@@ -84,10 +84,10 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         ..plan(settings, &tree, task)?
     };
     let guard = looks::look_at(which, &tree, &plan, args, output)?;
-    // In this order: a sandbox holds the first of them.
+    // In this order: a sandbox protects the first of them.
     let protected = sandbox::protected(&tree, &guard, &plan.settings)?;
     let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
-    // What git cannot tell of the tree was said.
+    // Git's errors about the tree were already reported.
     let dot_gits = sandbox::sealed_dot_gits(&tree, plan.settings.sandbox.value).unwrap_or_default();
     let more = dot_gits.into_iter().chain(protected).chain(guard.protected_anywhere().map(PathBuf::from));
     plan.sealed.extend(more.filter(|path| known.insert(path.clone())));
@@ -104,7 +104,7 @@ fn settings(which: Which, args: &Request, root: &Path, host: Host<'_>) -> Result
     Ok(settings)
 }
 
-/// Lets the supervisor write the query; not where it would be committed with the project (S1 §Safety).
+/// Lets the supervisor write the query; refuses if it would be committed with the project (S1 §Safety).
 fn edit_query(which: Which, tree: &WorkTree, environment: &Environment) -> Result<(), Failure> {
     let root = tree.root();
     match which {
@@ -137,7 +137,8 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
     })
 }
 
-/// The build script and what else no build may write (S1 §Safety), there or not, whatever the configuration protects.
+/// The build script and what else no build may write (S1 §Safety), whether it exists or not, whatever the
+/// configuration protects.
 fn sealed(settings: &Settings, root: &Path, binds: Binds) -> Vec<PathBuf> {
     let files = names::protected(binds).filter(|row| !row.is_folder() && row.writer() != Some(Writer::Build));
     let mut sealed: Vec<PathBuf> = files.map(|row| PathBuf::from(row.at_root())).collect();
@@ -150,7 +151,7 @@ fn sealed(settings: &Settings, root: &Path, binds: Binds) -> Vec<PathBuf> {
     sealed
 }
 
-/// Everything that is missing, at once (S1 §The Initial Query, §Safety).
+/// Reports everything that is missing together (S1 §The Initial Query, §Safety).
 fn preflight(
     which: Which,
     tree: &WorkTree,
@@ -190,7 +191,7 @@ fn preflight(
 pub const SYSTEM_PROMPT: &str = "agent-config/gemini-system-prompt.txt";
 const SYSTEM_PROMPT_REMEDY: &str = "make it with: code-commit init --implement";
 
-/// S0 keeps its inputs at the root; `agent-config/` is looked into first.
+/// S0 keeps its inputs at the root, but `agent-config/` takes precedence.
 pub fn beside_or_above(root: &Path, path: &str) -> String {
     let above = path.strip_prefix(AGENT_CONFIG).map_or(path, |rest| rest.trim_start_matches('/'));
     let found = if !root.join(path).exists() && root.join(above).exists() { above } else { path };
@@ -203,7 +204,7 @@ fn refused(missing: Vec<Missing>) -> Failure {
     Failure::refused(anyhow!("{}", what.join("\n       ")), hints.join("\n       "))
 }
 
-/// The protected set as the prompt lists it (S1 §Parsing the Response), and what the configuration adds.
+/// The protected set as the prompt lists it (S1 §Parsing the Response), plus what the configuration adds.
 pub fn protected_for_model(settings: &Settings, root: &Path) -> Vec<String> {
     let names = names::protected(Binds::Commit).map(|name| {
         let path = name.pattern.trim_start_matches("**").trim_start_matches('/');

@@ -1,4 +1,4 @@
-//! The settings of a run, and what is said of them.
+//! The settings of a run, and warnings about them.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use settings::{Files, Layer, ReadError, Settings};
 use crate::exit::Failure;
 use crate::host::Host;
 
-/// The settings of a run in `root`. What the project may not decide is left out, with a warning for each.
+/// The settings of a run in `root`. Omits what the project may not set, with a warning for each.
 pub fn load(root: &Path, flags: Layer, host: Host<'_>) -> Result<Settings, Failure> {
     let Host { environment, output, .. } = host;
     let files = Files::read(root, environment)?;
@@ -16,7 +16,7 @@ pub fn load(root: &Path, flags: Layer, host: Host<'_>) -> Result<Settings, Failu
     Ok(loaded.settings)
 }
 
-/// A file with an error in it keeps a command from starting.
+/// An error in a file keeps a command from starting.
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let help = error.hint();

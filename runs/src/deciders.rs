@@ -1,5 +1,6 @@
-//! What no model may write besides the names that are always protected: the program that decides whether the work is done, and what
-//! a protected name leads to where it is a link. Who may write the end of a link `build.sh` decides what `build.sh` says.
+//! What no model may write besides the protected names: the program that decides whether the work is done,
+//! and the targets of protected names that are symlinks. Writing the target of a symlink `build.sh` would
+//! change the build.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,19 +14,20 @@ use settings::Settings;
 pub(crate) struct Decider {
     /// Relative to the root.
     pub path: String,
-    /// What it is, for the message.
+    /// What it is, for messages.
     pub what: String,
-    /// The build has to write it, as it does `Cargo.lock`.
+    /// Whether the build has to write it, such as `Cargo.lock`.
     pub is_builds: bool,
 }
 
-/// All of them, as they are on disk now. What lies outside of the project no model can write.
+/// All of them, as they are on disk now. A model cannot write files outside the project.
 pub(crate) fn find(root: &Path, settings: &Settings) -> Vec<Decider> {
     let Ok(root) = fs::canonicalize(root) else { return Vec::new() };
     let rows = names::protected(Binds::Commit).filter(|row| !row.is_folder());
     let names = rows.map(|row| (row.at_root(), row.writer() == Some(Writer::Build))).collect::<Vec<_>>();
     let program = settings.build.value.argv.first().filter(|program| program.contains('/'));
-    // By its name also where it is not there, by its place also where the name has `..` or a link in it.
+    // By its name even if it does not exist, and by its real path even if the name contains `..` or a
+    // symlink.
     let places = program.into_iter().flat_map(|program| [below(&root, program), end(&root, program)]);
     let new = places.flatten().filter(|path| names.iter().all(|(name, _)| name != path));
     let what = || "the build decides whether the work is done".to_owned();
@@ -45,11 +47,12 @@ pub(crate) fn find(root: &Path, settings: &Settings) -> Vec<Decider> {
     ends.chain(program).chain(by_git).filter(|decider| known.insert(decider.path.clone())).collect()
 }
 
-/// So much of a build script is read, and so many files that it names count.
+/// The bytes of a build script to read, and the files named in it to protect, at most.
 const MOST_READ: u64 = 256 << 10;
 const MOST_NAMED: usize = 200;
 
-/// The files of the project that the build command or its script names, as they are on disk now: they grade the work, too.
+/// The files of the project that the build command or its script names: they, too, decide whether the work is
+/// done.
 pub(crate) fn graders(root: &Path, settings: &Settings) -> Vec<String> {
     let Ok(root) = fs::canonicalize(root) else { return Vec::new() };
     let argv = &settings.build.value.argv;
@@ -67,7 +70,7 @@ pub(crate) fn graders(root: &Path, settings: &Settings) -> Vec<String> {
     files.filter(|path| known.insert(path.clone())).take(MOST_NAMED).collect()
 }
 
-/// A program's name relative to the root, where that is plain.
+/// A program's name relative to the root, if it is obvious.
 fn below(root: &Path, program: &str) -> Option<String> {
     let path = Path::new(program);
     let below = if path.is_absolute() { path.strip_prefix(root).ok()? } else { path };
@@ -81,13 +84,13 @@ fn below(root: &Path, program: &str) -> Option<String> {
     names.map(|names| names.join("/"))
 }
 
-/// The file of the project that a name leads to, links and all.
+/// The file of the project that a name resolves to, symlinks included.
 fn end(root: &Path, name: &str) -> Option<String> {
     let end = fs::canonicalize(root.join(name)).ok().filter(|end| end.is_file())?;
     end.strip_prefix(root).ok()?.to_str().map(str::to_owned)
 }
 
-/// A gitignore pattern that matches this path and nothing else.
+/// A gitignore pattern that matches only this path.
 pub(crate) fn literally(path: &str) -> String {
     let escaped = path.chars().flat_map(|c| {
         let escape = matches!(c, '\\' | '*' | '?' | '[' | ' ').then_some('\\');

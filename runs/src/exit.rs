@@ -3,10 +3,10 @@
 use engine::Outcome;
 use report::Output;
 
-/// How the program ends. Documented in the README; never renumbered.
+/// Exit codes of the program. Documented in the README; never renumbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// What was asked for is done.
+    /// Success.
     Done,
     /// All attempts are used up, or the answer to a question is no.
     Failed,
@@ -14,17 +14,17 @@ pub enum Exit {
     Refused,
     /// The model could not be reached or may not be used.
     ModelUnavailable,
-    /// The tree could not be restored as it was.
+    /// The tree could not be restored.
     TreeNotRestored,
-    /// The specification needs a person.
+    /// The specification needs a human decision.
     NeedsPerson,
-    /// Nothing is there to resume, to undo or to replay.
+    /// There is nothing to resume, undo or replay.
     NothingToDo,
-    /// Our own fault.
+    /// An internal error.
     Fault,
     /// Ctrl-C.
     Interrupted,
-    /// Another program had the terminal; its code is handed through, and is none of ours.
+    /// Another program had the terminal; its exit code is passed on.
     Handed(u8),
 }
 
@@ -45,8 +45,8 @@ impl Exit {
         }
     }
 
-    /// The exit code of a command that ended so. Where what was asked for could not be printed, the command is not `Done`. A run is: its
-    /// record holds what the report would have told.
+    /// The exit code of a command that ended like this. If its output could not be printed, the command is
+    /// not `Done`. A run still is, since its record holds the result.
     #[must_use]
     pub fn closing(self, product: Product, output: &Output) -> Self {
         let has_lost = output.has_lost();
@@ -54,7 +54,7 @@ impl Exit {
     }
 }
 
-/// How a run that has come to its end ends its command.
+/// The exit code for a run's outcome.
 impl From<&Outcome> for Exit {
     fn from(outcome: &Outcome) -> Self {
         match outcome {
@@ -66,12 +66,12 @@ impl From<&Outcome> for Exit {
     }
 }
 
-/// What a command is for.
+/// The product of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Product {
-    /// What it prints.
+    /// Its output.
     Words,
-    /// What it does to the tree, of which it leaves a record.
+    /// Its work on the tree, which it records.
     Work,
 }
 
@@ -81,59 +81,59 @@ impl From<Exit> for std::process::ExitCode {
     }
 }
 
-/// What to do about an error that no command has a word for.
+/// The hint for an error without a hint of its own.
 const WITHOUT_A_WORD: &str = "check that the disk has space and that you own the folder; if so, this is a bug in code-commit: please report it";
 
-/// An error with its exit code and what the person can do.
+/// An error with its exit code and a hint.
 #[derive(Debug)]
 pub struct Failure {
     /// The program's exit code.
     pub exit: Exit,
     /// What went wrong, with its causes.
     pub error: anyhow::Error,
-    /// What to do about it.
+    /// The hint: what to do about it.
     pub help: String,
 }
 
 impl Failure {
-    /// An error of this kind; [`help`](Self::help) says what can be done about it.
+    /// An error of this kind; [`help`](Self::help) sets its hint.
     pub fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
         Self { exit, error: error.into(), help: WITHOUT_A_WORD.to_owned() }
     }
 
-    /// Something that keeps the command from starting; nothing was touched.
+    /// An error that keeps the command from starting; nothing was touched.
     pub fn refused(error: impl Into<anyhow::Error>, help: impl Into<String>) -> Self {
         Self { exit: Exit::Refused, error: error.into(), help: help.into() }
     }
 
-    /// A command that has nothing to work on; nothing was touched.
+    /// A command with nothing to do; nothing was touched.
     pub(crate) fn nothing_to_do(error: impl Into<anyhow::Error>, help: impl Into<String>) -> Self {
         Self { exit: Exit::NothingToDo, error: error.into(), help: help.into() }
     }
 
-    /// A place whose path cannot stand in a record: that is JSON, whose texts are Unicode.
+    /// A path that cannot be recorded: records are JSON, which is Unicode.
     pub fn not_utf8(path: &std::path::Path, record: &str, help: &str) -> Self {
         let error = anyhow::anyhow!("{} is not UTF-8, and {record} names it", path.display());
         Self::refused(error, help)
     }
 
-    /// A file or folder that a command makes before it begins.
+    /// A file or folder that could not be made before the start.
     pub fn cannot_make(error: impl Into<anyhow::Error>) -> Self {
         Self::refused(error, "check that it is writable and that nothing else is in its place")
     }
 
-    /// A record that cannot be begun, most likely since the disk is full. Nothing was touched.
+    /// A record that could not be begun, most likely because the disk is full. Nothing was touched.
     pub(crate) fn no_record(error: impl Into<anyhow::Error>) -> Self {
         Self::refused(error, "make sure that you own the folder and that the disk has space")
     }
 
-    /// Says it; gives the exit code.
+    /// Prints it; gives the exit code.
     pub fn tell(&self, output: &Output) -> Exit {
         output.failure(&format!("{:#}", self.error), &self.help, self.exit.code());
         self.exit
     }
 
-    /// What to do about it, in the command's own words.
+    /// Replaces the hint.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();
@@ -141,7 +141,7 @@ impl Failure {
     }
 }
 
-/// A repository that cannot be read keeps a command from starting.
+/// An unreadable repository keeps a command from starting.
 impl From<repo::RepoError> for Failure {
     fn from(error: repo::RepoError) -> Self {
         let help = error.hint();
@@ -149,7 +149,7 @@ impl From<repo::RepoError> for Failure {
     }
 }
 
-/// As one that cannot be read.
+/// The same.
 impl From<repo::GitError> for Failure {
     fn from(error: repo::GitError) -> Self {
         let help = error.hint();
@@ -157,7 +157,7 @@ impl From<repo::GitError> for Failure {
     }
 }
 
-/// Errors that no command has a word for are faults.
+/// Errors without a hint are faults.
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::new(Exit::Fault, error)

@@ -1,4 +1,4 @@
-//! What surrounds a run.
+//! The surroundings of a run.
 
 use std::path::Path;
 use std::{fmt, io};
@@ -8,16 +8,16 @@ use settings::Environment;
 
 use crate::model::OpenModel;
 
-/// All that a run gets from the program around it: it asks for nothing of this by itself.
+/// Everything that a run gets from the program around it; it accesses none of this itself.
 #[derive(Clone, Copy)]
 pub struct Host<'h> {
-    /// The folder that a command was given in, or why there is none.
+    /// The current folder, or why there is none.
     pub folder: Result<&'h Path, &'h io::Error>,
-    /// What the program was started with.
+    /// The program's environment.
     pub environment: &'h Environment,
-    /// Where to tell what happens.
+    /// Where to report.
     pub output: &'h Output,
-    /// Who opens models.
+    /// Opens models.
     pub models: &'h dyn OpenModel,
 }
 

@@ -1,4 +1,4 @@
-//! Ctrl-C: once to stop in order, twice to stop at once.
+//! Ctrl-C: once for an orderly stop, twice to stop at once.
 
 use anyhow::Context as _;
 use runner::Cancel;
@@ -7,14 +7,15 @@ use signal_hook::iterator::Signals;
 
 use crate::exit::Exit;
 
-/// What Ctrl-C raises from now on.
+/// A flag that Ctrl-C raises from now on.
 pub fn watched() -> anyhow::Result<Cancel> {
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     watch(&cancel)?;
     Ok(cancel)
 }
 
-/// Watches for signals from now on. The first one raises `cancel`; the second one ends every process of ours and then this one.
+/// Watches for signals from now on. The first raises `cancel`; the second kills all our processes, then this
+/// one.
 pub fn watch(cancel: &Cancel) -> anyhow::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for Ctrl-C")?;
     let cancel = cancel.clone();
@@ -32,7 +33,7 @@ pub fn watch(cancel: &Cancel) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same while the terminal is somebody else's: what is typed there is not ours to act on.
+/// The same while another program has the terminal: keys typed there are not for us.
 pub(crate) fn watch_but_the_keys(cancel: &Cancel) -> anyhow::Result<()> {
     let (key, other) = ([SIGINT, SIGQUIT], [SIGTERM, SIGHUP]);
     let mut signals = Signals::new(key.iter().chain(&other)).context("cannot watch for signals")?;

@@ -1,4 +1,4 @@
-//! The lock of a project, which every command takes that writes; and what a killed run has left is put right first.
+//! The lock of a project, taken by every command that writes; taking it first cleans up after a killed run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::host::Host;
 use crate::place::{state, state_of};
 use crate::{records, registry};
 
-/// Puts right what a killed run has left: no process of it goes on writing, and the tree is the old one or the new one. Where another run
-/// is at work, both are that run's.
+/// Cleans up after a killed run: none of its processes keep writing, and the tree is in its old or its new
+/// state. Leaves processes and tree alone if another run is active.
 pub fn recover_in(folder: &Path, host: Host<'_>) -> Result<(), Failure> {
     if ![apply::TXN_FOLDER, apply::LOCK].iter().any(|name| repo::may_hold_state(folder, name)) {
         return Ok(());
@@ -23,7 +23,8 @@ pub fn recover_in(folder: &Path, host: Host<'_>) -> Result<(), Failure> {
     let tree = WorkTree::at(folder).ok();
     let state = match &tree {
         Some(tree) => state(tree)?,
-        // Agents work in folders without a repository, too. Transactions are found by the command that looks for one.
+        // Agents also work in folders without a repository. Transactions there are recovered by the command
+        // that needs them.
         None if folder.join(names::ours::STATE).is_dir() => state_of(folder)?,
         None => return Ok(()),
     };
@@ -36,32 +37,32 @@ pub fn recover_in(folder: &Path, host: Host<'_>) -> Result<(), Failure> {
     tree.map_or(Ok(()), |tree| recover(&lock, &tree, host))
 }
 
-/// Takes the lock of a work tree and puts right what a killed run has left.
+/// Takes the lock of a work tree and cleans up after a killed run.
 pub fn take(tree: &WorkTree, host: Host<'_>) -> Result<Lock, Failure> {
     let lock = take_in(&state(tree)?, host)?;
     recover(&lock, tree, host)?;
     Ok(lock)
 }
 
-/// Takes the lock that lies in this folder, and ends what a killed run has left running.
+/// Takes the lock in this folder, and ends processes left by a killed run.
 pub fn take_in(state: &Path, host: Host<'_>) -> Result<Lock, Failure> {
     let lock = acquire(state).map_err(no_lock)?;
     end_orphans_of(&lock, host);
     Ok(lock)
 }
 
-/// Ends what the last holder of a lock has left running, if it was killed: without a sandbox an agent outlives its harness, and goes on
-/// writing.
+/// Ends the processes that the lock's last holder left running if it was killed: without a sandbox an agent
+/// outlives its harness and keeps writing.
 pub(crate) fn end_orphans_of(lock: &Lock, host: Host<'_>) {
     if lock.was_abandoned() {
         end_orphans(host);
     }
 }
 
-/// What a harness that was killed has left running, in containers or without.
+/// Ends what killed harnesses left running, in containers or without.
 pub(crate) fn end_orphans(host: Host<'_>) {
     let Orphans { processes, containers } = runner::remove_orphans(host.environment.docker_host());
-    // Where no daemon answers there is none that could still run anything.
+    // If no daemon answers, nothing can be running in a container.
     let Containers { removed, left } = containers.unwrap_or_default();
     if processes + removed > 0 {
         host.output.note(&format!(
@@ -111,9 +112,10 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Puts back what the build of a run that was killed has changed: it came to no end, and is run again if the run goes on.
+/// Restores what the build of a killed run changed: it did not finish, and is run again when the run is
+/// resumed.
 ///
-/// State in the tree may have come with a clone: it cannot say what was there before.
+/// State in the tree may have come with a clone, so it is not trusted.
 fn settle(state: &Path, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
     if state == tree.root().join(names::ours::STATE) {
         return Ok(());
@@ -134,10 +136,10 @@ fn settle(state: &Path, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// This many of the restored files are named.
+/// Restored files named in a message.
 const NAMED: usize = 5;
 
-/// The files that somebody has changed since the run was killed, and where they are as they were before it.
+/// The files changed since the run was killed, and where their old content is.
 fn left_alone(back: &apply::RolledBack) -> String {
     let kept = back.left_in.as_ref().map(|folder| format!("; as they were: {}", folder.display()));
     format!(
@@ -147,14 +149,14 @@ fn left_alone(back: &apply::RolledBack) -> String {
     )
 }
 
-/// What to do where the lock cannot be had.
+/// The error if the lock cannot be taken.
 pub(crate) fn no_lock(error: LockError) -> Failure {
     let help = error.hint();
     Failure::refused(error, help)
 }
 
-/// The lock. A process that was killed while it started a build leaves its lock to the half-started child for a moment: a holder that is
-/// gone is waited for.
+/// Takes the lock. A process killed while starting a build leaves its lock to the half-started child for a
+/// moment, so wait for a holder that is gone.
 fn acquire(state: &Path) -> Result<Lock, LockError> {
     let is_gone = |error: &LockError| matches!(error, LockError::Held { pid, .. } if !Path::new(&format!("/proc/{pid}")).exists());
     for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! The model that a run asks: who opens it, how it is asked, and what it may cost.
+//! The model that a run uses: who opens it, how it is called, and what it may cost.
 
 use llm::http::BaseUrl;
 use llm::{Day, Model};
@@ -11,7 +11,7 @@ use settings::{Keys, Settings};
 use crate::exit::Failure;
 use crate::host::Host;
 
-/// Opens models. This crate knows none of their services by name.
+/// Opens models. This crate does not know their services by name.
 pub trait OpenModel {
     /// A client for the model that the settings name. `tree` is the project whose record an earlier run may be in.
     fn open(
@@ -23,7 +23,7 @@ pub trait OpenModel {
     ) -> Result<Box<dyn Model>, Failure>;
 }
 
-/// Whoever sits on the way reads the key and the code, and can answer in the service's place.
+/// Anyone on the network path could read the key and the code, and answer in the service's place.
 pub fn warn_in_the_clear(base: &BaseUrl, output: &Output) {
     if base.is_in_the_clear() {
         output.warn(&format!(
@@ -45,12 +45,12 @@ pub(crate) fn asking(settings: &Settings) -> Asking {
     }
 }
 
-/// What a run under these settings may spend; its clock begins.
+/// The spending limits of a run; starts its clock.
 pub(crate) fn spending(settings: &Settings) -> Spending {
     Spending::new(settings.budget(), settings.prices(), today())
 }
 
-/// The day whose prices hold (UTC); none by a clock that is off by thousands of years.
+/// The date that selects the prices (UTC); `None` if the clock is off by thousands of years.
 pub fn today() -> Option<Day> {
     let now = Stamp::now().rfc3339();
     Day::try_from(now.split_once('T')?.0.to_owned()).ok()

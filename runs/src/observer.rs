@@ -1,11 +1,11 @@
-//! Who watches a run of a loop that asks a model.
+//! The observer of a run of a loop that calls a model.
 
 use llm::ModelId;
 use logging::RunFolder;
 use perform::{Observer, output_text};
 use report::{Counts, Ndjson, Output, Printout, Terminal};
 
-/// Who watches a run that is recorded in `folder`, which a person is told as `log`.
+/// The observer of a run recorded in `folder`, which is shown to the user as `log`.
 pub(crate) fn observer(
     output: &Output,
     model: &ModelId,

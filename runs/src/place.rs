@@ -1,4 +1,4 @@
-//! The folder that a command works in, and the harness's own state of it.
+//! The folder that a command works in, and the harness's state for it.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub fn root(host: Host<'_>) -> Result<PathBuf, Failure> {
     Ok(here(host)?.canonicalize().context("cannot determine the current folder")?)
 }
 
-/// The work tree of `folder`, or why there is none.
+/// The work tree of `folder`, or an error.
 pub fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
     WorkTree::at(folder).map_err(|error| {
         let help = if matches!(error, OpenError::NotARepository { .. }) {
@@ -42,7 +42,7 @@ pub fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
     Ok(tree.state_dir()?)
 }
 
-/// The same of a folder that need not be in a work tree.
+/// The same for a folder that need not be in a work tree.
 pub(crate) fn state_of(root: &Path) -> Result<PathBuf, Failure> {
     let state = match WorkTree::at(root) {
         Ok(tree) => tree.state_dir(),

@@ -1,4 +1,4 @@
-//! What must be there before anything is touched (S1 §The Initial Query, §Safety).
+//! What must exist before anything is changed (S1 §The Initial Query, §Safety).
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,22 +17,22 @@ use settings::{CommandLine, Environment, Keys, Settings, keys};
 use crate::exit::Failure;
 use crate::model::spending;
 
-/// Where the supervisor writes what should change.
+/// The supervisor's description of what to change.
 pub const QUERY: &str = "agent-config/query.txt";
-/// Where `rollup` writes the code.
+/// The file that `rollup` writes.
 pub const CODE_ROLLUP: &str = "agent-config/codeRollup.txt";
 
-/// Something that is missing, and what to do about it.
+/// A missing item, with a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     /// What is wrong, naming the file.
     pub what: String,
-    /// What to do.
+    /// The hint.
     pub hint: String,
 }
 
 impl Missing {
-    /// Both sentences.
+    /// From both sentences.
     pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { what: what.into(), hint: hint.into() }
     }
@@ -44,7 +44,7 @@ impl From<Missing> for Failure {
     }
 }
 
-/// The project is not here but in a folder above, up to the top of the work tree: what is missing here is to be made nowhere.
+/// The project is in a folder above, up to the top of the work tree: then nothing should be created here.
 pub(crate) fn project_above(tree: &WorkTree) -> Option<Missing> {
     if tree.root().join(AGENT_CONFIG).exists() {
         return None;
@@ -57,10 +57,10 @@ pub(crate) fn project_above(tree: &WorkTree) -> Option<Missing> {
     ))
 }
 
-/// Whether `.gitignore` at the root keeps `/agent-config`, where keys are, out of the repository. Without the first slash git ignores more
-/// than that, with a last one no less; a later line with `!` takes it back.
+/// Whether `.gitignore` at the root ignores `/agent-config`, which holds keys. Without the leading slash git
+/// ignores more than that, with a trailing one no less; a later line with `!` negates it.
 pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
-    // Git reads bytes: another rule may be in another encoding.
+    // Git reads bytes: another rule may use another encoding.
     let rules = read_regular(&root.join(".gitignore")).unwrap_or_default();
     let mut lines = rules.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
     let ignores = |line: &[u8]| match line.strip_suffix(b"/").unwrap_or(line) {
@@ -77,7 +77,8 @@ pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
     ))
 }
 
-/// Nothing of `agent-config` is among what git tracks: of what it tracks it ignores nothing, whatever `.gitignore` says.
+/// Checks that git tracks nothing in `agent-config`: tracked files are never ignored, whatever `.gitignore`
+/// says.
 pub fn agent_config_is_untracked(tracked: &[String]) -> Result<(), Missing> {
     let inside: Vec<&String> =
         tracked.iter().filter(|path| Path::new(path).starts_with(AGENT_CONFIG)).collect();
@@ -93,8 +94,8 @@ pub fn agent_config_is_untracked(tracked: &[String]) -> Result<(), Missing> {
     ))
 }
 
-/// The folder of settings is a folder of this project. A repository may bring a link along in its place: what the supervisor writes, keys
-/// and records would lie wherever that leads, and what lies there would be sent to a model.
+/// Checks that the settings folder is a real folder of this project. A repository may contain a symlink
+/// instead: queries, keys and records would be written to its target, and files from there sent to a model.
 pub fn own_or_absent(root: &Path) -> Result<(), Missing> {
     match fs::symlink_metadata(root.join(AGENT_CONFIG)) {
         Ok(found) if found.is_symlink() => Err(Missing::new(
@@ -105,9 +106,9 @@ pub fn own_or_absent(root: &Path) -> Result<(), Missing> {
     }
 }
 
-/// A file that the supervisor writes: it must be there, be UTF-8 and say something.
+/// A file that the supervisor writes: it must exist, be UTF-8 and not be blank.
 pub fn input(root: &Path, path: &str, hint: &str) -> Result<String, Missing> {
-    // Whoever made the link decides what is sent: a repository could name any file that the user may read.
+    // A symlink in the repository could send any file that the user may read.
     if path.starts_with(AGENT_CONFIG) && root.join(path).is_symlink() {
         let hint = format!("put the text itself in its place: rm {path}, then {hint}");
         return Err(Missing::new(
@@ -128,7 +129,7 @@ pub fn input(root: &Path, path: &str, hint: &str) -> Result<String, Missing> {
         Missing::new(format!("{path} is not UTF-8 (at byte {at})"), "save it as UTF-8")
     })?;
     if text.trim().is_empty() {
-        // One that was made of nothing would be made so again.
+        // A roll-up of no files would be empty again.
         let first = if path.ends_with("codeRollup.txt") { "git add the project's files, then " } else { "" };
         return Err(Missing::new(format!("{path} is empty"), format!("{first}{hint}")));
     }
@@ -140,8 +141,8 @@ fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
         .ok_or_else(|| io::Error::other("it is not a regular file"))
 }
 
-/// Makes `agent-config` where it is not there. A repository may have brought a link along, which would lead queries, keys and records
-/// out of the project.
+/// Creates `agent-config` if missing. A repository may contain a symlink instead, which would move queries,
+/// keys and records out of the project.
 pub fn own_folder(root: &Path) -> anyhow::Result<()> {
     let folder = root.join(AGENT_CONFIG);
     own_or_absent(root).map_err(|missing| anyhow!(missing.what))?;
@@ -152,7 +153,8 @@ pub fn own_folder(root: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// The model's service wants a key. A server that has an address of its own may want none; it asks for one itself.
+/// Checks the key for the model's service. A server with a custom address may need none, and reports it if it
+/// does.
 pub fn key(model: &ModelId, base_url: Option<&str>, keys: &Keys) -> Result<(), Missing> {
     match model.provider() {
         Provider::OpenAi if base_url.is_some() && keys.of(Provider::OpenAi).is_none() => Ok(()),
@@ -161,7 +163,7 @@ pub fn key(model: &ModelId, base_url: Option<&str>, keys: &Keys) -> Result<(), M
     }
 }
 
-/// A limit on money needs a known price, which is known, or not, before anything is asked.
+/// A cost limit needs a known price; whether it is known is clear before the first call.
 pub fn price(settings: &Settings) -> Result<(), Missing> {
     let name = &settings.model.value;
     spending(settings).keeps_cost(name).map_err(|error| {
@@ -172,7 +174,7 @@ pub fn price(settings: &Settings) -> Result<(), Missing> {
     })
 }
 
-/// The same where a server of one's own is sent a key too. `or_else` goes behind the remedy.
+/// The same, if a custom server is sent a key too. `or_else` is appended to the hint.
 pub(crate) fn key_anyway(model: &ModelId, or_else: &str, keys: &Keys) -> Result<(), Missing> {
     let provider = model.provider();
     if let Some(source) = keys.unsendable(provider) {
@@ -183,7 +185,7 @@ pub(crate) fn key_anyway(model: &ModelId, or_else: &str, keys: &Keys) -> Result<
     if wants_one && keys.of(provider).is_none() { Err(no_key(model, or_else, keys)) } else { Ok(()) }
 }
 
-/// A file that is there and holds no key is named: to put the key there has been tried.
+/// Names an existing key file that holds no key: the user has tried to put it there.
 fn no_key(model: &ModelId, or_else: &str, keys: &Keys) -> Missing {
     match keys.without(model.provider()) {
         Some(without) => Missing::new(
@@ -197,7 +199,7 @@ fn no_key(model: &ModelId, or_else: &str, keys: &Keys) -> Missing {
     }
 }
 
-/// What decides whether the work is done must be a file that can be started, by its path or by a name on PATH: no model can mend that.
+/// The build command must be an executable file, by path or by a name on PATH: a model could not fix that.
 pub fn build_command(root: &Path, command: &CommandLine, environment: &Environment) -> Result<(), Missing> {
     let Some(program) = command.argv.first() else { return Ok(()) };
     if !program.contains('/') {
@@ -219,7 +221,8 @@ pub fn build_command(root: &Path, command: &CommandLine, environment: &Environme
     interpreter(root, name)
 }
 
-/// The build looks it up in the same folders. Without a PATH it takes its own, which are not known here.
+/// Uses the folders in which the build looks it up. Without a PATH the build uses defaults, which are not
+/// known here.
 fn named_program(program: &str, environment: &Environment) -> Result<(), Missing> {
     if environment.path().is_none() || on_path(program, environment).is_some() {
         return Ok(());
@@ -228,7 +231,8 @@ fn named_program(program: &str, environment: &Environment) -> Result<(), Missing
     Err(Missing::new(what, "install it, or see build.command in code-commit config"))
 }
 
-/// The kernel says of a script whose interpreter is missing that the script is not there; and no model can mend it.
+/// If a script's interpreter is missing, the kernel reports the script as missing; a model could not fix
+/// that.
 fn interpreter(root: &Path, name: &str) -> Result<(), Missing> {
     let mut start = Vec::new();
     let read = fs::File::open(root.join(name))
@@ -248,10 +252,10 @@ fn interpreter(root: &Path, name: &str) -> Result<(), Missing> {
     Err(Missing::new(what, format!("install it, or change the first line of {name}")))
 }
 
-/// What the kernel reads of it.
+/// The bytes of the first line that the kernel reads.
 const LONGEST_FIRST_LINE: u64 = 256;
 
-/// A program that can be started, by its name.
+/// Finds an executable by name.
 pub fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
     std::env::split_paths(environment.path()?).map(|folder| folder.join(name)).find(|file| {
         file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

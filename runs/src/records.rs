@@ -1,4 +1,4 @@
-//! Where runs are kept, and which one is meant.
+//! Where runs are stored, and which one is meant.
 
 pub mod account;
 
@@ -18,30 +18,30 @@ use crate::exit::{Exit, Failure};
 use crate::order::recorded::Recorded;
 use crate::registry::{self, Known, RUN_JSON};
 
-/// Of the runs that could have been meant so many are named.
+/// Candidate runs named in a message.
 pub(crate) const NAMED_RUNS: usize = 5;
 
 /// Folder for runs in the harness's own state, for projects without `agent-config/`.
 pub const RUNS: &str = "runs";
 
-/// Where the runs of the default loop are kept (S1 §Running the Build).
+/// The folder with the runs of the default loop (S1 §Running the Build).
 pub fn logs(root: &Path) -> PathBuf {
     root.join(AGENT_CONFIG).join(LOGS)
 }
 
-/// Where the runs of the first loop are kept (S0 §Logging).
+/// The folder with the runs of the first loop (S0 §Logging).
 pub fn implement_logs(root: &Path) -> PathBuf {
     root.join(LOGS)
 }
 
-/// A new run folder. Unless its run begins, it is removed again: nothing was touched yet, and nothing of the record stays.
+/// A new run folder. Removed again unless its run begins: nothing was changed, and no record is left.
 pub(crate) struct NewRun {
     folder: RunFolder,
     has_begun: bool,
 }
 
 impl NewRun {
-    /// Makes the folder; `help` says what to do where it cannot be made.
+    /// Creates the folder; `help` is the hint if that fails.
     pub(crate) fn create(base: &Path, name: &str, redactor: Redactor, help: &str) -> Result<Self, Failure> {
         let folder =
             RunFolder::create(base, name, redactor).map_err(|error| Failure::refused(error, help))?;
@@ -52,12 +52,12 @@ impl NewRun {
         &self.folder
     }
 
-    /// Puts down what the run is to do.
+    /// Stores what the run is to do.
     pub(crate) fn store(&self, plan: &impl Serialize) -> Result<Stored, Failure> {
         self.folder.store_json(RUN_JSON, plan).map_err(cannot_begin)
     }
 
-    /// From now on the run has begun.
+    /// Begins the run.
     pub(crate) fn record(mut self, observer: &mut dyn Observer) -> Result<Record<'_>, RecordError> {
         let record = Record::begin(self.folder.clone(), observer)?;
         self.has_begun = true;
@@ -73,12 +73,12 @@ impl Drop for NewRun {
     }
 }
 
-/// What a run is begun with cannot be put down.
+/// The beginning of a run cannot be stored.
 pub(crate) fn cannot_begin(error: impl Into<anyhow::Error>) -> Failure {
     Failure::no_record(error.into().context("cannot begin the record"))
 }
 
-/// Removes the record of a run that has not begun.
+/// Removes the record of a run that did not begin.
 pub fn discard(folder: &RunFolder) {
     let _ = std::fs::remove_dir_all(folder.path());
 }
@@ -88,19 +88,19 @@ pub fn open(run: &Path) -> RunFolder {
     RunFolder::open(run.to_owned(), Redactor::default())
 }
 
-/// The record in a folder, if all of it is as it was written.
+/// The record in a folder, if it is unchanged.
 pub(crate) fn intact(folder: &RunFolder) -> Result<Past, RecordError> {
     let past = Past::read(folder.path())?;
     past.intact(folder)?;
     Ok(past)
 }
 
-/// The run that is meant, the newest if none is named.
+/// The requested run; the newest if none is named.
 pub fn find(tree: &WorkTree, named: Option<&str>) -> Result<PathBuf, Failure> {
     Ok(find_known(tree, named)?.path(tree.root()))
 }
 
-/// The same with what is known of it.
+/// The same, with what the list says about it.
 pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure> {
     let all = registry::all(tree)?;
     let name_of = |run: &Known| name(&run.path(tree.root()));
@@ -123,18 +123,18 @@ pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure
     })
 }
 
-/// Whether anything happened in it: who names no run does not mean one that was refused before its first step.
+/// Whether the run took its first step: one that was refused before is not meant if no run is named.
 fn has_begun(run: &Path) -> bool {
     let journal = std::fs::metadata(run.join(perform::JOURNAL));
     journal.map_or_else(|_| has_applied(run), |journal| journal.len() > 0)
 }
 
-/// Whether a set of changes was written in it, or the first of several.
+/// Whether it applied any change set.
 pub(crate) fn has_applied(run: &Path) -> bool {
     apply::read_applied(&run.join(perform::UNDO).join("1")).is_ok_and(|applied| applied.is_some())
 }
 
-/// The answers of a run, in their order, to be given again.
+/// The answers of a run in order, for reuse.
 pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
     let unreadable = "name a run with an intact journal";
     let folder = open(run);
@@ -145,7 +145,7 @@ pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
     replies.map_err(|error| Failure::refused(error, unreadable))
 }
 
-/// The loop that made a run of the list, or `apply`.
+/// The loop of a listed run, or `apply`.
 pub fn loop_of(known: &Known, root: &Path) -> &'static str {
     let run = known.path(root);
     if Recorded::is_in(&run) {
@@ -159,14 +159,15 @@ pub fn loop_of(known: &Known, root: &Path) -> &'static str {
     }
 }
 
-/// An error where another version made the run of that name: what its plan says may mean something else by now.
+/// An error if another version made the named run: its plan may have a different meaning now.
 pub(crate) fn same_version(name: &str, version: &str) -> anyhow::Result<()> {
     let this = env!("CARGO_PKG_VERSION");
     ensure!(version == this, "{name} was made by version {version}, this is {this}");
     Ok(())
 }
 
-/// Whether this run is meant: by its name, by the path of its folder, or by that of a file in there, as the last line of a run shows them.
+/// Whether this run is meant: by its name, by the path of its folder, or by the path of a file in it, as the
+/// last line of a run shows them.
 pub(crate) fn is_named(run: &Path, wanted: &str) -> bool {
     let is_path = || {
         let path = Path::new(wanted).canonicalize().ok()?;
@@ -176,7 +177,7 @@ pub(crate) fn is_named(run: &Path, wanted: &str) -> bool {
     name(run) == wanted || (wanted.contains('/') && is_path() == Some(true))
 }
 
-/// When the last line came into its journal; of a run without one, when its folder was made.
+/// When the last line of its journal was written; without a journal, when its folder was made.
 pub(crate) fn last_written(run: &Path) -> SystemTime {
     let looked_at = std::fs::metadata(run.join(perform::JOURNAL)).or_else(|_| std::fs::metadata(run));
     looked_at.and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
@@ -193,13 +194,12 @@ pub fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Whether a run has not come to its end.
 pub(crate) fn is_unfinished(folder: &RunFolder) -> Result<bool, Failure> {
     Ok(outcome_of(folder)?.is_none())
 }
 
-/// How a run ended; none if it has not. What cannot be read is not taken for a run that is over: its turns were paid for, and copies of
-/// what an agent may not change may lie in it.
+/// How a run ended; `None` if it has not. An unreadable run does not count as over: its turns were paid for,
+/// and it may hold copies of files that an agent may not change.
 pub(crate) fn outcome_of(folder: &RunFolder) -> Result<Option<Outcome>, Failure> {
     let past = Past::read(folder.path()).map_err(|error| {
         let help = format!("move {} away, then begin anew", folder.path().display());
@@ -208,7 +208,7 @@ pub(crate) fn outcome_of(folder: &RunFolder) -> Result<Option<Outcome>, Failure>
     Ok(past.outcome().cloned())
 }
 
-/// The record of a run; `apply` has none, since nobody was asked.
+/// The record of a run; empty for `apply`, which calls no model.
 pub fn past(run: &Path) -> Result<Past, Failure> {
     if is_applied(run) {
         return Ok(Past::default());
@@ -216,13 +216,13 @@ pub fn past(run: &Path) -> Result<Past, Failure> {
     intact(&open(run)).map_err(|error| Failure::refused(error, "its files still exist: look in the folder"))
 }
 
-/// Whether this is the record of an `apply` that came to its end: what to put back, and no journal.
+/// Whether this is the record of a finished `apply`: pre-images, but no journal.
 pub fn is_applied(run: &Path) -> bool {
     !run.join(perform::JOURNAL).exists() && has_applied(run)
 }
 
-/// How many answers of a file were used up: the next one goes on behind these. An attempt that found
-/// the file at its end used none.
+/// How many answers of a file were used: the next one continues after these. An attempt that found the end of
+/// the file used none.
 pub(crate) fn answers_used(lines: &[Line]) -> usize {
     let used = |attempted: &Attempted| {
         attempt_of(attempted).error.as_deref() != Some(ErrorCode::NothingLeft.as_str())

@@ -1,7 +1,8 @@
-//! Which runs were made here: a list in the harness's own state, which no repository can bring along.
+//! The runs that were made here: a list in the harness's own state, which no repository can contain.
 //!
-//! Run folders lie in the project, so a cloned repository could ship one: with a plan that switches the sandbox off, or with pre-images
-//! that put a hook back. Only a run that stands in this list is gone on with, undone or replayed, and only with the plan it began with.
+//! Run folders are in the project, so a cloned repository could contain one: with a plan that disables the
+//! sandbox, or with pre-images that restore a hook. Only listed runs are resumed, undone or replayed, and
+//! only with the plan that they began with.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,18 +15,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
 
-/// What a run was begun with, in its folder, whatever its loop.
+/// The plan of a run in its folder, whatever its loop.
 pub const RUN_JSON: &str = "run.json";
 const LIST: &str = "known-runs.json";
 
 /// A run that was made here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
-    /// Its folder, relative to the root where it lies below it.
+    /// Its folder, relative to the root if it is below it.
     folder: PathBuf,
-    /// SHA-256 of its `run.json`; none for a run without a plan.
+    /// SHA-256 of its `run.json`; `None` for a run without a plan.
     plan_sha256: Option<String>,
-    /// Whether it was undone: such a run cannot be gone on with.
+    /// Whether it was undone: then it cannot be resumed.
     pub undone: bool,
 }
 
@@ -40,12 +41,12 @@ impl Known {
         self.plan_sha256.is_some()
     }
 
-    /// What has become of it since, as it is said behind how it ended.
+    /// Its status since it ended, appended to the outcome.
     pub fn since(&self) -> &'static str {
         if self.undone { ", undone since" } else { "" }
     }
 
-    /// An error unless the plan is the one that the run began with.
+    /// Refuses a plan that differs from the one that the run began with.
     pub(crate) fn check_plan(&self, plan: &str) -> anyhow::Result<()> {
         if self.plan_sha256.as_deref() == Some(logging::sha256_hex(plan.as_bytes()).as_str()) {
             return Ok(());
@@ -54,7 +55,7 @@ impl Known {
     }
 }
 
-/// Every run that was made here and is still there, the newest first.
+/// Every run that was made here and still exists, newest first.
 pub fn all(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     let mut known = read(tree)?;
     known.retain(|run| run.path(tree.root()).is_dir());
@@ -62,7 +63,7 @@ pub fn all(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     Ok(known)
 }
 
-/// Adds a run, which is then the newest, with the plan that it began with. The caller holds the lock of the tree.
+/// Adds a run as the newest, with its plan. The caller holds the lock of the tree.
 pub fn add(tree: &WorkTree, folder: &Path, plan: Option<Stored>) -> Result<(), Failure> {
     let folder = folder.strip_prefix(tree.root()).unwrap_or(folder).to_owned();
     let plan_sha256 = plan.map(|plan| plan.sha256);
@@ -72,7 +73,8 @@ pub fn add(tree: &WorkTree, folder: &Path, plan: Option<Stored>) -> Result<(), F
     write(tree, &known).map_err(Failure::no_record)
 }
 
-/// Takes a run out: whatever becomes of its folder is none. The caller holds the lock of the tree.
+/// Removes a run from the list; its folder then no longer counts as a run. The caller holds the lock of the
+/// tree.
 pub(crate) fn forget(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
     let mut known = read(tree)?;
     known.retain(|run| run.path(tree.root()) != folder);
@@ -86,8 +88,8 @@ pub(crate) fn mark_undone(tree: &WorkTree, folder: &Path) -> Result<(), Failure>
     Ok(write(tree, &known)?)
 }
 
-/// Lists a run whose folder is about to be moved at its new place too: killed before the move or behind it, the list knows where it is. The
-/// old place goes with the next run that is added.
+/// Also lists a run under the path that its folder is about to be moved to, so that the list is right if the
+/// harness is killed before or after the move. Adding the next run removes the old path.
 pub(crate) fn will_move(tree: &WorkTree, from: &Path, to: &Path) -> Result<(), Failure> {
     let mut known = read(tree)?;
     let folder = to.strip_prefix(tree.root()).unwrap_or(to);
@@ -101,7 +103,7 @@ pub(crate) fn will_move(tree: &WorkTree, from: &Path, to: &Path) -> Result<(), F
 fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     let path = tree.state_of_root()?.join(LIST);
     match fs::read(&path) {
-        // The list is not synced with every run: a power cut may leave an empty file in its place.
+        // The list is not synced with every run: a power cut may leave it empty.
         Ok(text) if text.is_empty() => Ok(Vec::new()),
         Ok(text) => serde_json::from_slice(&text)
             .with_context(|| format!("cannot understand {}", path.display()))
@@ -116,7 +118,7 @@ fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     }
 }
 
-/// Under one name until it is whole: what a killed write has left is gone with the next one.
+/// Always uses the same temporary name, so the next write replaces what a killed one left.
 fn write(tree: &WorkTree, known: &[Known]) -> anyhow::Result<()> {
     let write = || {
         let list = tree.state_of_root()?.join(LIST);

@@ -1,5 +1,5 @@
-//! `code-commit replay`: a recorded run once more, in a scratch copy of the project, without a model and without a network; and what if the
-//! model had answered otherwise?
+//! `code-commit replay`: repeats a recorded run in a scratch copy of the project, without a model or a
+//! network; also tries a different answer.
 
 mod copy;
 
@@ -30,25 +30,25 @@ use crate::sandbox::{self, Otherwise};
 use crate::text;
 use crate::{records, spec};
 
-/// Which run is repeated.
+/// Which run to repeat.
 #[derive(Debug, Default)]
 pub struct Request {
     /// The run, by the name of its folder or by its path; the newest if not named.
     pub run: Option<String>,
-    /// What if the model had answered otherwise?
+    /// A different answer to try.
     pub other: Option<Other>,
 }
 
-/// Another answer than the recorded one.
+/// An answer to use instead of the recorded one.
 #[derive(Debug)]
 pub struct Other {
-    /// In this round.
+    /// The round that it replaces the answer of.
     pub round: u32,
-    /// The file that it is in; `-` for standard input.
+    /// Its file; `-` for standard input.
     pub reply: PathBuf,
 }
 
-/// Replays a run and says whether it came out the same.
+/// Replays a run and reports whether the result is the same.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let tree = place::work_tree(place::here(host)?)?;
@@ -136,13 +136,13 @@ struct WhatIf<'w> {
 }
 
 impl WhatIf<'_> {
-    /// Replays up to the round, then applies the other reply and really builds.
+    /// Replays up to the round, then applies the other reply and runs a real build.
     fn answer(self, rules: Rules) -> Result<Exit, Failure> {
         let (round, reply) = (self.round, reply_of(&self.reply));
         let rules = self.up_to_the_round(rules)?;
         let Self { plan, copy, host, .. } = self;
         let Host { environment, output, .. } = host;
-        // It is never asked, so what it would need may be gone.
+        // The model is never called, so it needs no key.
         let nobody = llm::Recorded::new(plan.settings.model.value.clone(), Vec::new());
         let confinement = sandbox::confine(&place::work_tree(&copy.root)?, &plan, Otherwise::Refuse, host)?;
         let (folder, mut silent) = (copy.folder()?, Silent);
@@ -175,7 +175,7 @@ impl WhatIf<'_> {
         Ok(if built.passed() { Exit::Done } else { Exit::Failed })
     }
 
-    /// The copy is then as the model of that round found it. Gives the rules back.
+    /// Brings the copy to the state that the model of that round found. Returns the rules.
     fn up_to_the_round(&self, rules: Rules) -> Result<Rules, Failure> {
         let Self { plan, past, folder, round, name, copy, .. } = self;
         let world = copy.world(RecordOnly::new(folder.clone(), past), rules).until(*round);
@@ -191,12 +191,11 @@ impl WhatIf<'_> {
     }
 }
 
-/// Where the user wants temporary files.
 fn temporary(environment: &Environment) -> PathBuf {
     environment.all().get(OsStr::new("TMPDIR")).map_or_else(|| "/tmp".into(), PathBuf::from)
 }
 
-/// A replay that did not end as the run did: what differs, where something does.
+/// A replay that did not end like the run: reports the difference, if there is one.
 pub(crate) fn other_end(stop: Stop<ReplayFault>, what: &str, output: &Output) -> Result<Exit, Failure> {
     let difference = match stop {
         Stop::Differs(difference) | Stop::Fault(ReplayFault::Differs(difference)) => difference,
@@ -209,13 +208,13 @@ pub(crate) fn other_end(stop: Stop<ReplayFault>, what: &str, output: &Output) ->
         "recorded": difference.recorded, "now": difference.now,
     }));
     output.report(&format!("{} of {what} {} differs", difference.what, difference.round));
-    // Both may be what a build has printed.
+    // Both may be a build's output.
     let [then, now] = [&difference.recorded, &difference.now].map(|text| printable(text));
     output.report(&format!("recorded: {then}\nnow:      {now}"));
     Ok(Exit::Failed)
 }
 
-/// Why the other answer could not be tried to its end.
+/// Why the other answer could not be tried.
 fn failed(fault: Fault) -> Failure {
     if matches!(fault, Fault::Interrupted) {
         return Failure::new(Exit::Interrupted, fault)

@@ -1,4 +1,4 @@
-//! `code-commit resume`: a run that was killed or interrupted goes on where its journal ends.
+//! `code-commit resume`: continues a killed or interrupted run where its journal ends.
 
 use std::path::Path;
 
@@ -23,18 +23,18 @@ use crate::registry::{self, Known};
 use crate::sandbox::Otherwise;
 use crate::{records, spec};
 
-/// Which run goes on, and how.
+/// Which run to resume, and how.
 #[derive(Debug, Default)]
 pub struct Request {
     /// The run, by the name of its folder or by its path; the newest if not named.
     pub run: Option<String>,
-    /// Although files have changed since the run was stopped.
+    /// Resume even if files have changed since the run was stopped.
     pub force: bool,
-    /// Limits in the place of those that it began with.
+    /// Limits that replace the original ones.
     pub limits: Layer,
 }
 
-/// Finds the run, then goes on with it as its loop does.
+/// Finds the run, then resumes it with its loop.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let tree = place::work_tree(place::here(host)?)?;
     meant(args, &tree, host).map_err(|failure| {
@@ -46,7 +46,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     })
 }
 
-/// The run of that name, or the newest: an older one is not meant, whose prompt is stale by now and whose changes may be committed.
+/// The named run, or the newest: an older one has a stale prompt, and its changes may be committed.
 fn meant(args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
     let known = records::find_known(tree, args.run.as_deref());
     if let Some(past) = spec::history::meant(tree, args.run.as_deref(), &known) {
@@ -60,7 +60,7 @@ fn meant(args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failur
     go_on(&known, args, tree, host)
 }
 
-/// The runs that could be gone on with by their names, for a person.
+/// The names of runs that could be resumed, for the user.
 fn older_unfinished(tree: &WorkTree) -> Option<String> {
     let (state, now) = (place::state(tree).ok()?, records::now());
     let unfinished = |known: &Known| !known.undone && is_over(known, tree, &state) == Some(false);
@@ -74,7 +74,7 @@ fn older_unfinished(tree: &WorkTree) -> Option<String> {
     Some(format!("older unfinished runs: {named}; to continue one: code-commit resume RUN"))
 }
 
-/// Whether nothing is left to do in a run that is listed; none if its journal cannot be read.
+/// Whether a listed run is over; `None` if its journal cannot be read.
 pub fn is_over(known: &Known, tree: &WorkTree, state: &Path) -> Option<bool> {
     let folder = records::open(&known.path(tree.root()));
     if Recorded::is_in(folder.path()) {
@@ -87,7 +87,7 @@ pub fn is_over(known: &Known, tree: &WorkTree, state: &Path) -> Option<bool> {
     Some(past.lines.is_empty() || !can_go_on(&past))
 }
 
-/// Reads the plan and the facts of a commit loop, then goes on.
+/// Reads the plan and the facts of a commit loop, then resumes it.
 fn go_on(known: &Known, args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let keys = Keys::find(environment, tree.root());
@@ -108,7 +108,7 @@ fn go_on(known: &Known, args: &Request, tree: &WorkTree, host: Host<'_>) -> Resu
     if !args.force {
         changed::refuse(tree, &plan, &folder, environment)?;
     }
-    // A build that is not found fails every round, and each repair would be paid for.
+    // A missing build would fail every round, and each repair would be paid for.
     preflight::build_command(tree.root(), &plan.settings.build.value, environment)
         .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.hint))?;
     plan.settings.put_flags(args.limits.clone());

@@ -1,4 +1,4 @@
-//! The sandbox around the build, and what the build finds behind it.
+//! The sandbox around the build, and what the build can access.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -18,16 +18,17 @@ use crate::host::Host;
 use crate::records;
 use crate::registry::{self, RUN_JSON};
 
-/// Whether a build of our own may run without a sandbox where none can be had.
+/// What to do with a build of our own if no sandbox is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Otherwise {
-    /// Nothing runs.
+    /// Do not run it.
     Refuse,
-    /// It runs, and a loud line says so: the demo's build is ours.
+    /// Run it, with a prominent warning: the demo's build is ours.
     GoWithout,
 }
 
-/// The sandbox that the plan asks for, as far as this machine has it; says in one line what is in force.
+/// The sandbox that the plan asks for, as far as this machine supports it; reports what is in force in one
+/// line.
 pub(crate) fn confine(
     tree: &WorkTree,
     plan: &Plan,
@@ -62,7 +63,8 @@ pub(crate) fn confine(
     }
 }
 
-/// `without` says what it means to go without one: no way out for a process that may open too few files.
+/// `without` is the hint for running without a sandbox, which does not help if the limit on open files is too
+/// low.
 pub fn no_sandbox(reason: NoSandbox, without: &str) -> Failure {
     let help = match reason {
         NoSandbox::TooFewFiles => "raise the limit, then try again: ulimit -n 1024",
@@ -71,7 +73,7 @@ pub fn no_sandbox(reason: NoSandbox, without: &str) -> Failure {
     Failure::refused(reason, help)
 }
 
-/// A link may lead to a program that the sandbox hides: no model could mend that.
+/// A symlink may point to a program that the sandbox hides: a model could not fix that.
 fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<(), Failure> {
     let program = plan.settings.build.value.argv.first().filter(|program| program.contains('/'));
     let Some((name, place)) = program.and_then(|name| Some((name, root.join(name).canonicalize().ok()?)))
@@ -88,7 +90,7 @@ fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<
     ))
 }
 
-/// What the build sees of the project and of the machine.
+/// What the build can access of the project and the machine.
 fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -> Access {
     let (root, settings) = (tree.root(), &plan.settings);
     let readable = settings.readable.iter().map(|place| place.value.clone());
@@ -105,11 +107,11 @@ fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -
     }
 }
 
-/// The records of `implement`: what they tell of how to open the sandbox is for the person. Those that were made here come first, the newest
-/// before the others: a repository may bring along more folders than a sandbox can hide.
+/// The records of `implement`: their hints on how to widen the sandbox are for the user only. Those made here
+/// come first, newest first: a repository may contain more folders than a sandbox can hide.
 pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
     let logs = records::implement_logs(tree.root());
-    // A list that cannot be read keeps every run from beginning.
+    // An unreadable list keeps every run from beginning.
     let known = registry::all(tree).unwrap_or_default();
     let known: Vec<PathBuf> =
         known.iter().map(|run| run.path(tree.root())).filter(|run| run.parent() == Some(&logs)).collect();
@@ -120,7 +122,7 @@ pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
     known.into_iter().chain(others.into_iter().rev()).take(MOST_HELD)
 }
 
-/// The runner's word for it.
+/// The runner's mode for this setting.
 pub fn mode(sandbox: Sandbox) -> Mode {
     match sandbox {
         Sandbox::Auto => Mode::Auto,
@@ -135,23 +137,24 @@ fn is_all_of_home(root: &Path, environment: &Environment) -> bool {
     environment.folder("HOME").is_some_and(|home| home.starts_with(root))
 }
 
-/// What commands may read but not change, by the one table of protected names, relative to the root: whatever binds so, but for what a
-/// build has to write. `agent-config/` is not to be read either.
+/// Protected names that commands may read but not change, relative to the root, except what a build has to
+/// write. `agent-config/` is not readable either.
 pub(crate) fn read_only(binds: Binds) -> impl Iterator<Item = &'static str> {
     let held = names::protected(binds).filter(|name| name.writer() != Some(Writer::Build));
     std::iter::once(DOT_GIT).chain(held.map(Name::at_root)).filter(|name| *name != AGENT_CONFIG)
 }
 
-/// The same as far as it is there, as paths.
+/// Those of them that exist, as paths.
 pub fn there(root: &Path, binds: Binds) -> impl Iterator<Item = PathBuf> {
     read_only(binds).map(|name| root.join(name)).filter(|path| path.exists())
 }
 
-/// Each file that a sandbox holds is a mount, and bubblewrap takes no more than 3,000 of them. The others are left to the seal.
+/// Each protected file is a mount, and bubblewrap takes at most 3,000. The seal covers the rest.
 pub(crate) const MOST_HELD: usize = 500;
 
-/// What of the sealed files a sandbox can hold fast: a link it cannot, and what a link leads to is not sealed with it. Under Landlock nothing
-/// new could be made in a folder that holds one of these: a file that is sealed for its name alone is left to the seal there.
+/// The sealed files that a sandbox can protect: not symlinks, whose targets are not sealed either. Under
+/// Landlock nothing could be created in a folder that contains one, so files sealed for their name alone are
+/// left to the seal.
 pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item = PathBuf> {
     let by_name = move |path: &Path| {
         let name = path.file_name().unwrap_or_default();
@@ -165,7 +168,7 @@ pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item =
 
 const DOT_GIT: &str = ".git";
 
-/// The folders that lead to a sealed `.git`: were one moved away, another could be made in its place.
+/// The parent folders of a sealed `.git`: if one were moved away, another could replace it.
 pub(crate) fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>) -> Vec<PathBuf> {
     let dot_gits = held.into_iter().filter(|path| path.file_name().is_some_and(|name| name == DOT_GIT));
     let above = dot_gits.flat_map(|path| path.ancestors().skip(1)).filter(|above| *above != Path::new(""));
@@ -173,13 +176,15 @@ pub(crate) fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>)
     above.into_iter().filter(|folder| folder.is_dir()).take(MOST_HELD).collect()
 }
 
-/// The `.git` of every repository inside of the project, relative to the root. It leads a person's next `git status` to programs that its
-/// configuration names, so no command may change one, nor make it where a submodule is not checked out.
+/// The `.git` of every repository in the project, relative to the root. Its configuration names programs that
+/// the user's next `git status` runs, so no command may change one, or create one where a submodule is not
+/// checked out.
 pub(crate) fn dot_gits(tree: &WorkTree) -> Result<Vec<PathBuf>, RepoError> {
     Ok(tree.repositories_below()?.into_iter().map(|folder| folder.join(DOT_GIT)).collect())
 }
 
-/// What a sandbox around agents holds for them: what is there, and where nothing is checked out the folder, in which git tracks nothing.
+/// What a sandbox around agents protects of them: those that exist, and, for submodules that are not checked
+/// out, the folder, in which git tracks nothing.
 pub(crate) fn held_dot_gits(root: &Path, dot_gits: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let there = |path: &Path| path.symlink_metadata().is_ok();
     let held = dot_gits.iter().map(|path| root.join(path)).filter_map(move |path| {
@@ -192,8 +197,8 @@ pub(crate) fn held_dot_gits(root: &Path, dot_gits: &[PathBuf]) -> impl Iterator<
     held.take(MOST_HELD)
 }
 
-/// Those of them that a seal holds: files, and those that are not there. The latter only in a sandbox, where git could check nothing
-/// out: without one a build may do so.
+/// Those that a seal covers: files, and missing ones. The latter only in a sandbox, where git could not check
+/// out a submodule anyway: without one a build may do so.
 pub(crate) fn sealed_dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<PathBuf>, RepoError> {
     let mut all = dot_gits(tree)?;
     all.retain(|path| match tree.root().join(path).symlink_metadata() {
@@ -203,15 +208,16 @@ pub(crate) fn sealed_dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<P
     Ok(all)
 }
 
-/// Those of them that are folders: a sandbox holds them, and nothing could put them back. What git cannot tell of the tree has been said.
+/// Those that are folders: a sandbox protects them, since nothing could restore them. Git's errors about the
+/// tree were already reported.
 pub(crate) fn git_folders(tree: &WorkTree) -> Vec<PathBuf> {
     let mut all = dot_gits(tree).unwrap_or_default();
     all.retain(|path| tree.root().join(path).symlink_metadata().is_ok_and(|found| found.is_dir()));
     all
 }
 
-/// Every file that the configuration protects, relative to the root: what git tracks, there or not, and whatever else is there, but for
-/// what git ignores and no pattern names.
+/// Every file that the configuration protects, relative to the root: tracked files, even missing ones, and
+/// all others, except ignored files that no pattern names.
 pub fn protected(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<BTreeSet<PathBuf>, Failure> {
     if settings.protect.is_empty() {
         return Ok(BTreeSet::new());
@@ -227,13 +233,13 @@ pub fn protected(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<
     Ok(tracked.chain(there).map(PathBuf::from).collect())
 }
 
-/// Landlock lets nothing new be made at the root, and cargo's `target` may not be there yet.
+/// Under Landlock nothing new can be created at the root, and cargo's `target` may not exist yet.
 fn writable(root: &Path, settings: &Settings) -> Vec<PathBuf> {
     let target = root.join("Cargo.toml").exists().then(|| root.join("target"));
     settings.writable.iter().map(|place| place.value.clone()).chain(target).collect()
 }
 
-/// What builds need of the caller's environment, what the settings let pass, and no key.
+/// What builds need of the caller's environment, plus what the settings pass on; no keys.
 pub(crate) fn build_env(settings: &Settings, environment: &Environment) -> Env {
     let extra: Vec<OsString> = settings.env.iter().map(|name| name.value.clone().into()).collect();
     Env::allowed(environment.all().clone(), &extra)

@@ -1,4 +1,4 @@
-//! Texts of a project, where a stranger or an agent may have put something else in a file's place.
+//! Reads texts of a project, where someone may have replaced a file with something else.
 
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -7,10 +7,10 @@ use anyhow::{Context as _, anyhow};
 
 use crate::exit::Failure;
 
-/// A larger file is not read.
+/// Larger files are not read.
 const LARGEST_MIB: u64 = 16;
 
-/// The text of a regular file, also by a link; none where there is none.
+/// The text of a regular file, also through a symlink; `None` if it does not exist.
 pub fn read(path: &Path) -> Result<Option<String>, Failure> {
     let bytes = match dir::read(path, LARGEST_MIB << 20, dir::Links::Followed) {
         Ok(Some(bytes)) => bytes,

@@ -1,4 +1,4 @@
-//! `code-commit undo`: every file that a run has written or deleted, as it was before; without git.
+//! `code-commit undo`: restores every file that a run wrote or deleted; without git.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::lock;
 use crate::place;
 use crate::{records, registry, spec};
 
-/// Takes the run of that name back, the newest if none is named, as one transaction.
+/// Undoes the named run, or the newest, in one transaction.
 pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let tree = place::work_tree(place::here(host)?)?;
@@ -55,7 +55,7 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-/// All is put back or nothing; whichever it is, the old contents stay in the run folder.
+/// Either everything was restored or nothing; in both cases the old contents stay in the run folder.
 fn failed(error: UndoError, run: &Path) -> Failure {
     let kept = run.join(UNDO);
     if matches!(error, UndoError::ChangedSince { .. }) {

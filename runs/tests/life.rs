@@ -1,4 +1,4 @@
-//! The life of a run through the public interface: begun, resumed, replayed, undone and removed.
+//! The life cycle of a run through the public interface: begun, resumed, replayed, undone and removed.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -18,7 +18,7 @@ use runs::undo::Force;
 use runs::{Exit, Failure, Host, clean, commit, registry, replay, resume, undo};
 use settings::{Environment, Keys, Layer, Sandbox, Settings};
 
-/// A model that gives these replies, in this order, whoever opens it.
+/// A model that gives these replies in order.
 struct Replies(&'static [&'static str]);
 
 impl OpenModel for Replies {
@@ -28,7 +28,7 @@ impl OpenModel for Replies {
     }
 }
 
-/// What was printed.
+/// Captured output.
 #[derive(Clone, Default)]
 struct Page(Arc<Mutex<Vec<u8>>>);
 
@@ -48,7 +48,7 @@ impl Write for Page {
     }
 }
 
-/// A project with a failing test, and the little that surrounds its runs.
+/// A project with a failing test, and what its runs need.
 struct Scene {
     project: Project,
     environment: Environment,
@@ -112,7 +112,7 @@ fn a_run_is_recorded_replayed_undone_and_removed() {
 fn a_run_without_an_answer_is_resumed_and_no_answer_is_asked_for_twice() {
     let scene = Scene::new();
     assert_eq!(scene.commit(&[BREAKS_THE_BUILD]).unwrap(), Exit::ModelUnavailable);
-    // The first reply is used up: the model of the second call begins behind it.
+    // The first reply is used up: the model of the second call starts after it.
     let replies = Replies(&[TOUCHES_GIT, MENDS_IT]);
     let request = resume::Request::default();
     assert_eq!(resume::run(&request, scene.host(&replies)).unwrap(), Exit::Done);

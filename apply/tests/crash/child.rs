@@ -1,18 +1,18 @@
-//! The process that is killed: this test binary, started again to run one test that does what variables say.
+//! The process to be killed: this test binary, restarted to run one test that is controlled by variables.
 
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use crate::scene::{Scene, scratch};
 
-/// What the child does: `apply`, `undo` or `recover`, and ends itself before the step of this number, if any.
+/// The child runs `apply`, `undo` or `recover`, and ends itself before the step with this number, if given.
 pub(crate) fn command(scratch: &Path, task: &str, kill_at: Option<usize>) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     configure(&mut command, scratch, task, kill_at);
     command
 }
 
-/// The same child below `strace` with these injections.
+/// The same child under `strace` with these injections.
 pub(crate) fn traced(scratch: &Path, task: &str, log: &Path, inject: &str) -> Command {
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-o"]).arg(log).args(["-e", inject]).arg(std::env::current_exe().unwrap());
@@ -35,12 +35,12 @@ fn configure(command: &mut Command, scratch: &Path, task: &str, kill_at: Option<
 
 pub(crate) fn was_killed(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt;
-    // strace ends itself by the signal that ended its child.
+    // strace ends itself with its child's signal.
     status.signal() == Some(9)
 }
 
-/// Not a test of its own: what the other tests start. Without its variables it checks that a whole transaction,
-/// never interrupted, gives the new tree.
+/// Not a real test: the other tests start it. Without its variables it checks that a complete transaction
+/// gives the new tree.
 #[test]
 fn child() {
     let Ok(task) = std::env::var("CRASH_CHILD") else {

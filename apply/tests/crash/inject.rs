@@ -1,4 +1,4 @@
-//! Kills and errors from outside, at system calls instead of at our own steps.
+//! Kills and errors from outside, at system calls instead of our own steps.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::child::{command, traced, was_killed};
 use crate::scene::{Scene, Tally, scratch};
 
-/// The calls by which a transaction finds and changes anything.
+/// The calls that a transaction uses to inspect and change files.
 const CALLS: [&str; 12] = [
     "openat",
     "openat2",
@@ -50,7 +50,7 @@ fn failed_by_the_system_at_any_call_the_tree_is_old_or_new() {
     let mut tally = Tally { empty_folder_may_stay: true, ..Tally::default() };
     let mut failures = 0;
     for call in CALLS {
-        // With a `+` every later call fails too, so that the old tree cannot be put back before the next start.
+        // With a `+` every later call fails too, so the old tree can only be restored at the next start.
         for (error, lasting) in [("ENOSPC", ""), ("EIO", ""), ("EPERM", ""), ("EIO", "+")] {
             for when in occurrences(call, depth) {
                 let scratch = scratch();
@@ -102,11 +102,11 @@ fn a_disk_that_cannot_rename_without_replacing_is_recovered_too() {
     }
 }
 
-/// Start-up makes calls of its own before the transaction; a small campaign samples, a large one tries them all.
+/// Skips the calls of the program's start-up; a small campaign samples the rest, a large one tries all.
 fn occurrences(call: &str, depth: usize) -> Vec<usize> {
     let (first, last, stride) = match call {
         "openat" => (8, 400, 12 / depth.min(12)),
-        // One after each new folder: none is left out.
+        // One after each new folder, without gaps.
         "openat2" => (1, 60, 1),
         "write" => (1, 60, 4 / depth.min(4)),
         _ => (1, 60, 3 / depth.min(3)),

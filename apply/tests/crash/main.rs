@@ -1,8 +1,8 @@
-//! Ends the process at every step of a transaction and of the recovery after it; whatever happens, the next start
-//! must find the old tree or the new one.
+//! Ends the process at every step of a transaction and of the recovery after it; in every case the next start
+//! must find the old or the new tree.
 //!
-//! `CRASH_SIZE` multiplies the strace campaign (default 1: each system call is killed or failed at its first
-//! occurrences; 10 tries them all).
+//! `CRASH_SIZE` multiplies the strace campaign (default 1: kills or fails each system call at its first
+//! occurrences; 10 tries all of them).
 #![expect(
     clippy::disallowed_methods,
     reason = "the tests kill processes of their own and read what to do from variables"

@@ -1,4 +1,4 @@
-//! A tree, the set that changes it, and how to tell the old from the new.
+//! A tree, the set that changes it, and how to distinguish the old state from the new.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use apply::{ChangeSet, Lock};
 use guard::{Configuration, Guard, Op, Policy, Request, Verdict};
 
-/// A scratch folder; in memory where that can be had, since SIGKILL takes nothing from a disk that it would leave
-/// there.
+/// A scratch folder, in memory if possible, since SIGKILL does not affect what is on disk.
 pub(crate) fn scratch() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
@@ -48,7 +47,7 @@ const WRITES: [(&str, &str); 6] = [
 const DELETES: [&str; 3] = ["gone.txt", "src/deep/gone.rs", "never-was.txt"];
 
 impl Scene {
-    /// The paths of a scene that `create` has made.
+    /// The paths of a scene made by `create`.
     pub(crate) fn at(scratch: &Path) -> Scene {
         let mut new = Tree::new();
         let old: Tree = OLD
@@ -62,7 +61,7 @@ impl Scene {
             new.insert(path.to_owned(), (mode, Some(content.as_bytes().to_vec())));
         }
         new.extend(["x", "x/y"].map(|folder| (folder.to_owned(), (0o755, None))));
-        // The last file of its folder, which goes with it.
+        // The last file of its folder, which is removed with it.
         new.retain(|path, _| !DELETES.contains(&path.as_str()) && path != "src/deep");
         Scene {
             root: scratch.join("root"),
@@ -73,7 +72,7 @@ impl Scene {
         }
     }
 
-    /// Makes the old tree.
+    /// Creates the old tree.
     pub(crate) fn create(scratch: &Path) -> Scene {
         let scene = Scene::at(scratch);
         for (path, (mode, content)) in &scene.old {
@@ -94,7 +93,7 @@ impl Scene {
         Lock::acquire(&self.state, "test").unwrap()
     }
 
-    /// Judges the set on the tree as it is.
+    /// Judges the set on the current tree.
     pub(crate) fn set(&self) -> ChangeSet<'static> {
         let guard =
             Guard::open(&self.root, Policy::new().configuration(Configuration::RepositoryOnly)).unwrap();
@@ -115,7 +114,7 @@ impl Scene {
         set
     }
 
-    /// The tree as it is on disk.
+    /// The current tree on disk.
     pub(crate) fn now(&self) -> Tree {
         let mut tree = Tree::new();
         read(&self.root, "", &mut tree);
@@ -138,19 +137,19 @@ fn read(folder: &Path, prefix: &str, tree: &mut Tree) {
     }
 }
 
-/// What was found after many interruptions.
+/// Statistics over many interruptions.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) kills: usize,
     pub(crate) mixed_before_recovery: usize,
     pub(crate) old: usize,
     pub(crate) new: usize,
-    /// Where a call fails for good, the folder that was left empty may stay: a failed clean-up is a warning.
+    /// If a call keeps failing, the emptied folder may stay: a failed clean-up is only a warning.
     pub(crate) empty_folder_may_stay: bool,
 }
 
 impl Tally {
-    /// Recovers as the next start would, and checks that the tree is one of the two, with nothing left behind.
+    /// Recovers as the next start would, and checks that the tree is one of the two, with no leftovers.
     pub(crate) fn recover_and_check(&mut self, scene: &Scene, what: &str) {
         let before = scene.now();
         self.mixed_before_recovery += usize::from(before != scene.old && before != scene.new);
@@ -177,7 +176,7 @@ impl Tally {
         Self::undo_and_check(scene, what, now == scene.new);
     }
 
-    /// Whatever was applied can be undone.
+    /// Every applied set can be undone.
     fn undo_and_check(scene: &Scene, what: &str, was_applied: bool) {
         if was_applied {
             let folders = std::slice::from_ref(&scene.undo);

@@ -1,4 +1,4 @@
-//! SIGKILL before every step of the transaction, and again before every step of the recovery from each of those.
+//! SIGKILL before every step of the transaction, and then before every step of each recovery.
 
 use crate::child::{command, was_killed};
 use crate::scene::{Scene, Tally, scratch};
@@ -62,7 +62,7 @@ fn what_recovery_does_depends_on_the_last_phase_before_the_kill() {
         let recovered = phases(|steps| {
             apply::seam::recover(&scene.lock(), &scene.root, steps).unwrap();
         });
-        // How often a step is taken depends on how many files there were by then.
+        // The number of repetitions of a step depends on how many files existed by then.
         let recovered = recovered.lines().map(|line| format!("    {}\n", line.split(" (").next().unwrap()));
         let recovered = recovered.collect::<String>();
         match told.last_mut() {
@@ -182,7 +182,7 @@ fn steps_of_apply() -> Vec<&'static str> {
     steps
 }
 
-/// The steps of `work`, those that follow each other under one name as one line.
+/// The steps of `work`, with consecutive steps of the same name as one line.
 fn phases(work: impl FnOnce(&mut dyn FnMut(&'static str))) -> String {
     let mut steps = Vec::new();
     work(&mut |step| steps.push(step));

@@ -1,4 +1,4 @@
-//! Disks that are full, read-only, elsewhere or not ours: a clear error, and nothing changed.
+//! Disks that are full, read-only, separate or not ours: a clear error, and nothing changed.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::tree::{Tree, admit};
 
-/// A small file system of its own; unmounted when dropped.
+/// A small separate file system; unmounted when dropped.
 struct Disk(tempfile::TempDir);
 
 impl Disk {
@@ -151,7 +151,7 @@ fn a_hand_over_to_another_disk_that_is_cut_off_anywhere_is_finished_by_the_next_
     }
 }
 
-/// In a thread of its own, whose user is not root.
+/// Runs in a thread whose user is not root.
 fn as_nobody<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
@@ -168,7 +168,7 @@ fn as_nobody<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     })
 }
 
-/// With all that is in it; only root may.
+/// Including its content; only root may do this.
 fn give_to_nobody(folder: &Path) -> bool {
     let chown = Command::new("chown").args(["-R", "65534:65534"]).arg(folder).status();
     chown.is_ok_and(|status| status.success())
@@ -228,7 +228,7 @@ fn a_set_is_applied_where_the_system_gives_no_thread() {
     let set = tree.set(&changes);
     let undo = tree.scratch.path().join("undo");
     let Some(applied) = as_nobody(|| {
-        // Root, as whom the other tests run, is not held to it.
+        // Root, as which the other tests run, is not subject to it.
         let usual = getrlimit(Resource::Nproc);
         setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..usual }).unwrap();
         assert!(std::thread::Builder::new().spawn(|| ()).is_err());

@@ -1,4 +1,4 @@
-//! Journals that a clone has brought along, or that speak of a place where the tree no longer is.
+//! Journals that came with a clone, or that refer to a former location of the tree.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::tree::Tree;
 
-/// A tree in which a transaction was interrupted before `step`, with `a` written and `n/m` made.
+/// A tree in which a transaction was interrupted before `step`, with `a` written and `n/m` created.
 fn interrupted(step: &str, undo: &Path) -> Tree {
     let tree = Tree::new(&[("a", "old a"), ("d/c", "old c")]);
     let set = tree.set(&[("a", Some(b"new a")), ("n/m", Some(b"new"))]);
@@ -22,7 +22,7 @@ fn interrupted(step: &str, undo: &Path) -> Tree {
     tree
 }
 
-/// The journal or manifest of `txn`, changed.
+/// Edits the journal or manifest of `txn`.
 fn edit(txn: &Path, name: &str, edit: impl FnOnce(&mut Value)) {
     let path = txn.join(name);
     let mut journal: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -30,7 +30,7 @@ fn edit(txn: &Path, name: &str, edit: impl FnOnce(&mut Value)) {
     fs::write(path, journal.to_string()).unwrap();
 }
 
-/// Moves the transaction to where a clone could bring it.
+/// Moves the transaction to where a clone could put it.
 fn into_the_tree(tree: &Tree) -> Lock {
     let state = tree.root.join(".code-commit");
     let lock = Lock::acquire(&state, "test").unwrap();

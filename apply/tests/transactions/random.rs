@@ -1,4 +1,4 @@
-//! Random sets against a model of the tree, and back again.
+//! Random sets compared with a model of the tree, then undone.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Recovery where more went on than a crash: somebody was at work in between, the run was in another folder.
+//! Recovery after more than a crash: files changed in between, or the run was in another folder.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use crate::tree::Tree;
 const SET: [(&str, Option<&[u8]>); 4] =
     [("a", Some(b"new a")), ("b", None), ("n/m", Some(b"new")), ("d/c", Some(b"new c"))];
 
-/// Leaves everything as a process does that ends before this step for the nth time.
+/// Leaves the state of a process that ends before this step for the nth time.
 fn interrupt(tree: &Tree, at: &str, nth: usize) {
     let set = tree.set(&SET);
     let mut seen = 0;

@@ -1,4 +1,4 @@
-//! One set: bytes, modes, reports, and everything that keeps it from being applied.
+//! One set: bytes, modes, reports, and every reason not to apply it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -76,7 +76,7 @@ fn the_report_says_what_happened_to_each_file() {
     assert!(!tree.root.join("d").exists() && tree.read("old") == "old", "a dry run touches nothing");
     let mut applied = tree.apply_set(set).unwrap();
     assert_eq!(apply::read_applied(&tree.undo(1)).unwrap().as_ref(), Some(&applied));
-    // The umask decides, which only the real run asks.
+    // This depends on the umask, which only the real run reads.
     applied.changes.last_mut().unwrap().after_mode = None;
     assert_eq!(applied, planned);
     insta::assert_snapshot!(serde_json::to_string_pretty(&applied).unwrap(), @r#"
@@ -170,7 +170,7 @@ fn a_hard_link_is_broken_and_the_file_outside_stays_as_it_was() {
     assert_eq!(tree.read("h.txt"), "outside");
 }
 
-/// Somebody does `meddle` between the judgement and the change; nothing of the set may be applied.
+/// Runs `meddle` between the judgement and the change; nothing of the set may be applied.
 fn changed_in_between(meddle: impl Fn(&Tree)) {
     let mut tree = Tree::new(&[("a", "a"), ("b", "b"), ("d/c", "c")]);
     let set = tree.set(&[("a", Some(b"1")), ("new/x", Some(b"2")), ("b", Some(b"3")), ("d/c", None)]);

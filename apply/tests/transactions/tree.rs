@@ -61,12 +61,12 @@ impl Tree {
         apply::apply(&self.lock, &self.root, set, &self.undo(self.sets))
     }
 
-    /// The folder of pre-images of the set of this number, from 1 on.
+    /// The folder of pre-images of the set with this number, from 1.
     pub(crate) fn undo(&self, number: usize) -> PathBuf {
         self.scratch.path().join(format!("run/undo/{number}"))
     }
 
-    /// Of all sets, oldest first.
+    /// Those of all sets, oldest first.
     pub(crate) fn undos(&self) -> Vec<PathBuf> {
         (1..=self.sets).map(|number| self.undo(number)).collect()
     }
@@ -93,7 +93,7 @@ impl Tree {
         files
     }
 
-    /// The names that the transaction left in its state folder.
+    /// The names left in the state folder.
     pub(crate) fn state(&self) -> Vec<String> {
         let entries = fs::read_dir(self.scratch.path().join("state")).unwrap();
         let mut names: Vec<String> =

@@ -1,4 +1,4 @@
-//! `undo`: from the pre-images alone, one set or several, and never over somebody's work unless told to.
+//! `undo`: from pre-images alone, one set or several, and never overwriting other changes unless forced.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ fn several_sets_are_undone_at_once() {
     tree.apply(&[("a", Some(b"a3")), ("b", Some(b"b3")), ("x/w", None)]).unwrap();
     apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
     let mut expected = old;
-    // Special bits are not given back, as they are not given away.
+    // Special bits are not restored, just as they are not copied.
     expected.get_mut("b").unwrap().0 = 0o755;
     assert_eq!(tree.files(), expected);
     assert_eq!(tree.state(), ["lock"]);
@@ -112,7 +112,7 @@ fn one_set_of_several_whose_manifest_is_lost_keeps_all_from_being_undone() {
     }
 }
 
-/// A file goes in one round, and in a later one a folder of its name comes.
+/// One round removes a file, and a later one creates a folder with its name.
 fn folder_in_the_place_of_a_file() -> (Tree, Files) {
     let mut tree = Tree::new(&[("tool", "#!/bin/sh\n"), ("z", "z")]);
     tree.chmod("tool", 0o755);

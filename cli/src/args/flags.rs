@@ -1,4 +1,5 @@
-//! The flags that are settings, as the table of settings describes them. Each goes before its key in the configuration.
+//! Flags that are settings, generated from the table of settings. Each overrides its key in the
+//! configuration.
 
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -8,33 +9,32 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use settings::{Flag, KEYS, Key, Layer, Sandbox, Takes};
 
-/// Settings of every loop that asks a model.
+/// Settings of every loop that calls a model.
 pub type SettingArgs = Flags<All>;
 
-/// What a run may use of time, calls and money; also of one that goes on.
+/// Limits on time, calls and cost of a run; also of a resumed one.
 pub type LimitArgs = Flags<Resumed>;
 
-/// What a run of agents may use; it is looked at between turns.
+/// Limits of a run of agents, checked between turns.
 pub type TurnLimitArgs = Flags<BetweenTurns>;
 
 /// Flags as the topmost layer of the configuration.
 #[derive(Debug, Clone)]
 pub struct Flags<W> {
-    /// What they say.
+    /// Their values.
     pub layer: Layer,
     which: PhantomData<W>,
 }
 
 /// Which flags of the table a command has.
 pub trait Which {
-    /// Where the help has them.
+    /// Their heading in the help.
     const HEADING: Option<&str> = None;
 
-    /// What the help says of this one; `None` if the command does not have it.
+    /// The help for this flag; `None` if the command does not have it.
     fn help(flag: &Flag) -> Option<&'static str>;
 }
 
-/// All of them.
 #[derive(Debug, Clone)]
 pub enum All {}
 
@@ -46,7 +46,7 @@ impl Which for All {
     }
 }
 
-/// Those that a run that goes on takes, too.
+/// Those that a resumed run accepts.
 #[derive(Debug, Clone)]
 pub enum Resumed {}
 
@@ -56,7 +56,7 @@ impl Which for Resumed {
     }
 }
 
-/// Limits that are looked at between turns of agents.
+/// Limits that are checked between turns of agents.
 #[derive(Debug, Clone)]
 pub enum BetweenTurns {}
 
@@ -66,7 +66,7 @@ impl Which for BetweenTurns {
     }
 }
 
-/// Every key that has such a flag, with its help.
+/// Every key with such a flag, and its help.
 fn flags<W: Which>() -> impl Iterator<Item = (&'static Key, &'static Flag, &'static str)> {
     KEYS.iter().filter_map(|key| {
         let flag = key.flag.as_ref()?;
@@ -101,7 +101,7 @@ impl<W: Which> FromArgMatches for Flags<W> {
     }
 }
 
-/// The flag, and its opposite if it takes nothing.
+/// The flag, and its opposite if it takes no value.
 fn describe(key: &'static Key, flag: &'static Flag, help: &str) -> Vec<Arg> {
     let default = key.default_text().map(|text| format!(" [default: {text}]")).unwrap_or_default();
     let arg = Arg::new(flag.name).long(flag.name).help(format!("{help}{default}"));
@@ -119,7 +119,7 @@ fn describe(key: &'static Key, flag: &'static Flag, help: &str) -> Vec<Arg> {
     }
 }
 
-/// The texts that were given behind a flag.
+/// The values given for a flag.
 fn given(matches: &ArgMatches, flag: &Flag) -> Vec<String> {
     match flag.takes {
         Takes::One(_) | Takes::Many(_) | Takes::Word(..) => {
@@ -131,7 +131,7 @@ fn given(matches: &ArgMatches, flag: &Flag) -> Vec<String> {
     }
 }
 
-/// The words of `--sandbox`.
+/// The values of `--sandbox`.
 pub fn sandbox() -> impl TypedValueParser<Value = Sandbox> {
     words(Sandbox::WORDS).try_map(|word| word.parse())
 }
@@ -140,12 +140,12 @@ pub(super) fn words(words: &'static [(&str, &str)]) -> PossibleValuesParser {
     words.iter().map(|(word, help)| PossibleValue::new(*word).help(help.trim())).collect::<Vec<_>>().into()
 }
 
-/// What is no such number is told so, a negative one too.
+/// Rejects anything that is not such a number, including negative ones, with a message.
 pub(super) fn whole_number<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("`{text}` is not a whole number"))
 }
 
-/// One failure is not yet the same again.
+/// One failure is not a repetition yet.
 pub(super) fn two_or_more(text: &str) -> Result<u32, String> {
     text.parse()
         .ok()

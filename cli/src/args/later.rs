@@ -1,12 +1,12 @@
-//! Flags that are described only once they are needed.
+//! Flags that are defined only when needed.
 
 use std::ops::Deref;
 
 use clap::builder::Resettable;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
-/// The flags of a subcommand. Most runs use one subcommand or none, and describing those of all the others takes longer than reading the
-/// command line.
+/// The flags of a subcommand. Most runs use at most one, and defining those of all others takes longer than
+/// reading the command line.
 #[derive(Debug, Clone)]
 pub struct Later<T>(T);
 
@@ -28,7 +28,7 @@ impl<T: Args> Args for Later<T> {
     }
 }
 
-/// With its flags described, and still with what was said of the command itself: flags bring along what they are.
+/// Defines the flags but keeps the command's own description, which the flags would replace.
 fn in_its_own_words(command: Command, describe: fn(Command) -> Command) -> Command {
     let (about, long) = (command.get_about().cloned(), command.get_long_about().cloned());
     describe(command).about(Resettable::from(about)).long_about(Resettable::from(long))

@@ -1,4 +1,4 @@
-//! The flags of `order`: those of S2 §3, and those that every loop takes.
+//! The flags of `order`: those of S2 §3, and those of every loop.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -18,7 +18,7 @@ pub struct OrderArgs {
 }
 
 impl OrderArgs {
-    /// The repository that is looked at; for what looks at none the current folder.
+    /// The repository to check; the current folder for commands that check none.
     pub fn repo(&self) -> &Path {
         match &self.command {
             OrderCommand::Run(args) => &args.repo,
@@ -110,9 +110,9 @@ pub struct NewArgs {
 /// The model of an order.
 #[derive(Debug, Clone)]
 pub struct LlmModel {
-    /// As it was written; so it counts in the configuration's hash.
+    /// As written, since this is part of the configuration's hash.
     pub text: String,
-    /// Which one that is.
+    /// The parsed name.
     pub name: ModelName,
 }
 
@@ -125,7 +125,6 @@ impl FromStr for LlmModel {
 }
 
 impl RunOrderArgs {
-    /// What is to be done.
     pub fn request(&self) -> Request {
         Request {
             files: self.work_order.iter().chain(&self.files).cloned().collect(),

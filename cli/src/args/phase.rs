@@ -48,7 +48,6 @@ pub struct PhaseArgs {
 }
 
 impl PhaseArgs {
-    /// How a phase is worked on.
     pub fn request(&self) -> Request {
         Request {
             phase: if let Action::Number(number) = self.action { Some(number) } else { None },
@@ -71,18 +70,18 @@ impl PhaseArgs {
     }
 }
 
-/// What to do.
+/// The subcommand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Make what a project needs.
+    /// Create what a project needs.
     Init,
-    /// Look the specs over.
+    /// Check the specs.
     Check,
-    /// Go on with the open phase, or the next one.
+    /// Continue the open phase, or start the next one.
     Run,
     /// Work on this phase.
     Number(u32),
-    /// What a person says of a phase.
+    /// Override whether a phase has passed.
     Say(Word),
 }
 

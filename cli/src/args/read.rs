@@ -1,4 +1,4 @@
-//! From the words of the command line to its meaning.
+//! Interprets the command line.
 
 use std::ffi::OsString;
 use std::path::{Component, Path};
@@ -13,8 +13,9 @@ use settings::Bases;
 use super::{Cli, Command as Asked};
 
 impl Cli {
-    /// Reads the words, the program's name first. A flag of the default loop before the name of a command is an error: it would
-    /// say nothing to that command. So is `--json` where what is asked for is a file of another kind.
+    /// Reads the arguments, starting with the program's name. A flag of the default loop before a command is
+    /// an error, since the command would ignore it. So is `--json` for a command whose output has another
+    /// format.
     pub fn read(words: impl IntoIterator<Item = OsString>, bases: Bases<'_>) -> Result<Self, Error> {
         let words: Vec<OsString> = words.into_iter().collect();
         let mut command = Self::command().color(colour(&words));
@@ -39,7 +40,8 @@ impl Cli {
         Ok(read)
     }
 
-    /// A file of settings speaks to both loops, so that its rounds are a bound; a flag speaks to one, and asks for more than that has.
+    /// A settings file applies to both loops, so its rounds are an upper limit; a flag applies to one loop,
+    /// and may not exceed that loop's maximum.
     fn too_many_rounds(&self) -> Option<String> {
         let (settings, most) = match &self.command {
             None => (&self.run.settings, COMMIT_ROUNDS),
@@ -53,8 +55,8 @@ impl Cli {
     }
 }
 
-/// An error where `--writable` names a folder outside of the project that is not there: most likely it is another that is meant, and
-/// nobody wants one of that name. In the project a folder is made, since Landlock could not let the build do it.
+/// Rejects `--writable` with a missing folder outside the project: it is most likely a typo. Inside the
+/// project the folder is created, since under Landlock the build could not do it.
 fn no_such_writable(matches: &ArgMatches, bases: Bases<'_>) -> Option<String> {
     let matches = matches.subcommand().map_or(matches, |(_, of)| of);
     let named = matches.try_get_many::<String>("writable").ok()??;
@@ -65,7 +67,7 @@ fn no_such_writable(matches: &ArgMatches, bases: Bases<'_>) -> Option<String> {
     Some(format!("invalid value '{asked}' for '--writable <DIR>': there is no folder {folder}"))
 }
 
-/// By whatever way the folder is named; `..` in what is not there may lead anywhere.
+/// However the folder is spelled; `..` in a missing path may resolve to anything.
 fn is_below(folder: &Path, root: &Path) -> bool {
     let there = folder.ancestors().find_map(|above| above.canonicalize().ok());
     let is_plain = !folder.components().any(|part| part == Component::ParentDir);
@@ -82,7 +84,7 @@ fn misplaced(command: &mut Command, matches: &ArgMatches) -> Option<Error> {
     Some(command.error(ErrorKind::ArgumentConflict, text))
 }
 
-/// What `--color` says of help and of usage errors, which are printed before, or instead of, a meaning of the words.
+/// The value of `--color` for help and usage errors, which are printed before or instead of parsing.
 fn colour(words: &[OsString]) -> ColorChoice {
     let mut words = words.iter().skip(1).take_while(|word| *word != "--");
     let mut said = ColorChoice::Auto;

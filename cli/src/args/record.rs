@@ -69,14 +69,12 @@ pub struct CleanArgs {
 }
 
 impl ResumeArgs {
-    /// Which run goes on, and how.
     pub fn request(&self) -> resume::Request {
         resume::Request { run: self.run.clone(), force: self.force, limits: self.limits.layer.clone() }
     }
 }
 
 impl ReplayArgs {
-    /// Which run is repeated.
     pub fn request(&self) -> replay::Request {
         let other = self.from_round.zip(self.reply.clone()).map(|(round, reply)| Other { round, reply });
         replay::Request { run: self.run.clone(), other }
@@ -84,14 +82,13 @@ impl ReplayArgs {
 }
 
 impl UndoArgs {
-    /// Whether files that have changed since are put back, too.
+    /// Whether to also restore files that have changed since.
     pub fn force(&self) -> Force {
         if self.force { Force::Yes } else { Force::No }
     }
 }
 
 impl CleanArgs {
-    /// Which runs make room.
     pub fn request(&self) -> clean::Request {
         clean::Request { keep: self.keep, older_than: self.older_than, dry_run: self.dry_run }
     }

@@ -112,16 +112,16 @@ pub struct AgentArgs {
     pub command_timeout: Option<Duration>,
 }
 
-/// The words of `--agent`, with their help.
+/// The values of `--agent`, with their help.
 const AGENTS: &[(&str, &str)] = &[("claude", "Claude Code"), ("gemini", "Gemini CLI"), ("codex", "Codex")];
 
-/// And those of `--permissions`.
+/// The values of `--permissions`, with their help.
 const PERMISSIONS: &[(&str, &str)] = &[
     ("skip", "All of them; the sandbox is what holds"),
     ("ask", "Those that it is set up for; others are denied"),
 ];
 
-/// A value by the word that a record has for it, too.
+/// Parses a value by the name that records use for it.
 fn named<T: DeserializeOwned + Clone + Send + Sync + 'static>(
     known: &'static [(&str, &str)],
 ) -> impl TypedValueParser<Value = T> {
@@ -129,7 +129,6 @@ fn named<T: DeserializeOwned + Clone + Send + Sync + 'static>(
 }
 
 impl AgentArgs {
-    /// Who works.
     pub fn options(&self) -> AgentOptions {
         let flags = self.clone();
         AgentOptions {
@@ -150,21 +149,18 @@ fn request(focus: Option<&String>, limits: &TurnLimitArgs, agent: &AgentArgs) ->
 }
 
 impl RunArgs {
-    /// What agents work on, and how far they may go.
     pub fn request(&self) -> Request {
         request(self.focus.as_ref(), &self.limits, &self.agent)
     }
 }
 
 impl ReviewArgs {
-    /// The same after a review.
     pub fn request(&self) -> Request {
         request(self.focus.as_ref(), &self.limits, &self.agent)
     }
 }
 
 impl WatchArgs {
-    /// The same for each file of the backlog.
     pub fn request(&self) -> Request {
         request(None, &self.limits, &self.agent)
     }

@@ -1,4 +1,4 @@
-//! `code-commit apply`: a reply that was pasted or saved, without a model.
+//! `code-commit apply`: applies a pasted or saved reply, without a model.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ use settings::{Keys, Layer};
 use crate::args::ApplyArgs;
 use crate::commands::parse;
 
-/// Parses, judges and writes; or says what would be written.
+/// Parses, judges and writes; or shows what would be written.
 pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let bytes = text::read_input(&args.file)?;
@@ -45,7 +45,7 @@ pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
     write(&answer, &rules, &tree, output)
 }
 
-/// Leaves a record, without which there is no `undo`.
+/// Leaves a record, which `undo` needs.
 fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
     let folder = folder(tree)?;
     let intake = rules.take_in(answer, &folder.path().join(UNDO).join("1"));
@@ -68,7 +68,7 @@ fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Res
             Ok(exit)
         }
         Intake::Rejected { problems, .. } => {
-            // Nothing happened, so there is nothing to keep.
+            // Nothing was written, so no record is needed.
             let _ = std::fs::remove_dir_all(folder.path());
             Ok(refused(&problems, output))
         }
@@ -87,7 +87,7 @@ fn failed(error: Fault, record: &RunFolder) -> Failure {
     Failure::refused(error, "fix that and try again; the work tree is unchanged")
 }
 
-/// The reply, as if a model had just given it.
+/// The reply in the form that a model gives.
 fn answer(text: &str, keys: &Keys) -> Reply {
     let held_key = Redactor::new(keys.exposed()).finds_key(text);
     Reply { held_key, ..reply_of(text) }
@@ -152,7 +152,7 @@ fn refused(problems: &[Problem], output: &Output) -> Exit {
     Exit::Failed
 }
 
-/// Where `apply` keeps its record: beside the runs where git does not see it, else in the harness's own state.
+/// Where `apply` keeps its record: with the runs if git ignores them, otherwise in the harness's own state.
 fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
     let hidden = preflight::agent_config_is_ignored(tree.root()).is_ok();
     let is_own = preflight::own_or_absent(tree.root()).is_ok();

@@ -1,4 +1,4 @@
-//! `code-commit completions` and `code-commit man`: what a package puts beside the program.
+//! `code-commit completions` and `code-commit man`: files that a package installs beside the program.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use runs::{Exit, Failure};
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 
-/// The completion script of a shell on standard output.
+/// Prints the completion script for a shell.
 pub fn completions(args: &CompletionsArgs, output: &Output) -> Exit {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "code-commit", &mut script);
@@ -21,13 +21,14 @@ pub fn completions(args: &CompletionsArgs, output: &Output) -> Exit {
     Exit::Done
 }
 
-/// How the cases of commands begin in the script for bash, if the program is called code-commit.
+/// Prefix of the command cases in the bash script, for the program name code-commit.
 const CASES: &str = "code__commit";
-/// What `clap_complete` 4.6 makes of that where it writes the cases: it writes `__` for the hyphen, then takes that for its own mark between
-/// two commands. No case would ever be reached, and nothing be completed behind the name of a command.
+/// The prefix that `clap_complete` 4.6 wrongly writes in the cases: it turns the hyphen into `__`, then
+/// mistakes that for its own separator between commands. No case would match, and nothing after a command's
+/// name would be completed.
 const CASES_OF_NOBODY: &str = "code__subcmd__commit";
 
-/// The main page on standard output, or a page for every command in a folder.
+/// Prints the main page, or writes a page for every command to a folder.
 pub fn man(args: &ManArgs, output: &Output) -> Result<Exit, Failure> {
     let Some(folder) = &args.folder else {
         let mut page = Vec::new();

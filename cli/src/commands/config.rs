@@ -1,4 +1,4 @@
-//! `code-commit config`: every setting in force, and where it is from.
+//! `code-commit config`: every setting in force, and its origin.
 
 use report::{DIM, Output, printable};
 use runs::{Exit, Failure, Host, place};
@@ -7,7 +7,7 @@ use settings::{Files, Keys, Standing};
 
 use crate::args::ConfigArgs;
 
-/// Prints the settings as a run with these flags would have them.
+/// Prints the settings that a run with these flags would use.
 pub fn run(args: &ConfigArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     if args.schema {

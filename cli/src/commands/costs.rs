@@ -1,4 +1,5 @@
-//! `code-commit costs`: what all runs and all turns of phases have used (S3 §Token Tracking, and the same for every run).
+//! `code-commit costs`: usage of all runs and all turns of phases (S3 §Token Tracking, extended to every
+//! run).
 
 mod calls;
 mod prices;
@@ -14,21 +15,21 @@ use settings::Layer;
 use crate::commands::costs::calls::{Call, find};
 use crate::commands::costs::prices::Today;
 
-/// Sums of some calls.
+/// Totals of some calls.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Sum {
     calls: u64,
-    /// Calls whose tokens are unknown: they are in no sum of tokens.
+    /// Calls with unknown tokens: they are in no total of tokens.
     unknown: u64,
     /// Calls whose price is unknown.
     unpriced: u64,
-    /// Calls of which neither is known.
+    /// Calls with neither known.
     silent: u64,
     input: u64,
     output: u64,
     cached: u64,
     total: u64,
-    /// Of the calls that have a price.
+    /// Total for the calls with a price.
     cost_usd: f64,
 }
 
@@ -46,13 +47,13 @@ impl Sum {
         self.cost_usd += call.cost_usd.unwrap_or(0.0);
     }
 
-    /// Input, output, cached, total; none where not one call has said anything. 0 is a reported zero.
+    /// Input, output, cached, total; `None` if no call reported any. 0 is a reported zero.
     fn figures(&self) -> [Option<u64>; 4] {
         let is_known = self.unknown < self.calls;
         [self.input, self.output, self.cached, self.total].map(|figure| is_known.then_some(figure))
     }
 
-    /// None where no price is known.
+    /// `None` if no price is known.
     fn cost_usd(&self) -> Option<f64> {
         (self.unpriced < self.calls).then_some(self.cost_usd)
     }
@@ -63,7 +64,7 @@ impl Sum {
             "output": output, "cached": cached, "total": total, "cost_usd": self.cost_usd() })
     }
 
-    /// What the figures leave out.
+    /// What the totals leave out.
     fn note(&self) -> String {
         let priceless = self.unpriced - self.silent;
         let parts = [
@@ -75,7 +76,7 @@ impl Sum {
     }
 }
 
-/// What calls are put together by; a call that has no such thing is left out.
+/// What to group calls by; calls without it are left out.
 type Key = fn(&Call) -> Option<String>;
 
 /// The tables, in order. The last one has no title.
@@ -87,7 +88,7 @@ const TABLES: [(&str, Key); 5] = [
     ("all", |_| Some("all".to_owned())),
 ];
 
-/// Prints sums by loop, phase, role and model.
+/// Prints totals by loop, phase, role and model.
 pub fn run(host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let root = here(host)?;

@@ -17,11 +17,11 @@ use settings::{Environment, Keys, Layer, Settings};
 
 use crate::args::DemoArgs;
 
-/// Nobody's: it exists so that the record can be seen to hide it.
+/// A fake key, to show that the record hides it.
 const KEY: &str = "demo-key-that-opens-nothing-42";
 const MODEL: &str = "gemini/demo";
 
-/// Makes the project, starts the server, runs the loop, shows what came of it.
+/// Creates the project, starts the server, runs the loop, shows the result.
 pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let project = Project::with(&FILES).map_err(|error| no_project(error, environment))?;
@@ -55,7 +55,7 @@ pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
     Ok(finished.exit)
 }
 
-/// Its folder is made by us, and what is in it by the git program.
+/// The error if the folder, or git's part of the project, could not be created.
 fn no_project(error: io::Error, environment: &Environment) -> Failure {
     if on_path("git", environment).is_none() {
         let error = anyhow!("there is no git program, and the demo needs it to create its project");
@@ -65,7 +65,7 @@ fn no_project(error: io::Error, environment: &Environment) -> Failure {
     Failure::refused(error, "check that TMPDIR or /tmp is writable and that the disk has space")
 }
 
-/// Nobody's configuration counts here: the demo is the same on every machine.
+/// Ignores the user's configuration: the demo is the same on every machine.
 fn settings(args: &DemoArgs, server: &Server) -> Result<Settings, Failure> {
     let mut flags = Layer::default();
     flags.model.name = Some(MODEL.parse().map_err(anyhow::Error::msg)?);

@@ -8,14 +8,14 @@ use serde_json::json;
 
 use crate::args::DoctorArgs;
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Good.
     Good,
     /// No run can start.
     Bad,
-    /// Not there, and not needed for a run of the default loop.
+    /// Missing, but not needed for the default loop.
     Absent,
 }
 
@@ -25,7 +25,7 @@ struct Check {
     name: String,
     state: State,
     text: String,
-    /// What to do, or what could be done to have more; may be empty.
+    /// What to do, or how to get more; may be empty.
     help: String,
 }
 
@@ -42,7 +42,7 @@ impl Check {
         Self { name: name.into(), state: State::Absent, text: text.into(), help: String::new() }
     }
 
-    /// From what another part of the program would stop with.
+    /// From an error that would stop another part of the program.
     fn failed(name: impl Into<String>, failure: Failure) -> Self {
         Self::bad(name, format!("{:#}", failure.error), failure.help)
     }
@@ -72,10 +72,9 @@ impl Check {
     }
 }
 
-/// Names are padded to this.
 const NAME_WIDTH: usize = 16;
 
-/// Looks at everything, whatever comes of each; exit code 0 if a run of the default loop could start.
+/// Runs all checks, even if some fail; exit code 0 if a run of the default loop could start.
 pub fn run(args: &DoctorArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let checks = checks::all(args, host)?;

@@ -54,7 +54,7 @@ fn cannot_judge(error: OpenError) -> Failure {
     Failure::refused(error, help)
 }
 
-/// One JSON string a line; empty lines do not count.
+/// One JSON string per line; skips empty lines.
 fn from_stdin() -> Result<Vec<OsString>, Failure> {
     let mut paths = Vec::new();
     for (number, line) in std::io::stdin().lock().split(b'\n').enumerate() {

@@ -1,4 +1,4 @@
-//! `code-commit init`: from any folder to one in which `code-commit` can run. Nothing is overwritten.
+//! `code-commit init`: prepares any folder for `code-commit`. Overwrites nothing.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -14,7 +14,7 @@ use runs::{Exit, Failure, Host, place};
 use crate::args::InitArgs;
 use crate::commands::commit;
 
-/// Makes what is missing and says what to do next.
+/// Creates what is missing and says what to do next.
 pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let (output, here) = (host.output, place::here(host)?);
     preflight::own_or_absent(here).map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
@@ -68,7 +68,7 @@ fn fill(root: &Path, args: &InitArgs) -> anyhow::Result<Vec<String>> {
     Ok(made)
 }
 
-/// A first build script for the kinds of project that can be told by a file, and what it does.
+/// A first build script for project kinds that a file identifies, and what the script does.
 fn build_script(root: &Path) -> (String, &'static str) {
     let known = [
         ("Cargo.toml", "cargo build --all-targets && cargo test", "builds and tests with cargo"),
@@ -88,7 +88,7 @@ fn build_script(root: &Path) -> (String, &'static str) {
     )
 }
 
-/// Makes a file unless there is one; whether it was made.
+/// Creates a file unless it exists; gives whether it did.
 fn create(path: &Path, content: &str, mode: u32) -> io::Result<bool> {
     match OpenOptions::new().write(true).create_new(true).mode(mode).open(path) {
         Ok(mut file) => file.write_all(content.as_bytes()).map(|()| true),

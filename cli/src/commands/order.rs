@@ -7,7 +7,7 @@ use runs::{Exit, Failure, Host};
 
 use crate::args::order::{OrderArgs, OrderCommand};
 
-/// Runs orders, checks one, or writes a first one.
+/// Runs orders, checks one, or writes a template.
 pub fn run(args: &OrderArgs, host: Host<'_>) -> Result<Exit, Failure> {
     match &args.command {
         OrderCommand::Run(args) => runs::order::run(&args.request(), host),

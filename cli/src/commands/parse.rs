@@ -1,4 +1,4 @@
-//! `code-commit parse`: what is in a reply, or what is wrong with it.
+//! `code-commit parse`: shows what a reply contains, or its errors.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use parser::{Diagnostic, FileAction, Reply, Wording};
@@ -66,7 +66,7 @@ pub fn errors_json(errors: &parser::Errors) -> Vec<Value> {
         .collect()
 }
 
-/// The object, and how many errors it does not list, where there are such.
+/// Adds the number of errors not listed, if any.
 pub fn with_more(mut object: Value, errors: &parser::Errors) -> Value {
     let more = more(errors);
     if let Some(object) = object.as_object_mut().filter(|_| more > 0) {
@@ -79,7 +79,7 @@ fn more(errors: &parser::Errors) -> usize {
     errors.total() - errors.iter().len()
 }
 
-/// Every error with the lines around its place, and how many more there are.
+/// Every error with the surrounding lines, and the number of errors not shown.
 pub fn print_errors(errors: &parser::Errors, bytes: &[u8], name: &str, output: &Output) {
     for error in errors {
         let title = Level::ERROR.primary_title(error.message());
@@ -111,7 +111,7 @@ fn report(reply: &Reply<'_>, output: &Output) {
     }
 }
 
-/// The lines of a place with the place marked, and what to write instead.
+/// The lines of a location with a marker, and what to write instead.
 fn render<C: Wording>(
     title: annotate_snippets::Title<'_>,
     source: &[u8],
@@ -130,7 +130,8 @@ fn render<C: Wording>(
     renderer.render(&[title.element(snippet).element(Level::HELP.message(found.advice()))])
 }
 
-/// The lines that a place stands on: what is before it, the place, what is behind it. Each of a thousand errors looks at its own lines only.
+/// The lines of a location: the part before it, the location, the part after it. Even with a thousand errors,
+/// each reads only its own lines.
 fn lines_of<'s>(source: &'s [u8], span: &parser::Span) -> [&'s [u8]; 3] {
     let (above, rest) = source.split_at(span.start.min(source.len()));
     let (place, below) = rest.split_at(span.len().min(rest.len()));
@@ -139,7 +140,7 @@ fn lines_of<'s>(source: &'s [u8], span: &parser::Span) -> [&'s [u8]; 3] {
     [before, place, behind]
 }
 
-/// What is no UTF-8 and what a terminal would obey is replaced character by character, so that the lines stay the lines of the source.
+/// Replaces invalid UTF-8 and terminal control characters one by one, so that the lines keep their layout.
 fn harmless(part: &[u8]) -> String {
     let is_plain = |c: &char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
     String::from_utf8_lossy(part).chars().map(|c| if is_plain(&c) { c } else { '\u{fffd}' }).collect()

@@ -15,7 +15,7 @@ use settings::Environment;
 
 use crate::args::phase::{Action, PhaseArgs};
 
-/// Does what was asked for in the current folder.
+/// Runs the subcommand in the current folder.
 pub fn run(args: &PhaseArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let root = root(host)?;
@@ -34,7 +34,8 @@ pub fn run(args: &PhaseArgs, host: Host<'_>) -> Result<Exit, Failure> {
     }
 }
 
-/// The program under another of its names: `abl-cmd`, which a role calls, or the desk that answers it. `None` for its own name.
+/// The program under another name: `abl-cmd`, which a role calls, or the desk that answers it. `None` for its
+/// own name.
 pub fn applet(name: Option<&OsStr>, environment: &Environment) -> Option<u8> {
     match Path::new(name?).file_name()?.to_str()? {
         phase::request::CLIENT => Some(client::run(environment)),
@@ -43,7 +44,7 @@ pub fn applet(name: Option<&OsStr>, environment: &Environment) -> Option<u8> {
     }
 }
 
-/// What is wrong with the specs, one line each.
+/// The problems of the specs, one line each.
 fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
     let specs = phase::specs(root)?;
     if specs.is_empty() {
@@ -64,7 +65,7 @@ fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
         for finding in loop_phase::spec::check(text, *number) {
             tell(&file, finding.line, &finding.message);
         }
-        // The roles would take it for the person's word, and be paid for building it.
+        // The roles would take it for the user's text and build it at a cost.
         if let Some(line) = init::left_of_template(text) {
             tell(&file, line, "this is still the template of code-commit phase init");
         }

@@ -1,4 +1,4 @@
-//! `code-commit rollup`: the files that git tracks, as one text for the model.
+//! `code-commit rollup`: writes the tracked files as one text for the model.
 
 mod on_disk;
 
@@ -19,9 +19,9 @@ use settings::Keys;
 use self::on_disk::{Found, OnDisk};
 use crate::args::RollupArgs;
 
-/// Of the files left out so many are named.
+/// Omitted files named in a message.
 const NAMED_FILES: usize = 10;
-/// Of the links, and of the names that are not UTF-8, so many.
+/// Symlinks and non-UTF-8 names named in a message.
 const NAMED_LINKS: usize = 5;
 
 /// A roll-up in memory.
@@ -29,9 +29,9 @@ pub struct RollUp {
     pub text: Vec<u8>,
     pub files: usize,
     pub left_out: Vec<(String, LeftOut)>,
-    /// Files in it that hold a key: no run sends it.
+    /// Files in it that contain a key: no run sends it.
     pub with_key: Vec<String>,
-    /// What is no regular file with a name that a model could write.
+    /// Entries that are not regular files with a name that a model could write.
     pub besides: Besides,
 }
 
@@ -50,7 +50,7 @@ impl RollUp {
     }
 }
 
-/// Writes the roll-up, and says what is in it and what is not.
+/// Writes the roll-up, and reports what it contains and omits.
 pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let tree = place::work_tree(place::here(host)?)?;
@@ -97,7 +97,7 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What nobody would expect to be missing comes first and is named whatever the rest is.
+/// Surprising omissions come first and are always named.
 fn say_left_out(left_out: &[(String, LeftOut)], output: &Output) {
     let (unexpected, expected): (Vec<_>, Vec<_>) =
         left_out.iter().partition(|(_, why)| matches!(why, LeftOut::TooLarge | LeftOut::HoldsSecret(_)));
@@ -110,7 +110,7 @@ fn say_left_out(left_out: &[(String, LeftOut)], output: &Output) {
     }
 }
 
-/// One line for all of a kind, with the first names.
+/// One line for all files of a kind, naming the first ones.
 fn warn_of(names: &[String], kind: &str, output: &Output) {
     if names.is_empty() {
         return;
@@ -119,7 +119,8 @@ fn warn_of(names: &[String], kind: &str, output: &Output) {
     output.warn(&format!("left out: {first} ({kind}: {})", names.len()));
 }
 
-/// Every tracked file that a model should see, in git's order, as it is on disk now. The redactor knows the keys that are looked for.
+/// Every tracked file that a model should see, in git's order, as it is on disk. The redactor knows the keys
+/// to look for.
 pub fn roll_up(tree: &WorkTree, redactor: &Redactor) -> Result<RollUp, Failure> {
     let (tracked, besides) = (tree.tracked()?, tree.besides()?);
     let mut rollup =
@@ -142,7 +143,7 @@ pub fn roll_up(tree: &WorkTree, redactor: &Redactor) -> Result<RollUp, Failure> 
     Ok(rollup)
 }
 
-/// Through a temporary file, so that a roll-up is never half written.
+/// Writes through a temporary file, so that a roll-up is never half-written.
 fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = (|| {

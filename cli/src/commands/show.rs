@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::args::RunName;
 
-/// Lists the runs of this project, the newest first.
+/// Lists the runs of this project, newest first.
 pub fn list(host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let tree = place::work_tree(place::here(host)?)?;
@@ -30,7 +30,7 @@ pub fn list(host: Host<'_>) -> Result<Exit, Failure> {
         let (name, undone) = (records::name(run), known.undone);
         let (ended, rounds) = ending(run).unwrap_or((Some("damaged"), 0));
         let made_by = records::loop_of(known, tree.root());
-        // What a summary says of a run whose journal is not to be believed is not to be believed either.
+        // If the journal is damaged, the summary cannot be trusted either.
         let believed = ended != Some("damaged");
         let account = believed.then(|| Account::of(&records::open(run)));
         let account = account.unwrap_or_default();
@@ -51,7 +51,7 @@ pub fn list(host: Host<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// How a run ended, as far as its journal says, and how many rounds it took; none if the journal cannot be read.
+/// How a run ended according to its journal, and its number of rounds; `None` if the journal cannot be read.
 fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
     if !run.join(perform::JOURNAL).exists() {
         let ended = if records::is_applied(run) { "applied" } else { "nothing was done" };
@@ -66,7 +66,7 @@ fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
     Some((last_end, rounds_asked(&past.lines)))
 }
 
-/// Everything about one run: rounds, prompts, replies, refusals, builds, cost, and what it changed.
+/// Everything about one run: rounds, prompts, replies, refusals, builds, cost, changes.
 pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let tree = place::work_tree(place::here(host)?)?;

@@ -7,7 +7,7 @@ use runs::{Exit, Failure, Host, place, spec};
 
 use crate::args::spec::{Action, SpecArgs};
 
-/// Does what was asked for in the current folder.
+/// Runs the subcommand in the current folder.
 pub fn run(args: &SpecArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let root = place::root(host)?;

@@ -1,4 +1,4 @@
-//! `code-commit trust`: a person says that a project's file may decide what weakens.
+//! `code-commit trust`: the user lets a project's file weaken limits and the sandbox.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
@@ -11,7 +11,7 @@ use settings::{File, Files, Standing};
 
 use crate::args::TrustArgs;
 
-/// Shows what the file would weaken, asks, and pins the bytes that were shown.
+/// Shows what the file would weaken, asks, and pins exactly the bytes that were shown.
 pub fn run(args: &TrustArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let files = Files::read(&place::root(host)?, environment)?;
@@ -63,7 +63,7 @@ fn show(files: &Files, output: &Output) {
     }
 }
 
-/// Only a person at a terminal can say yes.
+/// Only a user at a terminal can agree.
 fn ask(output: &Output) -> Result<(), Failure> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(Failure::refused(

@@ -1,4 +1,4 @@
-//! What stands on disk, and what an admitted path tells of it.
+//! Files on disk, and what an admitted path reports about them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -134,7 +134,7 @@ fn what_our_own_loops_would_run_is_refused_at_every_level() {
             assert_eq!(code(&guard, path), Some(Code::Protected), "{path}");
         }
     }
-    // A work order is a person's own word; what it names still deserves a second look.
+    // A work order is the user's decision; its files still deserve a review.
     let scoped = open(scratch.path(), Policy::scoped([".cuggino.json"]));
     assert!(admit(&scoped, ".cuggino.json").is_flagged());
 }

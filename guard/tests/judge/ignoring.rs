@@ -1,4 +1,4 @@
-//! What git ignores: rules of the start and of now, from all sources.
+//! What git ignores: rules from the start and current ones, from all sources.
 
 use std::fs;
 use std::os::unix::fs::symlink;

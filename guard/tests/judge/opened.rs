@@ -1,4 +1,4 @@
-//! A repository that somebody has opened before, as one that is not trusted.
+//! A repository that was already opened, as untrusted.
 
 use std::fs;
 use std::os::unix::fs::chown;

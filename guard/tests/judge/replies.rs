@@ -1,4 +1,4 @@
-//! Replies: every kind of refusal in its own words, batches, scopes, preconditions.
+//! Replies: every kind of refusal with its message, batches, scopes, preconditions.
 
 use std::fs;
 use std::os::unix::fs::symlink;

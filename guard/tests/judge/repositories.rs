@@ -49,7 +49,7 @@ fn a_submodule_that_is_not_checked_out_is_refused() {
     let entry = format!("160000,{},sub", "1".repeat(40));
     git(scratch.path(), &["update-index", "--add", "--cacheinfo", &entry]);
     assert_eq!(code(&open(scratch.path(), Policy::new()), "sub/x"), Some(Code::NestedRepository));
-    // However the index is written: with shortened paths, or in two parts.
+    // In every format of the index: with compressed paths, or split in two.
     for form in [&["--index-version", "4"][..], &["--split-index"]] {
         git(scratch.path(), &[&["update-index"][..], form].concat());
         assert_eq!(

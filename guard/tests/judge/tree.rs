@@ -1,4 +1,4 @@
-//! Trees to judge in, and verdicts as text.
+//! Test trees, and verdicts as text.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ pub(crate) fn git(folder: &Path, args: &[&str]) {
     assert!(status.success(), "git {args:?}");
 }
 
-/// A repository with these files; a name that ends in a slash is a folder.
+/// A repository with these files; a name with a trailing slash is a folder.
 pub(crate) fn repository(files: &[(&str, &str)]) -> tempfile::TempDir {
     let scratch = tempfile::tempdir().unwrap();
     git(scratch.path(), &["init", "-q"]);
@@ -43,7 +43,7 @@ pub(crate) fn write(path: &str) -> Request<'_> {
     Request { path: path.as_bytes(), op: Op::Write, base_sha256: None }
 }
 
-/// One line for each verdict: `ok PATH`, or the code and the sentence.
+/// One line per verdict: `ok PATH`, or the code and the sentence.
 pub(crate) fn check(guard: &Guard, paths: &[&str]) -> String {
     let requests: Vec<Request<'_>> = paths.iter().map(|path| write(path)).collect();
     render(&guard.judge(&requests).unwrap())
@@ -71,7 +71,8 @@ pub(crate) fn code(guard: &Guard, path: &str) -> Option<Code> {
     }
 }
 
-/// Root may look everywhere: a thread gives its user away. The root of the tree is opened to all, this path in it gets these permissions.
+/// Root can read everything, so this runs in a thread that drops its privileges. The root of the tree is
+/// opened to all; this path in it gets these permissions.
 pub(crate) fn as_nobody<T: Send>(
     root: &Path,
     (path, mode): (&str, u32),

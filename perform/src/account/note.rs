@@ -1,5 +1,5 @@
-//! What the tree held before a command, on disk as long as the command runs: whoever kills the harness meanwhile leaves a tree that can be
-//! told from the old one.
+//! The survey of the tree before a command, on disk while the command runs, so that its changes can be found
+//! if the harness is killed.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 const NOTE: &str = "tree.json";
 
-/// A path: as text where it is UTF-8.
+/// A path, as text if it is UTF-8.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Name {
@@ -20,10 +20,10 @@ enum Name {
     Bytes(Vec<u8>),
 }
 
-/// [`Seen`] without the names of its fields: there may be many.
+/// [`Seen`] without field names, to save space.
 type Row = (Name, u32, u64, (i64, i64), (i64, i64), (u64, u64), (u32, u32));
 
-/// `own` are the paths that are of no account.
+/// `own` are the paths to skip.
 pub(super) fn write(folder: &Path, own: &[PathBuf], survey: &Survey) -> io::Result<()> {
     let row = |(path, seen): &(PathBuf, Seen)| -> Row {
         let name = match path.to_str() {
@@ -44,7 +44,7 @@ pub(super) fn write(folder: &Path, own: &[PathBuf], survey: &Survey) -> io::Resu
     })
 }
 
-/// None where no command was running.
+/// `None` if no command was running.
 pub(super) fn read(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> {
     let mut file = match File::open(folder.join(NOTE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -65,7 +65,6 @@ pub(super) fn read(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> 
     Ok(Some((own, Survey::new(found))))
 }
 
-/// The command is over and accounted for.
 pub(super) fn remove(folder: &Path) -> io::Result<()> {
     dir::remove(&folder.join(NOTE))
 }

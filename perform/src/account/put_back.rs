@@ -1,4 +1,4 @@
-//! Putting back what a command may not change. Through no link: a command may have left one anywhere.
+//! Restores what a command may not change. Never follows a symlink: a command may have left one anywhere.
 
 use std::ffi::OsStr;
 use std::fs::Permissions;
@@ -15,14 +15,14 @@ use super::source::Source;
 use crate::fault::Fault;
 use crate::seal::Attic;
 
-/// Puts one difference after another back.
+/// Restores one difference after another.
 pub(super) struct PutBack<'p, 'r> {
     root: Folder,
     before: &'p Survey,
     source: &'p Source,
     attic: &'p mut Attic<'r>,
     lost: Vec<String>,
-    /// Nobody has what they were.
+    /// Paths whose old content is not available.
     gone: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl<'p, 'r> PutBack<'p, 'r> {
         Ok(Self { root: Folder::open(root)?, before, source, attic, lost: Vec::new(), gone: Vec::new() })
     }
 
-    /// Makes the path what it was. What is there goes to the attic, but for folders that were not there.
+    /// Restores a path. What is there now goes to the attic, except new folders.
     pub(super) fn restore(&mut self, one: &Difference) {
         match self.try_restore(one) {
             Ok(true) => {}
@@ -45,7 +45,8 @@ impl<'p, 'r> PutBack<'p, 'r> {
         }
     }
 
-    /// The paths of which nobody has what they were: they are left as they are. Fails where anything else is not as it was.
+    /// The paths that could not be restored for lack of their old content; they are left as they are. Fails
+    /// if any other path was not restored.
     pub(super) fn finish(self) -> Result<Vec<String>, Fault> {
         if self.lost.is_empty() { Ok(self.gone) } else { Err(Fault::Seal { paths: self.lost.join(", ") }) }
     }
@@ -54,7 +55,7 @@ impl<'p, 'r> PutBack<'p, 'r> {
     fn try_restore(&mut self, one: &Difference) -> io::Result<bool> {
         let Difference { path, before, .. } = one;
         let Some(was) = before else {
-            // With the folder around it, perhaps.
+            // May have been restored with its folder.
             let Ok(folder) = self.root.folder_of(path) else { return Ok(true) };
             return self.clear(&folder, path).map(|()| true);
         };
@@ -63,7 +64,7 @@ impl<'p, 'r> PutBack<'p, 'r> {
             let folder = self.folder_of(path)?;
             return self.make_folder(&folder, path, was).map(|()| true);
         }
-        // Without what it was nothing is gained by taking it away.
+        // Without the old content, removing the new one gains nothing.
         if let Some(mut content) = self.source.read(path, was).filter(|_| was.kind().is_file()) {
             let folder = self.folder_of(path)?;
             self.clear(&folder, path)?;
@@ -78,7 +79,7 @@ impl<'p, 'r> PutBack<'p, 'r> {
         folder.make_link(name, target).map(|()| true)
     }
 
-    /// The folder that the path is in; what has its place on the way goes.
+    /// Opens the folder that contains the path; removes what is in its place on the way.
     fn folder_of(&mut self, path: &Path) -> io::Result<Folder> {
         let (mut folder, mut so_far) = (self.root.try_clone()?, PathBuf::new());
         for name in path.parent().into_iter().flat_map(Path::iter) {

@@ -1,4 +1,4 @@
-//! Where what a file held before a command comes back from: from git's object where it has the same bytes, else from a copy.
+//! Where the old content of a file comes from: git's object if it has the same bytes, otherwise a copy.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -16,10 +16,9 @@ use super::{Accounted, named};
 use crate::fault::Fault;
 use crate::translate::changes;
 
-/// Of what is not committed so much is copied, small files first.
+/// Uncommitted bytes to copy at most, small files first.
 const MOST_BYTES: u64 = 256 << 20;
 const MOST_FILES: usize = 20_000;
-/// In the folder of what was before.
 const FILES: &str = "files";
 
 /// The old content of every file.
@@ -30,12 +29,12 @@ pub(super) struct Source {
     copies: BTreeMap<PathBuf, Seen>,
     links: BTreeMap<PathBuf, CString>,
     folder: PathBuf,
-    /// A person knows already of what there are no copies.
+    /// Whether the user was told which files have no copies.
     is_told: bool,
 }
 
 impl Source {
-    /// Copies into `folder` what git could not bring back; a warning where that is too much, the first time.
+    /// Copies into `folder` what git could not restore; warns the first time that there is too much.
     pub(super) fn fill(
         &mut self,
         root: &Path,
@@ -72,7 +71,7 @@ impl Source {
         Ok((!without.is_empty() && !std::mem::replace(&mut self.is_told, true)).then(|| too_much(&without)))
     }
 
-    /// The same copies, which a run that was killed has left.
+    /// Uses the copies left by a killed run.
     pub(super) fn reopen(&mut self, root: &Path, before: &Survey, folder: &Path) {
         self.find(root, folder);
         for (path, seen) in before.iter() {
@@ -100,7 +99,7 @@ impl Source {
         self.committed.as_ref().is_some_and(|committed| committed.has(path, seen.len, seen.mtime))
     }
 
-    /// The old content of a file; none where nobody has it.
+    /// The old content of a file, if available.
     pub(super) fn read(&self, path: &Path, seen: &Seen) -> Option<Box<dyn BufRead + 'static>> {
         if self.copies.contains_key(path) {
             let copy = dir::open_regular(&self.folder.join(path)).ok().flatten()?;
@@ -110,12 +109,12 @@ impl Source {
         Some(Box::new(Cursor::new(content)))
     }
 
-    /// The old target of a link.
+    /// The old target of a symlink.
     pub(super) fn target(&self, path: &Path) -> Option<&CString> {
         self.links.get(path)
     }
 
-    /// Whether what is there is what was there, but for its times.
+    /// Whether only the times differ.
     pub(super) fn is_same(&self, root: &Path, one: &Difference) -> bool {
         let (Some(was), Some(is)) = (&one.before, &one.after) else { return false };
         if was.mode != is.mode {
@@ -136,7 +135,7 @@ impl Source {
         }
     }
 
-    /// Takes the changes that stay into `undo`, as far as their old content is known.
+    /// Stores pre-images of the kept changes in `undo`, if their old content is known.
     pub(super) fn adopt(
         &self,
         root: &Path,
@@ -176,7 +175,7 @@ impl Source {
                 }
             },
         };
-        // Putting something else back has taken it away again.
+        // Restoring something else may have removed it again.
         let is_there = fs::symlink_metadata(root.join(&path)).is_ok_and(|found| found.is_file());
         (before.is_some() || is_there).then_some(Found { path, before })
     }

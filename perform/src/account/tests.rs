@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A project with a run that is under way.
+/// A project with a run in progress.
 struct Project {
     scratch: tempfile::TempDir,
     run: RunFolder,
@@ -64,7 +64,7 @@ impl Project {
         }
     }
 
-    /// Everything but git's own, with modes and content.
+    /// Everything but `.git`, with modes and content.
     fn all(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         let root = self.root();
         let (mut found, mut todo) = (BTreeMap::new(), vec![root.clone()]);
@@ -198,7 +198,7 @@ fn a_command_that_comes_to_no_end_leaves_nothing() {
     let accounted = project.account.abandon(&guard, &run).unwrap();
     assert_eq!(accounted.warnings.len(), 1);
     assert_eq!(project.all(), before);
-    // The same where the harness was killed: another process knows only what is on disk.
+    // Recover as after a kill: another process has only what is on disk.
     project.account.open(&guard, &run).unwrap();
     change();
     let restored = settle(&root, run.path()).unwrap();
@@ -249,7 +249,7 @@ fn deed() -> impl Strategy<Value = Deed> {
     ]
 }
 
-/// What cannot be done is not done, as in a script without `set -e`.
+/// Failures are ignored, as in a script without `set -e`.
 fn do_it(root: &Path, deed: &Deed) {
     let parent = |path: &Path| drop(fs::create_dir_all(path.parent().unwrap()));
     match deed {
@@ -286,14 +286,14 @@ fn do_it(root: &Path, deed: &Deed) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Empty folders are of no account: git knows of none. `PROPTEST_CASES=2000` tries more.
+    /// Empty folders do not count: git does not track them. `PROPTEST_CASES=2000` tries more.
     #[test]
     fn undo_makes_the_old_tree_whatever_a_build_has_done(
         tree in proptest::collection::vec(deed(), 0..8),
         build in proptest::collection::vec(deed(), 1..10),
     ) {
         let mut project = Project::new(&[]);
-        // What is ignored from the start is of no account.
+        // Files that are ignored from the start do not count.
         let tree = tree.iter().filter(|deed| !matches!(deed, Deed::Ignore(_)));
         tree.for_each(|deed| do_it(&project.root(), deed));
         let without_folders = |mut all: BTreeMap<PathBuf, (u32, Vec<u8>)>| {

@@ -1,4 +1,4 @@
-//! Commits of what agents changed, without what a person had not committed.
+//! Commits what agents changed, without the user's uncommitted changes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +14,9 @@ use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::{IDENTITY, Repository};
 use crate::fault::with_sources;
 
-/// In bytes. One argument may have 128 KiB.
+/// In bytes. Linux limits one argument to 128 KiB.
 const LONGEST_MESSAGE: usize = 64 << 10;
 
-/// The commit that is checked out, and what differs from it.
 pub(super) fn survey(repository: &Repository) -> Result<(Option<String>, Vec<Uncommitted>), AgentFault> {
     let git = &repository.git;
     let head = git.commit_of("HEAD").map_err(AgentFault::Git)?;
@@ -31,7 +30,7 @@ pub(super) fn survey(repository: &Repository) -> Result<(Option<String>, Vec<Unc
     Ok((head, uncommitted))
 }
 
-/// Commits what has changed, and names the folders that were left out. That git fails is a result.
+/// Commits the changes, and names the folders that were left out. A git failure is a result, not an error.
 pub(super) fn checkpoint(
     repository: &Repository,
     message: &str,
@@ -47,8 +46,8 @@ pub(super) fn checkpoint(
     }
 }
 
-/// The commit that is checked out, if it has this message and there is nothing more to commit: a run that was killed between a
-/// commit and its fact finds it made.
+/// The current commit, if it has this message and nothing is left to commit: a run that was killed between
+/// the commit and its fact has already made it.
 pub(super) fn made(repository: &Repository, message: &str) -> Result<Option<String>, GitError> {
     let git = &repository.git;
     let head = git.commit_of("HEAD")?;
@@ -60,8 +59,8 @@ pub(super) fn made(repository: &Repository, message: &str) -> Result<Option<Stri
     Ok(head.filter(|_| !is_left))
 }
 
-/// Commits everything but folders with a repository of their own, of which git would keep a hash and none of the files; gives the commit
-/// and those folders.
+/// Commits everything except nested repositories, of which git would keep only a hash; gives the commit and
+/// those folders.
 pub(super) fn commit_all(repository: &Repository, message: &str) -> Result<(String, Vec<String>), GitError> {
     let mut nested = dirty(&repository.git)?.nested;
     nested.retain(|path| !is_excluded(repository, path));
@@ -75,7 +74,7 @@ pub(super) fn is_excluded(repository: &Repository, path: &Path) -> bool {
     repository.exclude.iter().any(|folder| path.starts_with(folder))
 }
 
-/// As the record names it.
+/// The form used in the record.
 fn shown(path: &Path) -> String {
     name_as_text(path).into_owned()
 }
@@ -84,8 +83,8 @@ fn failed(error: &GitError, redactor: &Redactor) -> CheckpointResult {
     CheckpointResult::Failed { error: redactor.redact(&with_sources(error)).into_owned() }
 }
 
-/// A message that fits on a command line, and that no terminal takes for more than text when `git log` prints it: an agent may write what it
-/// likes, the whole of it is in the record.
+/// A message that fits on a command line and holds no terminal control sequences: an agent may write
+/// anything. The record has it in full.
 pub(super) fn short(message: &str) -> String {
     let (head, rest) = message.split_at(message.floor_char_boundary(LONGEST_MESSAGE));
     let more = if rest.is_empty() { "" } else { "…" };
@@ -93,7 +92,7 @@ pub(super) fn short(message: &str) -> String {
     format!("{head}{more}").replace("\r\n", "\n").replace(is_no_text, "\u{fffd}")
 }
 
-/// The commit, if there was anything to commit, and the folders that were left out.
+/// The commit, if one was made, and the folders that were left out.
 type Made = (Option<String>, Vec<PathBuf>);
 
 fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Result<Made, GitError> {
@@ -114,14 +113,14 @@ fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Resu
     Ok((made, dirty.nested))
 }
 
-/// What is not committed.
+/// Uncommitted changes.
 pub(super) struct Dirty {
     pub(super) files: Vec<PathBuf>,
-    /// Folders with a repository of their own that are no submodules.
+    /// Nested repositories that are not submodules.
     nested: Vec<PathBuf>,
 }
 
-/// What is not committed below the folder of `git`, relative to it; that folder need not be the top of its work tree.
+/// Uncommitted changes below the folder of `git`, relative to it; it need not be the top of the work tree.
 pub(super) fn dirty(git: &Git) -> Result<Dirty, GitError> {
     let tree = WorkTree::at(git.folder())?;
     let paths = tree.dirty_paths()?;
@@ -138,13 +137,13 @@ pub(super) fn dirty(git: &Git) -> Result<Dirty, GitError> {
     Ok(Dirty { files, nested })
 }
 
-/// What a file holds, or where a link leads; `None` when it is not there.
+/// Identifies a file's content or a symlink's target; `None` if the path does not exist.
 pub(super) fn fingerprint(path: &Path) -> io::Result<Option<String>> {
     match dir::open_regular(path)
         .and_then(|file| file.map(|mut file| logging::sha256_of(&mut file)).transpose())
     {
         Ok(Some(sha256)) => Ok(Some(sha256)),
-        // A link; or a repository within the repository, which holds nothing.
+        // A symlink; or a nested repository, which counts as empty.
         Ok(None) => {
             let leads_to = fs::read_link(path).unwrap_or_default();
             Ok(Some(sha256_hex(leads_to.as_os_str().as_bytes())))

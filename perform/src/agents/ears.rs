@@ -1,4 +1,4 @@
-//! Listens to an agent: takes the markers out of its text while it still arrives.
+//! Listens to an agent: removes the markers from its text as it arrives.
 
 use std::io;
 
@@ -10,7 +10,8 @@ use engine::Marked;
 
 use crate::agents::AgentWatch;
 
-/// An opening tag that is never closed was not meant as one, and what follows it is read again; so many times at most.
+/// An opening tag that is never closed is not a marker, and the text after it is read again, at most this
+/// often.
 const REREADS: usize = 64;
 
 /// Passes an agent's events on, its text without the markers that the watch listens for.
@@ -25,7 +26,7 @@ pub(super) struct Ears<'w> {
 }
 
 impl<'w> Ears<'w> {
-    /// `enough` is raised at a marker with which the turn ends.
+    /// `enough` is raised at a marker that ends the turn.
     pub(super) fn new(role: &'w str, watch: &'w mut dyn AgentWatch, enough: Cancel) -> Self {
         let names = watch.listens_for(role).to_vec();
         let markers = Markers::new(names.iter().copied());
@@ -41,7 +42,7 @@ impl<'w> Ears<'w> {
         }
     }
 
-    /// All markers of the turn. An error is that of the watch, which could not keep one.
+    /// All markers of the turn. Fails if the watch could not store one.
     pub(super) fn finish(mut self) -> io::Result<Vec<Marked>> {
         for _ in 0..REREADS {
             let last =
@@ -49,7 +50,7 @@ impl<'w> Ears<'w> {
             self.text(last.text);
             let Some(half) = last.half else { break };
             let parts = self.markers.push(&half.content);
-            // Text alone: a marker that was cut off, which nobody wants to see.
+            // Text only: this was a marker that was cut off.
             if parts.iter().any(|part| matches!(part, marker::Event::Marker { .. })) {
                 parts.into_iter().for_each(|part| self.part(part));
             }

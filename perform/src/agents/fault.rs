@@ -13,7 +13,7 @@ use crate::record::RecordError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentFault {
-    /// A person pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
     /// The prompt holds a key: it is not sent.
@@ -28,47 +28,47 @@ pub enum AgentFault {
     /// A file of the project or of the harness.
     #[error("cannot {doing} {}", path.display())]
     File {
-        /// What was tried: `read`, `write`, `list`.
+        /// The operation: `read`, `write`, `list`.
         doing: &'static str,
         /// Which.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
-    /// The tree is not as it has to be.
+    /// The tree is not in the expected state.
     #[error(transparent)]
     NotPutBack(#[from] NotPutBack),
-    /// The agent could not be watched over.
+    /// The agent could not be supervised.
     #[error("cannot run the {role}")]
     Agent {
-        /// Whose turn.
+        /// The role.
         role: String,
         /// Why.
         source: agent::AgentError,
     },
-    /// A marker could not be kept.
+    /// A marker could not be stored.
     #[error("cannot keep a marker of the {role}")]
     Marker {
-        /// Whose.
+        /// The role.
         role: String,
         /// Why.
         source: io::Error,
     },
-    /// What goes on beside a turn could not be started.
+    /// What a turn needs beside it could not be started.
     #[error("cannot get ready for the {role}")]
     Guard {
-        /// Whose turn.
+        /// The role.
         role: String,
         /// Why.
         source: io::Error,
     },
-    /// The user's own command could not be watched over.
+    /// The user's command could not be supervised.
     #[error("cannot run a command")]
     Run(#[source] runner::RunError),
-    /// Git could not say how a tree is.
+    /// Git could not report the state of a tree.
     #[error("cannot ask git about the tree")]
     Git(#[source] GitError),
-    /// A commit was not made.
+    /// A commit failed.
     #[error("cannot commit")]
     Commit(#[source] GitError),
 }

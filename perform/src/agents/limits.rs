@@ -1,22 +1,22 @@
-//! What a run may use, and has used: looked at before each turn, as far as the agents say what they use.
+//! What a run may use, and has used: checked before each turn, using what the agents report.
 
 use engine::{Cause, Line, ModelUsage, TurnAdvice, Turned};
 use llm::Limit;
 use serde::{Deserialize, Serialize};
 
-/// What a run may use; everything where nothing is said.
+/// Limits of a run; `None` is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentLimits {
-    /// US dollars, by the reckoning of the agents.
+    /// US dollars, as the agents count them.
     pub max_cost_usd: Option<f64>,
-    /// Tokens in and out.
+    /// Input and output tokens.
     pub max_tokens: Option<u64>,
-    /// Time of turns and of the user's lines; the wait for a quota does not count.
+    /// Time of turns and of the user's commands; waiting for a quota does not count.
     pub max_time_ms: Option<u64>,
 }
 
-/// What was used so far. `None` is "not said", which is not zero.
+/// Usage so far. `None` means "not reported", which is not zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AgentUsage {
     cost_usd: Option<f64>,
@@ -31,7 +31,7 @@ impl Default for AgentUsage {
 }
 
 impl AgentUsage {
-    /// What the record says was used so far: also by what was done again since.
+    /// Usage so far according to the record, including work that was repeated.
     pub fn of(lines: &[Line]) -> Self {
         let mut used = Self::default();
         for line in lines {
@@ -44,8 +44,8 @@ impl AgentUsage {
         used
     }
 
-    /// Counts a turn. What one that was cut off did not come to say is no reason to end the run: agents
-    /// say all of it at the end of a turn.
+    /// Counts a turn. Missing usage of a turn that was cut off does not end the run: agents report it at the
+    /// end of a turn.
     pub fn add(&mut self, turned: &Turned) {
         let (cost, tokens) = (cost(turned.cost_usd), tokens(&turned.usage));
         let was_cut_off = turned.end.then == TurnAdvice::Repeat;
@@ -59,17 +59,17 @@ impl AgentUsage {
         self.add_time(elapsed_ms);
     }
 
-    /// Counts the time of something else.
+    /// Counts time spent outside turns.
     pub fn add_time(&mut self, ms: u64) {
         self.time_ms = self.time_ms.saturating_add(ms);
     }
 
-    /// A limit that was reached, or that nobody can keep any more.
+    /// A limit that was reached, or can no longer be enforced.
     pub fn passed(&self, limits: &AgentLimits) -> Option<Cause> {
         self.cost(limits).or_else(|| self.tokens(limits)).or_else(|| self.time(limits))
     }
 
-    /// The limit that cut off a turn which is counted already. No turn may take longer than the whole run.
+    /// The limit that cut off a turn that is already counted. No turn may take longer than the whole run.
     pub fn cut_off(&self, turned: &Turned, limits: &AgentLimits) -> Option<Cause> {
         let out_of_time = turned.end.how == "timed-out";
         out_of_time.then(|| self.time(limits)).flatten()
@@ -107,12 +107,12 @@ fn limit(limit: Limit, message: String) -> Cause {
     Cause { code: limit.code().to_owned(), message, remedy: None }
 }
 
-/// None if it is no amount of money.
+/// `None` if it is not a valid amount of money.
 fn cost(said: Option<f64>) -> Option<f64> {
     said.filter(|cost| cost.is_finite() && *cost >= 0.0)
 }
 
-/// None if any model of the turn is not counted, or none is named at all.
+/// `None` if any model of the turn reports no tokens, or no model is named.
 fn tokens(usage: &[ModelUsage]) -> Option<u64> {
     let each = usage.iter().map(|used| used.usage.total());
     let sum = each.sum::<Option<u64>>()?;
@@ -125,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// A turn that used this, and ended so.
+    /// A turn with this usage and this end.
     fn turned(cost_usd: Option<f64>, tokens: Option<u64>, then: TurnAdvice) -> Line {
         let usage = Usage { input_tokens: tokens, output_tokens: Some(0), ..Usage::default() };
         let used = ModelUsage { model: "m".into(), usage, cost_usd: None };

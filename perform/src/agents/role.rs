@@ -1,4 +1,4 @@
-//! Who works, how far each can reach, where commits go, and who looks on.
+//! Roles: who works, what each can reach, where commits go, and who observes.
 
 use std::any::Any;
 use std::io;
@@ -13,37 +13,37 @@ use engine::Marked;
 
 use crate::agents::fault::AgentFault;
 
-/// Who commits in a repository that the harness made, when nobody has set a name.
+/// The committer in repositories made by the harness if no identity is configured.
 pub(super) const IDENTITY: Identity<'_> = Identity { name: "code-commit", email: "code-commit@localhost" };
 
-/// One role: which agent it is, and how far it can reach.
+/// One role: which agent it is, and what it can reach.
 #[derive(Debug, Clone)]
 pub struct Role {
     /// The CLI.
     pub cli: Installed,
-    /// Where it works.
+    /// Its working folder.
     pub cwd: PathBuf,
-    /// Its walls.
+    /// Its sandbox.
     pub confinement: Confinement,
-    /// Left to the CLI where `None`.
+    /// Chosen by the CLI if `None`.
     pub model: Option<String>,
-    /// What it finds in its environment.
+    /// Its environment.
     pub env: Env,
-    /// Put over everything else: where its service is.
+    /// Overrides everything else: the address of its service.
     pub extra_env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     /// The one key that it needs.
     pub key: Option<Key>,
-    /// A home of its own, or the user's.
+    /// Its own home folder; the user's if `None`.
     pub home: Option<PathBuf>,
     /// Whether it may use tools without asking.
     pub permissions: Permissions,
-    /// A turn may take so long.
+    /// Time limit of a turn.
     pub timeout: Option<Duration>,
-    /// It may be silent for so long.
+    /// How long it may be silent.
     pub idle_timeout: Option<Duration>,
-    /// What is looked at before and after each of its turns.
+    /// What is checked before and after each of its turns.
     pub watched: Watched,
-    /// The file that always holds the raw output of its last turn.
+    /// The file that holds the raw output of its last turn.
     pub log: Option<PathBuf>,
 }
 
@@ -52,19 +52,21 @@ pub struct Role {
 pub struct Watched {
     /// The folder.
     pub root: PathBuf,
-    /// Where it lies in the project that `protected` speaks of, with a final `/`; empty where it is the project's root.
+    /// Its path in the project that `protected` refers to, with a final `/`; empty if it is the project's
+    /// root.
     pub within: String,
-    /// Folders that are not looked into, relative to it: repositories, build products. A name without a `/` counts anywhere.
+    /// Folders to skip, relative to it: repositories, build products. A name without a `/` matches at any
+    /// level.
     pub skip: Vec<String>,
-    /// What the role may touch, relative to the root: files, or folders with a final `/`, `/` for all of them; the last entry
-    /// that fits counts, and one with a `!` before it takes back. Everything else is put back after the turn; what it was put
-    /// back from is kept in the run folder. In a git work tree only files that git does not ignore count.
-    /// `None`: it may touch everything that its walls let it.
+    /// What the role may touch, relative to the root: files, or folders with a final `/`, `/` for everything.
+    /// The last matching entry decides, and a leading `!` negates it. Everything else is restored after the
+    /// turn; the replaced content is kept in the run folder. In a git work tree ignored files do not count.
+    /// `None`: it may touch everything that its sandbox allows.
     pub may_touch: Option<Vec<String>>,
-    /// What it may not touch whatever else is said: a policy that refuses names for any other reason than its scope. Counts also
-    /// for files that are new, and for those that git ignores.
+    /// What it may never touch: a policy that refuses names for any reason other than its scope. Includes new
+    /// and ignored files.
     pub protected: Option<guard::Policy>,
-    /// Further folders for the list of what the role can see, each with the name that stands for it.
+    /// More folders for the list of what the role can see, each with its display name.
     pub shown: Vec<(String, PathBuf)>,
 }
 
@@ -73,47 +75,47 @@ pub struct Watched {
 pub struct Repository {
     /// The git program for it.
     pub git: Git,
-    /// Never committed, relative to the folder of `git`.
+    /// Never committed; relative to the folder of `git`.
     pub exclude: Vec<String>,
 }
 
-/// Whoever watches agents work.
+/// Observes agents at work.
 pub trait AgentWatch {
-    /// The loop asks for something.
+    /// The loop makes a request.
     ///
     /// # Errors
     ///
-    /// Fails where the run cannot go on.
+    /// Fails if the run cannot continue.
     fn before_request(&mut self) -> Result<(), AgentFault> {
         Ok(())
     }
     /// A turn begins.
     fn begins(&mut self, role: &str, number: u32);
-    /// The agent did something. Markers that are listened for are not part of its text.
+    /// The agent did something. Its text does not include the markers that are listened for.
     fn sees(&mut self, role: &str, event: &Event);
     /// A turn is over, and what the role may not touch is restored.
     ///
     /// # Errors
     ///
-    /// Fails where the run cannot go on.
+    /// Fails if the run cannot continue.
     fn ends(&mut self, _role: &str, _markers: &[Marked]) -> Result<(), AgentFault> {
         Ok(())
     }
-    /// A folder is in no commit of this repository, since it is a repository of its own.
+    /// A folder is excluded from the commits of this repository because it is a repository itself.
     fn left_out(&mut self, _repository: &str, _folder: &str) {}
-    /// The names of the markers that are read out of the role's text.
+    /// The names of the markers to extract from the role's text.
     fn listens_for(&self, _role: &str) -> &[&'static str] {
         &[]
     }
-    /// Whether the turn ends with this marker, whatever the agent is at.
+    /// Whether this marker ends the turn immediately.
     fn ends_turn(&self, _marker: &Marked) -> bool {
         false
     }
-    /// The agent has emitted such a marker. Called before the turn is over.
+    /// The agent emitted a marker. Called during the turn.
     fn marked(&mut self, _role: &str, _marker: &Marked) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Something that has to be there while a turn lasts and ends when it is dropped.
+/// Something that must exist during a turn; dropped at its end.
 pub type Guarded = Box<dyn Any>;

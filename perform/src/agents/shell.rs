@@ -1,4 +1,4 @@
-//! A command line of the user, in a shell: the only place where there is one. No text of a model ever gets here.
+//! Runs the user's command lines in a shell, the only use of one. No model output ever gets here.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -40,7 +40,7 @@ impl<C> AgentWorld<'_, '_, C> {
         Ok(ShellRan { number, name: name.to_owned(), ended, output: self.shown(&file)?, elapsed_ms })
     }
 
-    /// What the loop gets of what stands in `file`: only both ends of much, as another file.
+    /// What the loop sees of `file`; if it is long, only both ends of it, as another file.
     fn shown(&self, file: &str) -> Result<Text, AgentFault> {
         let (folder, limits) = (self.record.folder(), self.shell.limits);
         let ends = File::open(folder.path().join(file))
@@ -62,7 +62,7 @@ mod tests {
     use crate::Silent;
     use crate::agents::world::tests::{Deaf, unguarded, world};
 
-    /// How this line ended and what the loop gets of its output, also after the run was resumed.
+    /// How this line ended and what the loop sees of its output, also after a resume.
     fn check(line: &str, limits: Limits) -> (engine::Ended, String) {
         let folder = tempfile::tempdir().unwrap();
         let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);

@@ -1,4 +1,4 @@
-//! What a folder holds before and after a turn, and putting back what may not have changed.
+//! Records a folder before a turn, and restores what may not change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,15 +15,15 @@ use tree::{Found, Place};
 mod kept;
 mod tree;
 
-/// The folder of a run in which the copies are, as long as it goes on.
+/// The folder in the run folder that holds the copies during the run.
 pub const COPIES: &str = "before";
-/// Folder of a talk for what stood in their place.
+/// Folder of a talk for what the restored files replaced.
 pub const TAKEN: &str = "taken";
 
 pub use kept::{Kept, forget as forget_copies};
 pub(super) use tree::Tree;
 
-/// A folder before a turn, with copies of what may have to be put back.
+/// A folder before a turn, with copies of what may have to be restored.
 #[derive(Debug)]
 pub(super) struct Before<'w> {
     watched: &'w Watched,
@@ -31,21 +31,21 @@ pub(super) struct Before<'w> {
     known: Option<BTreeSet<String>>,
     folder: PathBuf,
     taken: PathBuf,
-    /// Whether the turn was cut off: what is as it was may have been put back already.
+    /// Whether the turn was cut off: unchanged files may have been restored already.
     is_late: bool,
 }
 
-/// Why what a role may not touch is not as it was before.
+/// Paths that a role may not touch could not be restored.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot restore {}; copies of how it was are in {}", list(left), copies.display())]
 pub struct NotPutBack {
-    /// The paths, and what stands in the way of each.
+    /// The paths, and the error for each.
     pub left: BTreeMap<String, io::Error>,
     /// Where the copies are.
     pub copies: PathBuf,
 }
 
-/// So many paths are named in a message.
+/// Paths named in a message.
 const NAMED: usize = 10;
 
 fn list(left: &BTreeMap<String, io::Error>) -> String {
@@ -55,7 +55,8 @@ fn list(left: &BTreeMap<String, io::Error>) -> String {
     named.chain(more).collect::<Vec<_>>().join(", ")
 }
 
-/// What is different at one moment: what the role may touch, what of that is gone, and what it may not touch, with the real names.
+/// The differences at one moment: what the role may touch, what of that is gone, and what it may not touch,
+/// with file names as bytes.
 #[derive(Debug, Default)]
 struct Differences {
     allowed: Vec<String>,
@@ -64,20 +65,21 @@ struct Differences {
     unread: Vec<(String, io::Error)>,
 }
 
-/// A path, and the file's real name below the root.
+/// A path as text, and the file's name as bytes, below the root.
 type Named = (String, Place);
 
 /// What a turn changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) allowed: Vec<String>,
-    /// Those of `allowed` that are not there any more.
+    /// Those of `allowed` that were removed.
     pub(super) gone: Vec<String>,
     pub(super) put_back: Vec<String>,
 }
 
 impl<'w> Before<'w> {
-    /// Copies are in `folder` as long as `kept` lives; what something is put back from is first moved to `taken`.
+    /// Copies are in `folder` as long as `kept` lives; the content that a restore replaces is first moved to
+    /// `taken`.
     pub(super) fn take(
         watched: &'w Watched,
         kept: &mut Kept,
@@ -96,7 +98,7 @@ impl<'w> Before<'w> {
         Ok(before)
     }
 
-    /// The same, as it was noted before a turn that was cut off; none if what that turn may not have touched is as it was.
+    /// The same from the note of a turn that was cut off; `None` if what that turn may not touch is restored.
     pub(super) fn cut_off(watched: &'w Watched, folder: &Path, taken: &Path) -> io::Result<Option<Self>> {
         let before = |Noted { tree, known }| {
             let (folder, taken) = (folder.to_owned(), taken.to_owned());
@@ -105,7 +107,7 @@ impl<'w> Before<'w> {
         Ok(noted(folder)?.map(before))
     }
 
-    /// Whether there is a copy of a file that was there.
+    /// Whether a file that existed has a copy.
     fn is_kept(&self, path: &str, found: &Found) -> bool {
         let counts = self.is_known(path)
             || found.stamp.is_link()
@@ -114,14 +116,14 @@ impl<'w> Before<'w> {
         counts && found.stamp.is_copied() && !self.may_touch(path)
     }
 
-    /// What git cannot name counts too.
+    /// Files that git cannot name count as known.
     fn is_known(&self, path: &str) -> bool {
         let is_odd = || self.tree.files.get(path).is_some_and(Found::is_odd);
         self.known.as_ref().is_none_or(|known| known.contains(path)) || is_odd()
     }
 
-    /// Ignore rules can hide themselves. In a folder of its own, such as a tool's cache, they hide what is a product; among files that
-    /// git knows they count.
+    /// Ignore rules can hide themselves. In a new folder, such as a tool's cache, they hide only products;
+    /// among files known to git they count.
     fn hides_something(&self, path: &str) -> bool {
         let Some(folder) = path.strip_suffix(".gitignore").filter(|at| at.is_empty() || at.ends_with('/'))
         else {
@@ -138,7 +140,7 @@ impl<'w> Before<'w> {
         refusal.is_some_and(|refusal| refusal.code() != guard::Code::OutOfScope)
     }
 
-    /// The last entry that fits decides.
+    /// The last matching entry decides.
     fn may_touch(&self, path: &str) -> bool {
         if self.is_protected(path) {
             return false;
@@ -150,7 +152,8 @@ impl<'w> Before<'w> {
         last.is_some_and(|entry| !entry.starts_with('!'))
     }
 
-    /// Looks what is different now, and puts back what the role may not touch: all that can be. Until that is everything, `kept` stays.
+    /// Finds the differences, and restores as much as possible of what the role may not touch. `kept` stays
+    /// until all of it is restored.
     pub(super) fn compare(self, kept: &mut Kept) -> Result<Changes, NotPutBack> {
         let (mut put_back, mut left) = (BTreeSet::new(), BTreeMap::new());
         loop {
@@ -161,7 +164,7 @@ impl<'w> Before<'w> {
                     left.insert(path.clone(), error);
                 }
             }
-            // Until now, new files may have been hidden by ignore rules that were not the role's to change.
+            // Ignore rules that the role may not change may have hidden new files until now.
             let shows_more = not_allowed.iter().any(|(path, _)| self.hides_something(path));
             put_back.extend(not_allowed.into_iter().map(|(path, _)| path));
             if shows_more {
@@ -176,11 +179,10 @@ impl<'w> Before<'w> {
         }
     }
 
-    /// What is different now.
     fn differences(&self) -> Differences {
         let after = Tree::of(&self.watched.root, &self.watched.skip);
         let known_now = self.known.as_ref().map(|_| known_to_git(&self.watched.root));
-        // Where git cannot say any more what it knows, everything new counts.
+        // If git can no longer report what it knows, every new file counts.
         let is_new_to_git = |path: &str| match &known_now {
             None => false,
             Some(None) => !self.tree.files.contains_key(path),
@@ -221,7 +223,7 @@ impl<'w> Before<'w> {
         }
         match reach::folder_of(root, &place.0, CHANGE) {
             Ok(folder) => {
-                // It may be the work of a person who was at it at the same time. What is put back goes before.
+                // It may be the work of the user at the same time. Restoring comes first.
                 let _ = reach::take(&folder, &self.taken, &place.0);
                 reach::remove(&folder, place.name())?;
                 let was_there = |above: &Path| self.tree.folders.contains(&Place(above.to_owned()));
@@ -233,7 +235,7 @@ impl<'w> Before<'w> {
         if was.is_some() { reach::put(&self.folder, root, &place.0) } else { Ok(()) }
     }
 
-    /// Nothing is removed for a copy that is not there or that a power cut has left unfinished.
+    /// Removes nothing if the copy is missing or incomplete after a power cut.
     fn look_at_copy(&self, Found { stamp, place }: &Found) -> io::Result<()> {
         let folder = reach::folder_of(&self.folder, &place.0, reach::LOOK)?;
         let copy = reach::look(&folder, place.name())?;
@@ -242,8 +244,8 @@ impl<'w> Before<'w> {
     }
 }
 
-/// Does `work` and puts back what it may not touch; gives the paths that were restored. What they were restored from is then
-/// in `taken` below `scratch`.
+/// Does `work` and restores what it may not touch; gives the restored paths. The replaced content is then in
+/// `taken` below `scratch`.
 pub fn watch_over<T>(
     watched: &Watched,
     scratch: &Path,
@@ -256,7 +258,7 @@ pub fn watch_over<T>(
     Ok((result, before.compare(&mut kept)?.put_back))
 }
 
-/// Puts back what a turn that was cut off has changed and may not; gives the paths. The copies stay.
+/// Restores what a turn that was cut off may not have changed; gives the paths. The copies stay.
 pub(super) fn put_back_after(
     watched: &Watched,
     folder: &Path,
@@ -267,7 +269,7 @@ pub(super) fn put_back_after(
     Ok(before.compare(&mut Kept::default())?.put_back)
 }
 
-/// What git tracks, and what it would track: neither committed nor ignored. `None` where there is no repository.
+/// Files that git tracks or would track: not ignored. `None` without a repository.
 fn known_to_git(root: &Path) -> Option<BTreeSet<String>> {
     let tree = WorkTree::at(root).ok()?;
     let tracked = tree.tracked().ok()?.into_iter().map(|file| file.path);

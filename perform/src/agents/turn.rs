@@ -1,5 +1,5 @@
-//! One turn of an agent: its prompt on disk, its work watched, its output on disk, what it may not
-//! touch restored.
+//! One turn of an agent: writes its prompt to disk, watches it, writes its output, and restores what it may
+//! not touch.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -20,14 +20,13 @@ use crate::agents::snapshot::{Before, COPIES, Changes, put_back_after};
 use crate::agents::world::{AgentWorld, Cast};
 use crate::record::Past;
 
-/// What is asked of whom.
 struct Asked<'a> {
     number: u32,
     role: &'static str,
     prompt: &'a str,
     system: Option<&'a str>,
     session: Session,
-    /// As the loop asked it.
+    /// As the loop requested it.
     request: Value,
 }
 
@@ -37,7 +36,7 @@ impl Asked<'_> {
     }
 }
 
-/// The folder of a run for what was replaced after a turn.
+/// The folder in a run folder for what was replaced after a turn.
 #[must_use]
 pub fn taken(number: u32) -> String {
     format!("taken-{number}")
@@ -73,7 +72,7 @@ impl<C> AgentWorld<'_, '_, C> {
         Ok(TurnAnswer::Turned(Box::new(turned)))
     }
 
-    /// A name of its own for each turn: no CLI takes one twice.
+    /// A new name for each turn: CLIs reject a used one.
     fn new_session(&self, number: u32) -> Session {
         let Some(stem) = self.session.as_deref() else { return Session::None };
         let stem = stem.len().checked_sub(4).and_then(|end| stem.get(..end)).unwrap_or_default();
@@ -103,7 +102,7 @@ impl<C> AgentWorld<'_, '_, C> {
         let before = Before::take(&role.watched, &mut self.kept, &kept, &taken)
             .map_err(fault("list", &role.watched.root))?;
         let ran = self.run(asked, role, used_before);
-        // Also after a turn that could not be heard out: its agent has been at work all the same.
+        // Also if the turn's output could not be read to the end: the agent has worked.
         let changes = before.compare(&mut self.kept)?;
         let (outcome, markers) = ran?;
         let turned = self.turned(asked, outcome, markers, changes)?;
@@ -140,7 +139,7 @@ impl<C> AgentWorld<'_, '_, C> {
         Ok((outcome, markers))
     }
 
-    /// What came of it, on disk and as an answer; every text without keys.
+    /// Stores the result and turns it into an answer; keys are redacted.
     fn turned(
         &mut self,
         asked: &Asked<'_>,
@@ -157,14 +156,14 @@ impl<C> AgentWorld<'_, '_, C> {
             tool: redact(&one.tool),
             argument: one.argument.as_deref().map(redact),
         };
-        // A turn may also have been ended by what the agent said.
+        // The agent itself may also have ended the turn, with a marker.
         let was_cut_off = outcome.end == End::Interrupted && self.cancel.is_set();
-        // A turn that is made again has said nothing yet.
+        // A turn that will be repeated has no markers yet.
         let markers = if was_cut_off { Vec::new() } else { markers };
         let mut turned = Turned {
             number: asked.number,
             role: asked.role.to_owned(),
-            // A CLI may echo a part of its environment in an error.
+            // A CLI may echo its environment in an error.
             end: turn_end(&outcome.end.map_message(|text| redact(&text)), was_cut_off),
             answer,
             markers: markers.into_iter().map(|one| Marked { content: redact(&one.content), ..one }).collect(),
@@ -185,9 +184,9 @@ impl<C> AgentWorld<'_, '_, C> {
         Ok(turned)
     }
 
-    /// Comes before a run goes on whose harness was killed in a turn: restores what the role may not
-    /// touch. Gives the paths that were restored, and the answer that the turn was cut off; it is not
-    /// recorded yet, so that all of this can be done again.
+    /// Called before resuming a run whose harness was killed in a turn: restores what the role may not touch.
+    /// Gives the restored paths and the answer that the turn was cut off; it is not recorded yet, so all of
+    /// this can be repeated.
     pub fn cut_off<P: Project>(
         &mut self,
         past: &Past,
@@ -233,7 +232,7 @@ impl<C> AgentWorld<'_, '_, C> {
     }
 }
 
-/// How a turn ended, as a loop acts on it.
+/// How a turn ended, in the loop's terms.
 pub(crate) fn turn_end(end: &End, was_cut_off: bool) -> TurnEnd {
     let then = if *end == End::Ok {
         TurnAdvice::Use
@@ -262,8 +261,7 @@ fn usage(model: String, used: &agent::ModelUsage) -> ModelUsage {
     ModelUsage { model, usage, cost_usd: used.cost_usd }
 }
 
-/// What the session that is continued had used, as the journal has it. Codex alone counts over all of
-/// its turns.
+/// Usage of the continued session so far, from the journal. Only Codex reports totals over all turns.
 fn used_before(role: &Role, asked: &Asked<'_>, past: &Past) -> Option<agent::ModelUsage> {
     let Session::Resume(session) = &asked.session else { return None };
     if role.cli.kind != Kind::Codex {

@@ -1,4 +1,5 @@
-//! What a person had not committed when a run began. An agent may change or remove it, and git cannot bring it back.
+//! The user's uncommitted changes when a run began. An agent may change or remove them, and git cannot
+//! restore them.
 
 use std::fs;
 use std::io;
@@ -9,11 +10,11 @@ use repo::GitError;
 use crate::agents::Repository;
 use crate::agents::checkpoint::{dirty, fingerprint, is_excluded};
 
-/// So many bytes are kept, and so many files: the small ones first.
+/// Bytes and files to keep at most, small files first.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_FILES: usize = 2000;
 
-/// Copies of it in a folder of the run, by their paths below the root.
+/// Copies in the run folder, by their paths below the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UncommittedCopies {
     root: PathBuf,
@@ -21,7 +22,7 @@ pub struct UncommittedCopies {
 }
 
 impl UncommittedCopies {
-    /// Those of the repository with this name in the folder of a run. Nothing is made yet.
+    /// The copies for the repository with this name. Makes nothing yet.
     pub fn of(repository: &Repository, name: &str, run: &Path) -> Self {
         let root = repository.git.folder().to_owned();
         Self { root, folder: run.join("uncommitted").join(name) }
@@ -32,8 +33,8 @@ impl UncommittedCopies {
         &self.folder
     }
 
-    /// Makes them of everything but what is never committed; gives the files of which there is none: for want of room, or since they
-    /// cannot be read. What is in repositories inside of this one is not looked at.
+    /// Copies everything but what is never committed; gives the files without a copy, for lack of room or
+    /// because they cannot be read. Nested repositories are skipped.
     pub fn make(&self, repository: &Repository) -> Result<Vec<PathBuf>, GitError> {
         let files = dirty(&repository.git)?.files.into_iter().filter(|path| !is_excluded(repository, path));
         let sized = |path: PathBuf| Some((self.root.join(&path).symlink_metadata().ok()?.len(), path));
@@ -42,7 +43,7 @@ impl UncommittedCopies {
         let (mut room, mut count, mut without) = (MOST_BYTES, 0, Vec::new());
         for (size, path) in files {
             let (fits, copy) = (size <= room && count < MOST_FILES, self.folder.join(&path));
-            // A run that was killed while it made them makes the rest.
+            // A run that was killed here makes the remaining copies.
             let is_there = copy.symlink_metadata().is_ok();
             if fits && (is_there || dir::copy(&self.root.join(&path), &copy).is_ok()) {
                 room -= size;
@@ -54,8 +55,8 @@ impl UncommittedCopies {
         Ok(without)
     }
 
-    /// Removes the copies of what is still as it was; gives the others, relative to the root, sorted. Both may be done again. What cannot be read
-    /// any more has changed.
+    /// Removes copies of unchanged files; gives the others, relative to the root, sorted. Both can be
+    /// repeated. An unreadable file counts as changed.
     pub fn settle(&self) -> io::Result<Vec<PathBuf>> {
         let mut left = Vec::new();
         self.settle_below(Path::new(""), &mut left)?;

@@ -1,4 +1,4 @@
-//! The world of loops that drive agents. The loop decides when.
+//! The world of loops that drive agents. The loop decides when to do what.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,15 +19,15 @@ use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
 use crate::record::{Record, store};
 
-/// A larger file is not read.
+/// Larger files are not read.
 const LARGEST: u64 = 16 << 20;
 
 /// No quota lasts longer than a week.
 const LONGEST_WAIT: Duration = Duration::from_hours(8 * 24);
 
-/// What the roles, places and repositories of a project stand for.
+/// Maps a project's roles, places and repositories to real ones.
 pub trait Cast<P: Project> {
-    /// Which agent a role is, and how far it can reach.
+    /// Which agent a role is, and what it can reach.
     fn role(&self, role: P::Role) -> &Role;
     /// Where a place is.
     fn folder(&self, place: P::Place) -> PathBuf;
@@ -38,15 +38,15 @@ pub trait Cast<P: Project> {
 /// How the user's own command lines run.
 #[derive(Debug, Clone)]
 pub struct ShellSettings {
-    /// Where.
+    /// Working folder.
     pub cwd: PathBuf,
-    /// What they find in their environment.
+    /// Their environment.
     pub env: Env,
-    /// Their sandbox: they run what an agent has written.
+    /// Their sandbox: they run code that an agent wrote.
     pub confinement: Confinement,
-    /// Each may take this long.
+    /// Time limit of each.
     pub timeout: Option<Duration>,
-    /// Each may print this much, of which the loop gets this much.
+    /// How much each may print, and how much of that the loop gets.
     pub limits: Limits,
 }
 
@@ -54,7 +54,7 @@ pub struct ShellSettings {
 pub struct AgentWorld<'w, 'o, C> {
     /// The run's record.
     pub record: Record<'o>,
-    /// Who is who.
+    /// Maps roles, places and repositories.
     pub cast: C,
     /// How the user's own command lines run.
     pub shell: ShellSettings,
@@ -64,13 +64,13 @@ pub struct AgentWorld<'w, 'o, C> {
     pub around: &'w mut dyn FnMut(&str) -> io::Result<Guarded>,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
-    /// What roles may not touch, as it was.
+    /// Copies of what roles may not touch.
     pub kept: Kept,
-    /// What the run may use.
+    /// Limits of the run.
     pub limits: AgentLimits,
-    /// What it has used.
+    /// Usage so far.
     pub used: AgentUsage,
-    /// The stem of the names of sessions: a UUID, of which a turn's number replaces the end.
+    /// Template for session names: a UUID whose end is replaced by the turn's number.
     pub session: Option<String>,
 }
 
@@ -99,7 +99,7 @@ impl<C> World for AgentWorld<'_, '_, C> {
 }
 
 impl<P: Project, C: Cast<P>> Live<List<P>> for AgentWorld<'_, '_, C> {
-    /// The list of what a role can see is also a file of its own in the run folder.
+    /// The list of what a role can see is also a separate file in the run folder.
     fn perform(&mut self, List { role }: &List<P>) -> Result<Listed, AgentFault> {
         self.begin()?;
         let watched = &self.cast.role(*role).watched;
@@ -171,7 +171,7 @@ impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, '_, C> {
 }
 
 impl<C> Live<Wait> for AgentWorld<'_, '_, C> {
-    /// By the system's clock, looked at every minute: the machine may sleep meanwhile.
+    /// Uses the system clock, checked every minute, because the machine may sleep meanwhile.
     #[expect(clippy::disallowed_methods, reason = "a quota is renewed at a time of the calendar")]
     fn perform(&mut self, Wait { until_unix, at_least_secs }: &Wait) -> Result<Waited, AgentFault> {
         self.begin()?;
@@ -196,8 +196,7 @@ impl<C> Live<Announce> for AgentWorld<'_, '_, C> {
 }
 
 impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, '_, C> {
-    /// Only a regular file counts: an agent could have put a symlink or a pipe in its place, or a file
-    /// that fills the memory.
+    /// Reads only regular files: an agent could have left a symlink, a pipe, or a file that exhausts memory.
     fn perform(&mut self, Read(at): &Read<P>) -> Result<WasRead, AgentFault> {
         self.begin()?;
         let path = self.path(at);
@@ -220,7 +219,7 @@ impl<P: Project, C: Cast<P>> Live<Replace<P>> for AgentWorld<'_, '_, C> {
 }
 
 impl<P: Project, C: Cast<P>> Live<Append<P>> for AgentWorld<'_, '_, C> {
-    /// Also after Ctrl-C: the lines tell what has happened.
+    /// Also after Ctrl-C: the lines report what happened.
     fn perform(&mut self, Append { at, head, text }: &Append<P>) -> Result<Wrote, AgentFault> {
         self.change(at, "write", |path| dir::append_once(path, head, text))
     }
@@ -263,13 +262,12 @@ impl<C> AgentWorld<'_, '_, C> {
         Ok(Wrote { place: shown(at) })
     }
 
-    /// Stores a text in the run folder under a name that no earlier text has, since the journal names
-    /// each by its hash.
+    /// Stores a text in the run folder under a new name, since the journal names each text by its hash.
     pub(super) fn store(&self, file: &str, text: &str, durability: Durability) -> Result<Text, AgentFault> {
         Ok(store(&self.record, &self.unused(file), text, durability)?)
     }
 
-    /// `file`, or where it is there already, the next name after it that is not.
+    /// `file`, or the next free name after it.
     pub(super) fn unused(&self, file: &str) -> String {
         let (stem, end) = file.rsplit_once('.').unwrap_or((file, "txt"));
         let mut name = file.to_owned();
@@ -282,12 +280,12 @@ impl<C> AgentWorld<'_, '_, C> {
     }
 }
 
-/// As the journal names it.
+/// The form used in the journal.
 fn shown<N: engine::Named>(at: &At<N>) -> Place {
     At::new(at.place.name().to_owned(), at.file.clone())
 }
 
-/// A service, or an agent in its name, may say any number.
+/// A service, or an agent relaying it, may send any number.
 fn until(now: SystemTime, until_unix: u64, at_least_secs: u32) -> SystemTime {
     let latest = now + LONGEST_WAIT;
     let soonest = now + Duration::from_secs(at_least_secs.into()).min(LONGEST_WAIT);
@@ -299,7 +297,7 @@ pub(super) mod tests {
     use super::*;
     use logging::RunFolder;
 
-    /// Sees nothing.
+    /// Ignores everything.
     pub(in crate::agents) struct Deaf;
 
     impl AgentWatch for Deaf {

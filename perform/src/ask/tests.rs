@@ -4,7 +4,7 @@ use super::*;
 use crate::{Past, Silent};
 use engine::Line;
 
-/// A call, which is to end early where the answer names a file that `forbid` refuses. Gives its record.
+/// A call that should end early if the answer names a file that `forbid` refuses. Gives its record.
 fn with_call(
     forbid: Option<&Guard>,
     check: impl FnOnce(&mut Call<'_, '_>),

@@ -8,7 +8,7 @@ use super::*;
 use crate::intake::tests::rules;
 use crate::{Silent, reply_of};
 
-/// What is kept of the words of these replies, one after another; the number says in which round each came.
+/// The stored messages of these replies, in sequence; the number is the round of each.
 fn kept(replies: &[(u32, &str)]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let said_log = folder.path().join("said.txt");

@@ -1,4 +1,4 @@
-//! Paths that a model has copied out of a diff, prefix and all.
+//! Paths that a model copied from a diff, including the prefix.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use super::Rules;
 use engine::Problem;
 
 impl Rules {
-    /// Paths that were copied out of a diff: `a/src/main.rs` where no folder `a` is. The disk is looked at for a path only that may
-    /// be written: what is told of any other would tell whether it is there.
+    /// Paths copied from a diff: `a/src/main.rs` without a folder `a`. Checks the disk only for paths that
+    /// may be written: anything else would reveal whether the file exists.
     pub(super) fn diff_prefixes(&self, reply: &Reply<'_>) -> Vec<Problem> {
         let is_folder = |name: &str| self.root.join(name).is_dir();
         let slip = |path: &str| {
-            // A new folder `a` is anybody's right; only a file that is there without the prefix shows that a slip was made. A reply that
-            // names that one too has moved or copied it.
+            // A reply may create a folder `a`. Only an existing file without the prefix proves a slip, unless
+            // the reply names that one too: then it moved or copied the file.
             let is_named = |meant: &str| reply.files().any(|file| file.path == meant);
             let meant = habits::diff_prefix(path, is_folder)
                 .filter(|meant| !is_named(meant) && self.is_in_the_tree(meant))?;
@@ -27,7 +27,7 @@ impl Rules {
         reply.files().filter_map(|file| slip(file.path)).collect()
     }
 
-    /// Whether a path that may be written is there, without a link on the way.
+    /// Whether a path that may be written exists, with no symlink on the way.
     fn is_in_the_tree(&self, path: &str) -> bool {
         let file = self.guard.root().join(path);
         let is_real = |folder: &Path| folder.canonicalize().is_ok_and(|real| real == folder);

@@ -1,7 +1,8 @@
-//! The same for S2's write proposals: one strict JSON object, whose files must be as the model believes them to be.
+//! Intake of S2's write proposals: one strict JSON object whose files must be in the state that the model
+//! assumes.
 //!
-//! The invariants are those of the fenced replies, and one more: a file whose content is not the one that the proposal was made for
-//! keeps everything from being written (S2 §2.7).
+//! The invariants of fenced replies apply, and one more: if the content of one file is not what the proposal
+//! was made for, nothing is written (S2 §2.7).
 
 use std::path::Path;
 
@@ -16,7 +17,7 @@ use engine::{Problem, Reply, WhyRefused};
 use crate::fault::Fault;
 use crate::intake::problem_of;
 
-/// What came of a proposal.
+/// The result of a proposal.
 #[derive(Debug)]
 pub enum Taken {
     /// On disk, all of it.
@@ -25,14 +26,14 @@ pub enum Taken {
         touched: Vec<String>,
         /// What became of them.
         applied: Applied,
-        /// What a person should look at.
+        /// What the user should check.
         warnings: Vec<Problem>,
     },
     /// Nothing of it is on disk.
     Refused {
-        /// In one word.
+        /// The reason, as a code.
         why: WhyRefused,
-        /// The files that it names, as far as they could be read.
+        /// The files that it names, if they could be read.
         touched: Vec<String>,
         /// Everything that is wrong with it.
         problems: Vec<Problem>,
@@ -40,8 +41,9 @@ pub enum Taken {
 }
 
 impl Rules {
-    /// Takes in one proposal. Pre-images and the list of changes go to `undo`. The files `shown_in_part` may not be replaced: the
-    /// model would drop what it has not seen, and the hash of the whole file does not tell.
+    /// Processes one proposal. Pre-images and the list of changes go to `undo`. Files in `shown_in_part` may
+    /// not be replaced: the model would drop what it has not seen, and the hash of the whole file cannot
+    /// reveal that.
     pub fn take_in_proposal(
         &self,
         answer: &Reply,
@@ -79,7 +81,7 @@ impl Rules {
         }
     }
 
-    /// All files at once; all refusals at once. A file out of scope weighs more than a stale one.
+    /// Judges all files; gives all refusals together. An out-of-scope file takes precedence over a stale one.
     fn judge_proposal(
         &self,
         proposal: &Proposal<'_>,
@@ -127,7 +129,7 @@ fn replaced_in_part<'t>(
     })
 }
 
-/// Every path of a proposal admitted, or why nothing of it is taken.
+/// Every path of a proposal admitted, or why the proposal is refused.
 type Judged = Result<Vec<Admitted>, (WhyRefused, Vec<Problem>)>;
 
 fn malformed(errors: &parser::Errors<proposal::ProposalCode>) -> Vec<Problem> {

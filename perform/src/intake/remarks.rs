@@ -1,4 +1,4 @@
-//! What a person should look at in a reply that is applied all the same.
+//! Remarks on a reply that is applied anyway.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use parser::{FileAction, Reply, habits};
 
 use engine::Problem;
 
-/// Of a larger file nothing is remarked.
+/// Larger files get no remarks.
 const LARGEST: u64 = 64 << 20;
 
-/// What models often do wrong without breaking a rule; the old files tell.
+/// Common mistakes of models that break no rule; found by comparing with the old files.
 pub(super) fn habits(reply: &Reply<'_>, root: &Path) -> Vec<Problem> {
     let parsed = reply.warnings().iter().map(|warning| Problem {
         code: warning.code.as_str().to_owned(),
@@ -25,7 +25,8 @@ pub(super) fn habits(reply: &Reply<'_>, root: &Path) -> Vec<Problem> {
     parsed.chain(beside_the_old).collect()
 }
 
-/// A file that no model was shown, lines that stand for code that is not there, and files that lose most of theirs.
+/// Files that the model was not shown, placeholders for omitted code, and files that lose most of their
+/// lines.
 pub(super) fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Problem> {
     let Ok(Some(old)) = dir::read(&root.join(path), LARGEST, dir::Links::Refused) else {
         return Vec::new();
@@ -47,7 +48,7 @@ pub(super) fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Pro
     placeholders.chain(shrunk).chain(encoding(&old, content.as_bytes(), path)).collect()
 }
 
-/// What the roll-up takes for text.
+/// The content, if the roll-up would treat it as text.
 fn text(content: &[u8]) -> Option<&str> {
     std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'))
 }
@@ -59,7 +60,7 @@ fn not_text(path: &str) -> Problem {
     problem("not-text", path, message)
 }
 
-/// What a diff hardly shows: other line ends, a byte order mark that is gone.
+/// Changes that a diff hardly shows: line endings, a removed byte order mark.
 fn encoding(old: &[u8], new: &[u8], path: &str) -> Vec<Problem> {
     let line_ends = habits::line_ends_changed(old, new).map(|(before, after)| {
         let (before, after) = (before.as_str(), after.as_str());
@@ -71,7 +72,7 @@ fn encoding(old: &[u8], new: &[u8], path: &str) -> Vec<Problem> {
     line_ends.into_iter().chain(mark).collect()
 }
 
-/// Files that run code, change what others see, or decide whether the work is done deserve a look.
+/// Files that run code, affect others, or decide whether the work is done deserve a review.
 pub(super) fn flagged(path: &Admitted, guard: &Guard) -> Option<Problem> {
     if let Some(why) = guard.flags(path.path()) {
         let path = path.path();

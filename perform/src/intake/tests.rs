@@ -3,7 +3,7 @@ use guard::Policy;
 
 use super::*;
 
-/// Those of the commit loops, for an empty tree in `top`.
+/// The rules of the commit loops, for an empty tree in `top`.
 pub(crate) fn rules(top: &Path) -> Rules {
     let root = top.join("tree");
     std::fs::create_dir(&root).unwrap();
@@ -28,7 +28,7 @@ fn answer(reply: &str, finish: &Finish) -> Reply {
     Reply { finish: crate::translate::finish(finish).0, ..crate::reply_of(reply) }
 }
 
-/// The codes of what keeps the answer from being used; the tree must be empty as before.
+/// The codes of the refusals; the tree must still be empty.
 fn rejected(rules: &Rules, answer: &Reply) -> Vec<String> {
     let undo = rules.root.with_file_name("undo");
     let Intake::Rejected { problems, report, .. } = rules.take_in(answer, &undo).unwrap() else {
@@ -99,7 +99,7 @@ fn a_reply_with_a_key_is_not_used() {
 
 #[test]
 fn a_preview_says_what_would_be_done() {
-    // With what mode, the system decides.
+    // The mode depends on the system.
     let without_mode = |change: Changed| Changed { after_mode: None, ..change };
     for text in [
         "^^^a.txt\na\n^^^end\n^^^b/c.txt\nc\n^^^end\n",

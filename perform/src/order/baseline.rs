@@ -1,4 +1,4 @@
-//! What the tree is put back to, and how.
+//! The state that the tree is restored to, and how.
 
 use std::fs;
 use std::io;
@@ -24,15 +24,16 @@ pub struct Baseline {
     pub commit: String,
     /// Where `HEAD` pointed.
     pub head: Head,
-    /// Folders that git does not know of.
+    /// Folders unknown to git.
     pub empty_folders: Vec<EmptyFolder>,
-    /// Files that git does not look at.
+    /// Ignored files.
     pub ignored: Ignored,
 }
 
 impl Baseline {
-    /// Puts the tree at `root` back as it was before the run whose folder is given. What stands there and was not written by the run is
-    /// kept in that folder first: commands may have made it, but a person may have too. What a person should know of it.
+    /// Restores the tree at `root` to its state before the run in the given folder. Content that the run did
+    /// not write is first copied to that folder: it may be from commands or from the user. Gives warnings for
+    /// the user.
     pub fn restore(&self, lock: &Lock, root: &Path, run: &Path) -> Result<Vec<Problem>, Fault> {
         let mut warnings = self.commits_left_out()?;
         let own = left::written(run)?;
@@ -43,16 +44,16 @@ impl Baseline {
         Ok(warnings)
     }
 
-    /// First the files that the run wrote, ignored ones too, then what git knows, then the folders that git does not know of. Nothing is
-    /// kept of what stands there.
+    /// Restores first the files that the run wrote, ignored ones included, then what git tracks, then the
+    /// folders unknown to git. Makes no copies.
     ///
-    /// Where that fails, what git does not know is removed first: commands may have filled the disk with it. So is what they have put in
-    /// the place of a file that the run had written.
+    /// If that fails, untracked files are removed first, because commands may have filled the disk; so is
+    /// anything that commands put in place of a file that the run wrote.
     pub fn put_back(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
         match self.put_back_once(lock, root, run) {
             Err(_) if self.git.clean().is_ok() => {
                 for path in left::written(run)?.keys() {
-                    // Where it stays, the next line says what stands in the way.
+                    // If it cannot be removed, the next line reports the obstacle.
                     let _ = dir::obstacle::remove(root, path);
                 }
                 self.put_back_once(lock, root, run)
@@ -75,7 +76,7 @@ impl Baseline {
         }
     }
 
-    /// A commit that was made meanwhile leaves the branch with the rollback; git still has it.
+    /// A commit made meanwhile is no longer on the branch after the rollback; git still has it.
     fn commits_left_out(&self) -> Result<Vec<Problem>, Fault> {
         let now = self.git.commit_of("HEAD").map_err(Fault::Git)?;
         let made = now.filter(|now| *now != self.commit);

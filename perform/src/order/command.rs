@@ -1,4 +1,4 @@
-//! Running a command of a work order: each stream in a file of its own, the end of it in the fact.
+//! Runs a command of a work order: each stream goes to its own file, and its last lines to the fact.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -18,23 +18,23 @@ use crate::record::Record;
 use crate::translate;
 use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
 
-/// So many of a stream's last lines stand in the record (S2 §6.4).
+/// Last lines of a stream that go to the record (S2 §6.4).
 const KEPT_LINES: usize = 200;
-/// And so many characters at most.
+/// Characters at most.
 const KEPT_CHARS: usize = 8000;
 
 /// How commands are run.
 #[derive(Debug, Clone)]
 pub struct CommandSettings {
-    /// Everything that they find in their environment.
+    /// Their complete environment.
     pub env: Env,
-    /// Each may take so long.
+    /// Time limit of each.
     pub timeout: Duration,
-    /// Each may print so much.
+    /// Output limits of each.
     pub limits: Limits,
     /// What they can see and touch.
     pub confinement: Confinement,
-    /// What they may not change, relative to the root; put back where one did.
+    /// What they may not change, relative to the root; restored if one does.
     pub sealed: Vec<PathBuf>,
 }
 
@@ -46,19 +46,18 @@ fn last_part(text: &str) -> &str {
     text.get(by_chars.max(by_lines)..).unwrap_or_default()
 }
 
-/// What is run, and where.
 pub(super) struct Run<'r> {
     pub(super) settings: &'r CommandSettings,
     pub(super) root: &'r Path,
     pub(super) cancel: &'r Cancel,
-    /// The beginning of the names of its files.
+    /// Prefix of its file names.
     pub(super) log: &'r str,
     pub(super) argv: &'r [String],
 }
 
 impl Run<'_> {
-    /// Runs it and says how it ended; that it could not be started is one way to end. A command that breaks the seal is run once more; one
-    /// that breaks it again has failed, whatever its exit code.
+    /// Runs it and says how it ended; failing to start is one way to end. A command that breaks the seal is
+    /// run again; if it breaks the seal twice it has failed, whatever its exit code.
     pub(super) fn run(&self, record: &mut Record<'_>) -> Result<Ran, Fault> {
         let once = |trial: &Trial<'_>, record: &mut Record<'_>| self.once(trial, record);
         Ok(under_seal("command", self.root, &self.settings.sealed, record, once)?.0)
@@ -112,13 +111,13 @@ impl Run<'_> {
         };
         let redactor = record.folder().redactor().clone();
         let record = RefCell::new(record);
-        // One for each stream: a key may come in two pieces.
+        // One for each stream: a key may be split across writes.
         let mut out = redactor.writer(Told(&record));
         let mut err = redactor.writer(Told(&record));
         let ran = runner::run(&command, &settings.confinement, cancel, &mut |stream, bytes| {
             sinks.take(stream, bytes);
             let told = if stream == Stream::Out { &mut out } else { &mut err };
-            // Whoever watches cannot fail.
+            // The observer cannot fail.
             let _ = told.write_all(bytes);
         });
         let _ = (out.finish(), err.finish());
@@ -127,7 +126,7 @@ impl Run<'_> {
     }
 }
 
-/// Tells whoever watches what a command prints.
+/// Passes a command's output to the observer.
 struct Told<'c, 'r, 'o>(&'c RefCell<&'r mut Record<'o>>);
 
 impl io::Write for Told<'_, '_, '_> {

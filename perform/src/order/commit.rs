@@ -1,4 +1,4 @@
-//! The commit of an order that has passed.
+//! Commits an order that has passed.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use engine::{CommitAnswer, Committed, NotCommitted};
 use crate::fault::{Fault, with_sources};
 use crate::kept::undo_folders;
 
-/// Commits what the run in this folder has changed, and nothing else. Where git refuses, the changes stay in place: they have passed, and
-/// a person may commit them.
+/// Commits only what the run in this folder changed. If git refuses, the changes stay in place: they have
+/// passed, and the user may commit them.
 pub(super) fn commit(git: &Git, root: &Path, run: &Path, message: &str) -> Result<CommitAnswer, Fault> {
     let committed = |commit| CommitAnswer::Committed(Committed { repository: None, message: None, commit });
     let not_committed = |error: &dyn std::error::Error| {
@@ -29,7 +29,7 @@ pub(super) fn commit(git: &Git, root: &Path, run: &Path, message: &str) -> Resul
     })
 }
 
-/// The files that are not as they were before the run, by path.
+/// The files that differ from before the run, by path.
 fn changed(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
     let images = apply::pre_images(&undo_folders(run)?).map_err(Fault::Undo)?;
     let differs = |path: &str, before: &Option<Vec<u8>>| {

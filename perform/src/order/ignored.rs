@@ -1,5 +1,5 @@
-//! Files that git ignores, which it neither resets nor knows: the small ones are remembered and put back, of the others it is known
-//! whether they are still what they were.
+//! Ignored files, which git does not restore: small ones are remembered and restored, and of the others we
+//! detect changes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,27 +14,27 @@ use crate::fault::Fault;
 use crate::order::left::names;
 use crate::seal::{Restored, Seal};
 
-/// A file up to this length is remembered.
+/// Larger files are not remembered.
 const SMALL_BYTES: u64 = 64 << 10;
-/// So many of them.
+/// Small files to remember at most.
 const MOST_SMALL: usize = 200;
-/// So many files are looked at in all: ignored folders hold what builds make.
+/// Files to inspect in all: ignored folders hold build products.
 const MOST_FILES: usize = 20_000;
 
 /// Ignored files as they were.
 #[derive(Debug, Default)]
 pub struct Ignored {
-    /// The small files that a pattern names, not what lies in a folder that is ignored as a whole: part of a build's products would be
-    /// worse than all or none of them.
+    /// Small files ignored by name. The content of a folder that is ignored as a whole is left out: restoring
+    /// only part of a build's products would be worse than restoring all or none.
     small: Option<Seal>,
     /// All others.
     others: Vec<Group>,
 }
 
-/// A large file, or what lies in a folder.
+/// A large file, or the content of a folder.
 #[derive(Debug)]
 struct Group {
-    /// As git names it.
+    /// The name that git uses.
     name: String,
     /// Relative to the root.
     files: Vec<(PathBuf, Mark)>,
@@ -44,11 +44,11 @@ struct Group {
 type Mark = (u64, i64, i64, u64);
 
 impl Ignored {
-    /// Looks at the ignored files of a tree, as far as the bounds reach.
+    /// Records the ignored files of a tree, up to the bounds.
     pub fn look(git: &Git, root: &Path) -> Result<Self, Fault> {
         let (mut small, mut others, mut room) = (Vec::new(), Vec::new(), MOST_FILES);
         for name in git.ignored().map_err(Fault::Git)? {
-            // The harness writes there while the run is under way.
+            // The harness writes there during the run.
             if name.split('/').next() == Some(names::ours::STATE) {
                 continue;
             }
@@ -68,14 +68,15 @@ impl Ignored {
         Ok(Self { small: Some(seal), others })
     }
 
-    /// Those of the remembered files that are there with another content: putting them back takes that away.
+    /// The remembered files whose content differs: restoring overwrites them.
     pub(super) fn differing(&self, root: &Path) -> Vec<PathBuf> {
         let differing = self.small.iter().flat_map(Seal::differing);
         let there = differing.filter(|path| fs::symlink_metadata(root.join(path)).is_ok());
         there.map(Path::to_owned).collect()
     }
 
-    /// Puts the remembered files back, and says which of the others differ; of the run's own ones others take care.
+    /// Restores the remembered files, and says which of the others differ; the run's own files are handled
+    /// elsewhere.
     pub(super) fn restore(&self, root: &Path, own: &BTreeSet<String>) -> Option<Problem> {
         let Restored { lost: mut differ, unseen, .. } =
             self.small.as_ref().map(Seal::put_all_back).unwrap_or_default();
@@ -102,8 +103,8 @@ impl Ignored {
     }
 }
 
-/// Marks a file, or the files below a folder, through no link. What cannot be read cannot be compared; what does not count in the tree's
-/// hash does not count here.
+/// Marks a file, or the files below a folder; follows no symlink. Skips what cannot be read and what the
+/// tree's hash does not include.
 fn look_into(root: &Path, path: PathBuf, most: usize, files: &mut Vec<(PathBuf, Mark)>) {
     let mut todo = vec![path];
     while let Some(path) = todo.pop().filter(|_| files.len() < most) {

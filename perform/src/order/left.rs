@@ -1,4 +1,4 @@
-//! What a rollback would take away although the run has not written it: copies of it in the run's folder.
+//! Copies, in the run's folder, of files that a rollback would remove although the run did not write them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,30 +12,31 @@ use engine::Problem;
 use crate::fault::Fault;
 use crate::kept::undo_folders;
 
-/// So many bytes are kept: commands may have made far more than a person would miss.
+/// Bytes to keep at most: commands may have made far more than a user would miss.
 const MOST_BYTES: u64 = 64 << 20;
-/// And so many files.
+/// Files to keep at most.
 const MOST_FILES: usize = 2000;
-/// So many of them are named.
+/// Paths named in a message.
 const NAMED: usize = 5;
 
-/// The hash of each file that a run has written, as it wrote it last; none where it deleted it.
+/// The hash of each file as the run last wrote it; `None` if the run deleted it.
 pub(super) type Written = BTreeMap<String, Option<String>>;
 
 /// Copies of files, and where they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// Where, by their paths below the root.
+    /// Where they are, by their paths below the root.
     pub folder: PathBuf,
-    /// Relative to the root, as [`name_as_text`] has them.
+    /// Relative to the root, as given by [`name_as_text`].
     pub kept: Vec<String>,
-    /// Of these there is no copy.
+    /// Files without a copy.
     pub lost: Vec<String>,
 }
 
 impl Left {
-    /// Copies what differs from the commit, and these other files, into the folder of the run; not what holds just what the run itself has
-    /// written. Small files first, as far as there is room. None where there is nothing of that kind.
+    /// Copies what differs from the commit, and these other files, into the run's folder, except files with
+    /// just the content that the run wrote. Small files first, as far as there is room. `None` if there is
+    /// nothing to copy.
     pub(super) fn keep(
         git: &Git,
         root: &Path,
@@ -50,7 +51,8 @@ impl Left {
         Ok(Self::copy(root, run, files, MOST_BYTES, MOST_FILES))
     }
 
-    /// The same of everything that differs from the commit, however much it is: nothing is known of a run that was killed.
+    /// The same for everything that differs from the commit, whatever its size: used after a kill, when the
+    /// run's own files are unknown.
     pub fn keep_all(git: &Git, root: &Path, run: &Path) -> Result<Option<Self>, Fault> {
         Ok(Self::copy(root, run, differing(git)?, u64::MAX, usize::MAX))
     }
@@ -63,7 +65,7 @@ impl Left {
         }
         found.sort_unstable();
         let name = format!("left-{}", Stamp::now().folder_name());
-        // Where there is no room for a copy the tree is put back all the same.
+        // The tree is restored even if there is no room for a copy.
         let made = RunFolder::create(run, &name, Redactor::default());
         let folder = made.map_or_else(|_| run.join(&name), |made| made.path().to_owned());
         let mut left = Self { folder, kept: Vec::new(), lost: Vec::new() };
@@ -81,7 +83,7 @@ impl Left {
         Some(left)
     }
 
-    /// For a person.
+    /// For the user.
     pub fn warning(&self) -> Problem {
         let mut message = "while the run was under way, its commands or somebody else".to_owned();
         if !self.kept.is_empty() {
@@ -96,7 +98,7 @@ impl Left {
     }
 }
 
-/// The first few, and how many more there are.
+/// The first few paths, and the number of the others.
 pub(super) fn names(paths: &[String]) -> String {
     let named = paths.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     match paths.len().saturating_sub(NAMED) {
@@ -105,7 +107,7 @@ pub(super) fn names(paths: &[String]) -> String {
     }
 }
 
-/// Everything that differs from the commit that is checked out, in submodules too.
+/// Everything that differs from the commit that is checked out, including in submodules.
 fn differing(git: &Git) -> Result<BTreeSet<PathBuf>, Fault> {
     let mut found = BTreeSet::new();
     let submodules = git.submodules().map_err(Fault::Git)?;
@@ -113,7 +115,7 @@ fn differing(git: &Git) -> Result<BTreeSet<PathBuf>, Fault> {
         .extend(git.dirty_paths().map_err(Fault::Git)?.into_iter().filter(|path| !submodules.contains(path)));
     for path in &submodules {
         let inside = git.folder().join(path);
-        // In an empty folder git would find the repository around it.
+        // In an empty folder git would find the enclosing repository.
         if inside.join(".git").symlink_metadata().is_ok() {
             found.extend(differing(&git.at(inside))?.into_iter().map(|below| path.join(below)));
         }
@@ -138,7 +140,7 @@ fn is_as_written(root: &Path, path: &Path, own: &Written) -> bool {
     now.ok().flatten().and_then(|mut file| logging::sha256_of(&mut file).ok()).as_ref() == Some(sha256)
 }
 
-/// How long a file, a link or a repository is that a rollback takes away; none where nothing is there.
+/// The size of a file, symlink or repository that a rollback removes; `None` if nothing is there.
 fn size(path: &Path) -> Option<u64> {
     let found = fs::symlink_metadata(path).ok()?;
     Some(if found.is_file() || found.is_symlink() { found.len() } else { u64::MAX })

@@ -1,4 +1,4 @@
-//! Everything that a work order needs to be carried out. The loop decides when.
+//! Everything needed to carry out a work order. The loop decides when to do what.
 
 use std::fs;
 use std::io;
@@ -28,21 +28,21 @@ use crate::translate::{changes, untidy};
 pub struct OrderWorld<'w, 'o> {
     /// The run's record.
     pub record: Record<'o>,
-    /// Where proposals go and by which rules.
+    /// Where proposals are applied, and by which rules.
     pub rules: Rules,
-    /// The script that verifies the project, where there is one (S2 §6.5).
+    /// The script that verifies the project, if it exists (S2 §6.5).
     pub verify_script: &'static str,
     /// Who is asked.
     pub model: &'w dyn Model,
     /// Settings of the calls.
     pub asking: Asking,
-    /// What an answer must look like, for services that can be held to it.
+    /// The schema of an answer, for services that can enforce it.
     pub schema: serde_json::Value,
     /// How commands are run.
     pub commands: CommandSettings,
     /// What commands may change for good.
     pub account: Account,
-    /// What the tree is rolled back to.
+    /// The state that a rollback restores.
     pub baseline: Baseline,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
@@ -104,7 +104,7 @@ impl Live<Write> for OrderWorld<'_, '_> {
     fn perform(&mut self, write: &Write) -> Result<Tried<WriteAnswer>, Fault> {
         self.cancel_point()?;
         let written = self.write(write);
-        // From here on it is the commands that change the tree.
+        // From here on, commands change the tree.
         self.look_before()?;
         tried(written)
     }
@@ -121,7 +121,7 @@ impl Live<Run> for OrderWorld<'_, '_> {
 }
 
 impl Live<RollBack> for OrderWorld<'_, '_> {
-    /// A tree that cannot be rolled back stops the run: there is nothing to go on with.
+    /// A failed rollback stops the run, which cannot continue.
     fn perform(&mut self, _: &RollBack) -> Result<RolledBack, Fault> {
         self.cancel_point()?;
         let Rules { root, lock, .. } = &self.rules;
@@ -162,7 +162,7 @@ impl OrderWorld<'_, '_> {
         if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
     }
 
-    /// Looks at the tree before the first command after a write or a rollback.
+    /// Surveys the tree before the first command after a write or a rollback.
     fn look_before(&mut self) -> Result<(), Fault> {
         if self.account.is_open() {
             return Ok(());
@@ -171,7 +171,7 @@ impl OrderWorld<'_, '_> {
         Ok(warning.into_iter().try_for_each(|warning| self.record.warn(warning))?)
     }
 
-    /// Puts back what commands may not change. What the order itself wrote is in sets of its own.
+    /// Restores what commands may not change. What the order itself wrote has its own pre-images.
     fn look_after(&mut self) -> Result<Accounted, Fault> {
         let run = self.record.folder();
         let written = undo_folders(run.path())?;
@@ -221,7 +221,7 @@ impl OrderWorld<'_, '_> {
     }
 }
 
-/// The loop ends the run where something breaks, so that it leaves the tree as it was and a summary.
+/// After an error the loop ends the run, so that the tree is restored and a summary written.
 fn tried<A>(answer: Result<A, Fault>) -> Result<Tried<A>, Fault> {
     let broke = |error: &dyn std::error::Error| Ok(Tried::Broke(Broke { message: with_sources(error) }));
     match answer {
@@ -233,7 +233,7 @@ fn tried<A>(answer: Result<A, Fault>) -> Result<Tried<A>, Fault> {
     }
 }
 
-/// What stands at a path; a symlink is not followed.
+/// Metadata of a path; does not follow a symlink.
 fn stat(path: &Path) -> Result<Option<fs::Metadata>, Fault> {
     match fs::symlink_metadata(path) {
         Ok(found) => Ok(Some(found)),

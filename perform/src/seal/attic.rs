@@ -1,4 +1,4 @@
-//! What stood in the place of a sealed file: a person may have written it while the build ran.
+//! Keeps what replaced a sealed file: the user may have written it during the build.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use dir::Folder;
 use logging::{Redactor, RunFolder, Stamp};
 
-/// A folder of the run that things are moved into; made when the first one comes.
+/// A folder in the run folder to move things into; made when first needed.
 #[derive(Debug)]
 pub(crate) struct Attic<'r> {
     run: &'r Path,
@@ -18,22 +18,21 @@ pub(crate) struct Attic<'r> {
 }
 
 impl<'r> Attic<'r> {
-    /// In this run folder.
     pub(crate) fn of(run: &'r Path) -> Self {
         Self { run, folder: None }
     }
 
-    /// Where it is, if anything came in.
+    /// Where it is, if it was needed.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// Moves the file or link `name` of `folder` to `path` in here.
+    /// Moves the file or symlink `name` of `folder` to `path` in the attic.
     pub(crate) fn take_in(&mut self, folder: &Folder, name: &OsStr, path: &Path) -> io::Result<()> {
         let place = self.made()?.join(path);
         fs::create_dir_all(place.parent().unwrap_or(&place))?;
         match folder.rename_to(name, &place) {
-            // The run folder is on another disk.
+            // The run folder is on another disk, so copy.
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
                 copy(folder, name, &place)?;
                 folder.remove_file(name)
@@ -56,10 +55,10 @@ impl<'r> Attic<'r> {
     }
 }
 
-/// So many bytes of a file are copied: a build may have made it any size.
+/// Larger files are not copied: a build may have made one of any size.
 const MOST_COPIED: u64 = 64 << 20;
 
-/// A copy of a file or a link, whole or not at all.
+/// Copies a file or symlink completely, or not at all.
 fn copy(folder: &Folder, name: &OsStr, place: &Path) -> io::Result<()> {
     if let Ok(target) = folder.read_link(name) {
         return symlink(OsStr::from_bytes(target.to_bytes()), place);

@@ -1,4 +1,4 @@
-//! What the sealed files held: in memory, and beyond a bound in a file without a name on the tree's own disk.
+//! The content of the sealed files: in memory, or beyond a limit in an unnamed file on the tree's own disk.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
@@ -8,7 +8,7 @@ use std::path::Path;
 /// In memory, of all files together.
 pub(super) const HELD_BYTES: u64 = 64 << 20;
 
-/// The content of files, one behind the other.
+/// The concatenated content of files.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     held: Vec<u8>,
@@ -23,7 +23,7 @@ pub(super) enum Place {
 }
 
 impl Contents {
-    /// Takes in a file of `len` bytes from the disk of `root`.
+    /// Stores a file of `len` bytes from the disk of `root`.
     pub(super) fn keep(&mut self, mut file: File, len: u64, root: &Path) -> io::Result<Place> {
         let start = self.held.len();
         if start as u64 + len <= HELD_BYTES {
@@ -39,7 +39,7 @@ impl Contents {
         Ok(Place::Aside(start..aside.stream_position()?))
     }
 
-    /// What was kept there, from its beginning.
+    /// The stored content, from its beginning.
     pub(super) fn read(&self, place: &Place) -> io::Result<Box<dyn BufRead + '_>> {
         match place {
             Place::Held(range) => Ok(Box::new(self.held.get(range.clone()).unwrap_or_default())),

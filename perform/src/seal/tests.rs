@@ -18,7 +18,7 @@ fn seal(tree: &tempfile::TempDir) -> Seal {
     Seal::take(tree.path(), &["build.sh".into(), "tests/new".into()]).unwrap()
 }
 
-/// Has no room.
+/// An attic that can store nothing.
 fn nowhere() -> Attic<'static> {
     Attic::of(Path::new("/nowhere"))
 }

@@ -17,7 +17,7 @@ fn usd(usd: f64) -> Option<Money> {
     Money::from_usd(usd).ok()
 }
 
-/// A model of that name, which is never asked.
+/// A model with that name, which is never called.
 struct Named(ModelId, Option<u64>);
 
 impl Model for Named {
@@ -34,7 +34,7 @@ impl Model for Named {
     }
 }
 
-/// The code of the limit that a prompt of so many bytes would pass, or `sent`.
+/// The code of the limit that a prompt of this size would exceed, or `sent`.
 fn ask(spending: &Spending, model: &dyn Model, bytes: usize) -> String {
     let prompt = "x".repeat(bytes);
     let mut request = Request { prompt: &prompt, ..Request::default() };
@@ -125,7 +125,7 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
     let spending = Spending { since: None, ..spending(Budget::default()) };
     spending.count(&lines, &flash());
     let spent = spending.spent();
-    // The first call of round 2 was killed: the most it can have used is counted.
+    // The first call of round 2 was killed: it counts as the most it can have used.
     assert_eq!(spent.calls, 3 + 1, "the last call has no answer either");
     assert_eq!(spent.time, Duration::from_millis(3500));
     assert!(spent.tokens > 2 * (1500 + 65_536), "{spent:?}");
@@ -147,7 +147,7 @@ fn a_run_that_goes_on_counts_the_time_of_calls_without_an_answer_once() {
     // The answer's own time includes its attempts.
     let answered = [asked(1), tried(1000, Some(200)), tried(30, None), answered(1250)];
     assert_eq!(count(&answered), 1250);
-    // A wait that nothing followed may have been cut short at once.
+    // A wait that nothing followed may have been cut short.
     assert_eq!(count(&[asked(1), tried(1000, Some(60_000)), resumed]), 1000);
     assert_eq!(count(&[asked(1), tried(7, None), asked(1), tried(8, None), unanswered]), 15);
 }

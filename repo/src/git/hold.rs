@@ -1,9 +1,10 @@
-//! The index, held in our own name while it is rolled back.
+//! The index, locked by us during a rollback.
 //!
-//! Git's lock on its index is an empty or half-written file that does not say whose it is: one that a killed git has left cannot be told from
-//! one that a person's git holds, which may wait for an editor. So a rollback takes that lock itself, with words of ours in it, and lets git
-//! work on a copy of the index, whose lock nobody else knows. What a killed rollback leaves is then ours beyond doubt, and dead, since only
-//! whoever holds the harness's lock on the tree rolls back. A lock without our words is waited for, and never removed.
+//! Git's index lock is an empty or half-written file that does not name its owner: one left by a killed git
+//! looks like one held by the user's git, which may be waiting for an editor. So a rollback takes that lock
+//! itself, with our own text in it, and lets git work on a copy of the index, whose lock nobody else knows.
+//! What a killed rollback leaves is then certainly ours, and dead, because only the holder of the harness's
+//! lock on the tree rolls back. A lock without our text is waited for, and never removed.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -72,18 +73,18 @@ struct Held {
 }
 
 impl Held {
-    /// Takes the lock of this index. A lock left by a killed rollback is removed.
+    /// Takes the lock of this index. Removes a lock left by a killed rollback.
     fn take(index: PathBuf) -> Result<Self, GitError> {
         let lock = beside(&index, ".lock");
         let failed = |source| GitError::Index { path: lock.clone(), source };
-        // The lock appears with its content in place: an empty one would be another git's.
+        // The lock file appears with its content: an empty one would look like another git's.
         let mut words =
             tempfile::NamedTempFile::new_in(index.parent().unwrap_or(Path::new("."))).map_err(failed)?;
         words.write_all(WORDS.as_bytes()).map_err(failed)?;
         for look in 0.. {
             match words.persist_noclobber(&lock) {
                 Ok(_) => {
-                    // Only now is it ours, to be removed again whatever happens.
+                    // Only now is it ours; from here on it is always removed again.
                     let held = Self { lock: lock.clone(), copy: beside(&index, ".code-commit"), index };
                     held.copy_index().map_err(failed)?;
                     return Ok(held);
@@ -104,19 +105,18 @@ impl Held {
         Err(GitError::Locked { path: lock })
     }
 
-    /// The copy that git may work on.
     fn copy(&self) -> &Path {
         &self.copy
     }
 
-    /// Notes which git works on it, in the place of the one before.
+    /// Records which git works on it, replacing the previous one.
     fn note(&self, pid: u32) -> io::Result<()> {
         let mut lock = OpenOptions::new().append(true).open(&self.lock)?;
         lock.set_len(WORDS.len() as u64)?;
         lock.write_all(pid.to_string().as_bytes())
     }
 
-    /// Puts the copy in the index's place.
+    /// Replaces the index with the copy.
     fn replace(self) -> Result<(), GitError> {
         fs::rename(&self.copy, &self.index)
             .map_err(|source| GitError::Index { path: self.index.clone(), source })
@@ -133,13 +133,13 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // What cannot be removed now is removed when the lock is next taken.
+        // What cannot be removed now is removed when the lock is taken again.
         let _ = remove(&beside(&self.copy, ".lock")).and_then(|()| remove(&self.copy));
         let _ = remove(&self.lock);
     }
 }
 
-/// Whether a rollback that was killed has left it, and its git, which may outlive it, is gone too.
+/// Whether a killed rollback left it and its git, which may outlive the rollback, is gone too.
 fn is_left_behind(lock: &Path) -> bool {
     let Ok(text) = fs::read_to_string(lock) else { return false };
     let Some(pid) = text.strip_prefix(WORDS) else { return false };
@@ -149,14 +149,14 @@ fn is_left_behind(lock: &Path) -> bool {
     pid.is_empty() || !fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(is_git_at_work)
 }
 
-/// Whether somebody else holds the lock of this index, also after a while.
+/// The lock of this index if another process still holds it after a while.
 fn is_locked(index: &Path) -> Option<PathBuf> {
     let lock = beside(index, ".lock");
     for _ in 0..LOOKS {
         if fs::symlink_metadata(&lock).is_err() {
             return None;
         }
-        // Nobody will remove it but the next rollback.
+        // Only the next rollback will remove it.
         if is_left_behind(&lock) {
             break;
         }

@@ -1,4 +1,4 @@
-//! How git is started: with nothing that could make it run a program of the repository.
+//! Starts git such that it cannot run a program of the repository.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,10 +13,10 @@ use gix::bstr::BString;
 use super::{Git, GitError, text};
 use crate::{OpenError, WorkTree};
 
-/// Settings that go before whatever a configuration says.
+/// Settings that override every configuration.
 const HARDENED: [&str; 9] = [
     "core.fsmonitor=false",
-    // Not a folder, so nothing can lie in it.
+    // Not a folder, so it contains nothing.
     "core.hooksPath=/dev/null",
     "core.pager=cat",
     "core.editor=true",
@@ -24,26 +24,26 @@ const HARDENED: [&str; 9] = [
     "maintenance.auto=false",
     "submodule.recurse=false",
     "diff.ignoreSubmodules=dirty",
-    // A partial clone fetches what it lacks, by whatever program its configuration names.
+    // A partial clone would fetch missing objects, with any program that its configuration names.
     "protocol.allow=never",
 ];
 
-/// What a filter may start.
+/// The settings of a filter that name programs.
 const OF_A_FILTER: [&str; 3] = ["clean", "smudge", "process"];
 
-/// Behind what git says where it would have had to store a file without a filter that it may not run.
+/// Appended to git's message if it could not store a file without a filter that it may not run.
 const OWN_FILTER: &str = "; no filter that the repository's own configuration names is run: commit this yourself, \
     or name the filter in yours (git config --global) and not in the repository's";
 const SYSTEM_FILTER: &str = "; no filter that only the system's configuration names is run: commit this yourself, \
     or name the filter in yours (git config --global)";
 
 impl Git {
-    /// Runs git and gives its standard output.
+    /// Runs git and returns its standard output.
     pub(super) fn run(&self, words: &[&str]) -> Result<String, GitError> {
         self.run_for_bytes(words).map(|out| text(&out))
     }
 
-    /// The same as it came: names of files need not be UTF-8.
+    /// The same as raw bytes: file names need not be UTF-8.
     pub(super) fn run_for_bytes(&self, words: &[&str]) -> Result<Vec<u8>, GitError> {
         self.succeeded(words, self.start(words)?)
     }
@@ -53,12 +53,12 @@ impl Git {
         self.succeeded(words, self.start_on(words, paths)?)
     }
 
-    /// Asks git something that it answers with its standard output, or with no by exit code 1.
+    /// Runs a query that git answers on standard output, or with exit code 1 for no.
     pub(super) fn asked(&self, words: &[&str]) -> Result<Option<Vec<u8>>, GitError> {
         self.answered(words, self.start(words)?)
     }
 
-    /// The same of paths.
+    /// The same, for paths.
     pub(super) fn asked_of(
         &self,
         words: &[&str],
@@ -78,7 +78,7 @@ impl Git {
         Err(self.refused(words, &done))
     }
 
-    /// What git said when it did not do it.
+    /// Git's message when it failed.
     pub(super) fn refused(&self, words: &[&str], done: &Output) -> GitError {
         let mut said = text(&done.stderr).trim().to_owned();
         if let Ok(Some(tree)) = self.tree() {
@@ -88,7 +88,7 @@ impl Git {
         self.failed(command_of(words), said)
     }
 
-    /// What can be done where git would have had to store a file without a filter that we took from it.
+    /// The hint if git would have had to store a file without a filter that we disabled.
     fn hint_for(&self, said: &str, tree: &WorkTree) -> &'static str {
         let is_missed = |filter: &BString| said.contains(&format!("clean filter '{filter}' failed"));
         if tree.own_filters().iter().any(is_missed) {
@@ -109,14 +109,14 @@ impl Git {
         self.command(words)?.output().map_err(start)
     }
 
-    /// From a file and not through a pipe, which git might let fill up while we wait for it to read.
+    /// Passes the paths in a file: with a pipe, git could block while we wait for it to read.
     pub(super) fn start_on(&self, words: &[&str], paths: &[impl AsRef<Path>]) -> Result<Output, GitError> {
         let start = |source| GitError::Start { folder: self.folder.clone(), source };
         let input = nul_ended(paths).map_err(start)?;
         self.command(words)?.stdin(input).output().map_err(start)
     }
 
-    /// What git would find there, as it is now; none where it finds nothing, or nothing that it would touch.
+    /// The current work tree that git would find; `None` if there is none, or none that git would touch.
     fn tree(&self) -> Result<Option<WorkTree>, GitError> {
         match WorkTree::at(&self.folder) {
             Ok(tree) => Ok(Some(tree)),
@@ -125,7 +125,7 @@ impl Git {
         }
     }
 
-    /// The top of the work tree that git finds, whatever its configuration calls it.
+    /// The top of the work tree that git finds, ignoring its configuration.
     fn found_top(&self) -> PathBuf {
         let found = gix::discover::upwards(&self.folder).ok();
         let top = found.and_then(|(found, _)| found.into_repository_and_work_tree_directories().1);
@@ -141,7 +141,7 @@ impl Git {
             .args(words)
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_NO_LAZY_FETCH", "1")
-            // Whatever `core.worktree` says.
+            // Overrides `core.worktree`.
             .env("GIT_WORK_TREE", self.found_top())
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_CONFIG_COUNT", settings.len().to_string());
@@ -153,7 +153,7 @@ impl Git {
         Ok(command)
     }
 
-    /// In a process group of its own: Ctrl-C in a terminal is for the harness, which must not find a rollback cut in half.
+    /// In its own process group: Ctrl-C must not interrupt a rollback; the harness handles it.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
     fn bare(&self) -> Command {
         let mut command = Command::new("git");
@@ -167,8 +167,9 @@ impl Git {
         command
     }
 
-    /// Settings that take every program off the filters of the repository's own configuration. Git then stores nothing that goes through
-    /// one, which may be there to keep a secret out of the history; nor what goes through one of the system's, which it would not know.
+    /// Settings that disable every program in the filters of the repository's own configuration. Git then
+    /// refuses to store a file that goes through one, which may be there to keep a secret out of the history,
+    /// or through one of the system's, which it does not know.
     fn without_filters(&self, tree: &WorkTree, words: &[&str]) -> Vec<(OsString, &'static str)> {
         let named = |filter: &BString, key: &str| {
             let name = [b"filter.", filter.as_slice(), b".", key.as_bytes()].concat();
@@ -184,7 +185,7 @@ impl Git {
         tree.own_filters().iter().chain(&of_system).flat_map(off).collect()
     }
 
-    /// The filters that the system's configuration names and the user's does not.
+    /// The filters that only the system's configuration names, not the user's.
     fn system_filters(&self) -> Vec<BString> {
         let mut names = self.filters_in("--system");
         if !names.is_empty() {
@@ -194,7 +195,7 @@ impl Git {
         names
     }
 
-    /// None where there is no such configuration.
+    /// Empty if there is no such configuration.
     fn filters_in(&self, which: &str) -> Vec<BString> {
         let asked = ["config", which, "--null", "--name-only", "--get-regexp", r"^filter\."];
         let listed = self.bare().args(asked).output().map(|done| done.stdout).unwrap_or_default();
@@ -222,7 +223,7 @@ fn command_of<'w>(words: &[&'w str]) -> &'w str {
     ""
 }
 
-/// A file without a name, at its beginning.
+/// An unnamed file, positioned at its beginning.
 fn nul_ended(paths: &[impl AsRef<Path>]) -> io::Result<File> {
     let mut all = Vec::new();
     for path in paths {

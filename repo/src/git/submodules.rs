@@ -48,7 +48,7 @@ impl Git {
 }
 
 /// Whether this `.git` belongs to a submodule: a file that points to where git keeps the submodule.
-/// A command could have written something that leads git to somebody else's files, through symlinks
+/// A command could have written something that leads git to foreign files, through symlinks
 /// in place of an index or a log, or could have created such a folder. In a folder without a
 /// `.git`, git would find the outer repository.
 fn is_submodule_of(around: &WorkTree, dot_git: &Path) -> bool {

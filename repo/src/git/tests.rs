@@ -22,7 +22,7 @@ impl Scratch {
         fs::read_to_string(self.path().join(path)).unwrap()
     }
 
-    /// With nothing of the user's but PATH.
+    /// With only PATH from the user's environment.
     pub(super) fn hardened(&self, more: &[(&str, &str)]) -> Git {
         let path = ("PATH".into(), std::env::var_os("PATH").unwrap());
         let more = more.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
@@ -30,7 +30,6 @@ impl Scratch {
     }
 }
 
-/// Nothing is left out.
 pub(super) const NONE: &[&str] = &[];
 
 pub(super) const ME: Option<Identity<'_>> =
@@ -206,7 +205,7 @@ fn more_paths_than_a_command_line_holds_are_committed() {
     let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);
     let deep = vec!["x".repeat(250); 12].join("/");
-    // Some three megabytes; a command line holds two.
+    // About three megabytes; a command line holds two.
     let paths: Vec<String> = (0..1_000).map(|number| format!("{deep}/{number:04}")).collect();
     paths.iter().for_each(|path| scratch.write(path, ""));
     git.commit_paths(&paths, "m", ME).unwrap();
@@ -270,7 +269,7 @@ fn a_name_that_looks_like_a_flag_is_a_name() {
     assert!(matches!(git.reset_hard("--soft"), Err(GitError::Failed { .. })));
 }
 
-/// A commit that cannot be checked out: what its file holds is not in the repository.
+/// A commit that cannot be checked out: its file's content is missing from the repository.
 pub(super) fn commit_without_its_file(scratch: &Scratch) -> String {
     scratch.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{},gone", "1".repeat(40))]);
     let tree = scratch.git(&["write-tree", "--missing-ok"]);

@@ -18,7 +18,7 @@ fn hash(files: &[(&str, &str)]) -> String {
     stable_hash(tree(files).path()).unwrap()
 }
 
-/// The rule in other words: `for each file, sorted: path NUL bytes NUL`.
+/// The rule: `for each file, sorted: path NUL bytes NUL`.
 #[test]
 fn files_are_hashed_in_the_order_of_their_whole_paths() {
     let files = [("a.b", "1"), ("a/z", "2"), ("a", "never")];

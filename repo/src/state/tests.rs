@@ -1,7 +1,7 @@
 use super::*;
 use crate::scratch::Scratch;
 
-/// A tree whose git directory lies on another disk; none where there is but one.
+/// A tree whose git directory is on another disk; `None` if there is only one disk.
 fn across_disks() -> Option<(Scratch, tempfile::TempDir)> {
     let scratch = Scratch::new();
     let device = |path: &Path| std::os::unix::fs::MetadataExt::dev(&fs::metadata(path).unwrap());

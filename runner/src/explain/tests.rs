@@ -7,7 +7,7 @@ fn check(rung: Rung, line: &str) -> String {
         tree: "/work tree".into(),
         read_only: vec!["/work tree/.git".into(), "/work tree/build.sh".into()],
         masked: vec!["/work tree/agent-config".into()],
-        // A folder of every machine.
+        // A folder that exists on every machine.
         home: Some("/var/cache".into()),
         ..Access::default()
     };
@@ -29,7 +29,7 @@ fn table(lines: &[(Rung, &str)]) -> String {
     lines.iter().map(|(rung, line)| format!("{line}\n  {}\n", check(*rung, line))).collect()
 }
 
-/// Another program that may not read something comes first.
+/// An unrelated program's message about an unreadable file comes first.
 const PYTHON: &str = "pyenv: line 41: /var/log/version: Permission denied
 Traceback (most recent call last):
   File \"/usr/lib/python3.11/socket.py\", line 232, in __init__

@@ -70,7 +70,7 @@ const ETC: [&str; 19] = [
 /// The files needed to resolve host names.
 const ETC_NETWORK: [&str; 4] = ["gai.conf", "host.conf", "hosts", "resolv.conf"];
 
-/// The usual place of `CARGO_HOME`, by which the table knows what is in it.
+/// The usual name of `CARGO_HOME`, from which the table knows its content.
 pub(super) const CARGO: &str = ".cargo";
 
 /// Siblings of a toolchain's `bin` folder; `share` and `etc` may contain more than it needs.

@@ -233,8 +233,8 @@ mod tests {
     use std::os::unix::net::{UnixDatagram, UnixStream};
     use std::thread;
 
-    /// The calls that this filter denies, out of some that are otherwise allowed to everybody; what
-    /// else happens to them does not matter.
+    /// Which of some calls, otherwise allowed to everyone, this filter denies; their other effects do not
+    /// matter.
     fn denied(sockets: Option<Sockets>) -> Vec<&'static str> {
         let (own, earlier) =
             (pidfd_open(getpid(), PidfdFlags::empty()).unwrap(), UnixDatagram::unbound().unwrap());
@@ -259,7 +259,7 @@ mod tests {
             };
             tried.into_iter().filter(|(_, done)| is_denied(done)).map(|(name, _)| name).collect()
         };
-        // The filter applies to the thread, and is gone with it.
+        // The filter applies to this thread, and ends with it.
         thread::spawn(try_all).join().unwrap()
     }
 
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(denied(Some(Sockets::Denied)), all);
     }
 
-    /// The numbers of `arch/x86/entry/syscalls/syscall_64.tbl` from 512 on, which are those of x32 alone.
+    /// The numbers of `arch/x86/entry/syscalls/syscall_64.tbl` from 512 on, which are only for x32.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn a_call_that_has_another_number_for_x32_is_denied_by_that_too() {

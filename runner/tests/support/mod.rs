@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use runner::{Access, Cancel, Command, Confinement, Env, Mode, Output, Rung, probe, run};
 
-/// The Docker daemon that the tests may use, if it does not listen in the usual place.
+/// The address of a Docker daemon for the tests, if it is not the default.
 pub(crate) const DOCKER: &str = "CODE_COMMIT_TEST_DOCKER_HOST";
 
-/// A folder with a home, a place outside and a work tree `tree`, as a project looks.
+/// A folder with a home, a place outside the tree, and a work tree `tree` that looks like a project.
 pub(crate) struct Scratch {
     folder: tempfile::TempDir,
 }
@@ -60,7 +60,7 @@ impl Scratch {
         env
     }
 
-    /// Walls as the commands put them up.
+    /// The sandbox as the commands set it up.
     pub(crate) fn access(&self) -> Access {
         Access {
             read_only: vec![self.at("tree/.git"), self.at("tree/build.sh"), self.at("tree/not-there")],
@@ -81,7 +81,7 @@ impl Scratch {
         run(command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap()
     }
 
-    /// Nothing that is to be safe has changed.
+    /// Nothing that must be safe has changed.
     pub(crate) fn assert_untouched(&self) {
         for file in ["home/.ssh/id", "tree/.git/config", "tree/agent-config/gemini-key.txt", "tree/build.sh"]
         {
@@ -96,7 +96,7 @@ impl Scratch {
     }
 }
 
-/// Whether a rung works here; says loudly if not.
+/// Whether a rung works here; reports prominently if not.
 pub(crate) fn works(rung: Rung) -> bool {
     let mode = match rung {
         Rung::Bwrap => Mode::Bwrap,
@@ -111,17 +111,17 @@ pub(crate) fn works(rung: Rung) -> bool {
     probed.is_ok()
 }
 
-/// Every rung that works here, the open one included.
+/// Every rung that works here, including off.
 pub(crate) fn rungs() -> Vec<Rung> {
     [Rung::Off, Rung::Landlock, Rung::Bwrap, Rung::Docker].into_iter().filter(|rung| works(*rung)).collect()
 }
 
-/// The processes of the machine that have `token` among their arguments.
+/// The processes of this machine with `token` as an argument.
 pub(crate) fn processes_with(token: &str) -> Vec<String> {
     processes(|word| word == token.as_bytes())
 }
 
-/// Those that have it anywhere in an argument.
+/// The processes with `token` anywhere in an argument.
 pub(crate) fn processes_whose_arguments_hold(token: &str) -> Vec<String> {
     processes(|word| word.windows(token.len()).any(|part| part == token.as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! Runs that agents worked in: those of phases and of specs, audits, and talks about a plan.
+//! Runs of agents: phases, specs, audits, and talks about a plan.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,15 +15,15 @@ use crate::exit::Failure;
 use crate::phase::past::{self, LOGS, Past};
 use crate::spec;
 
-/// What the harness keeps of the spec loop, the newest of each kind first.
+/// The harness's folders of the spec loop, the newest of each kind first.
 pub(super) fn specs(root: &Path) -> impl Iterator<Item = Run> {
     let runs = spec::history::all(root).into_iter().enumerate().map(|(number, past)| {
-        // Only the newest can be gone on with.
+        // Only the newest can be resumed.
         let goes_on =
             (number == 0 && past.goes_on()).then(|| "not over: code-commit spec run --resume".to_owned());
         Run { stays: goes_on.or_else(|| is_no_record(&past.path)), path: past.path, kind: "spec" }
     });
-    // Nothing goes on with one of these; the lock says that it is over.
+    // None of these can be resumed; holding the lock means that they are over.
     let audits = spec::history::audits(root).into_iter();
     let audits = audits.map(|path| Run { stays: is_no_record(&path), path, kind: "audit" });
     let talks = spec::history::talks(root).into_iter();
@@ -31,7 +31,7 @@ pub(super) fn specs(root: &Path) -> impl Iterator<Item = Run> {
     runs.chain(audits).chain(talks)
 }
 
-/// A talk leaves nothing but copies of what it changed and was not to.
+/// A talk leaves only copies of files that it may not change but did.
 fn is_no_talk(path: &Path) -> Option<String> {
     let entries: BTreeSet<_> =
         fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
@@ -39,7 +39,7 @@ fn is_no_talk(path: &Path) -> Option<String> {
     if is_talk && fs::canonicalize(path).is_ok_and(|real| real == path) { None } else { is_no_record(path) }
 }
 
-/// The runs of phases, the newest first.
+/// The runs of phases, newest first.
 pub(super) fn phases(place: &Place) -> Result<Vec<Run>, Failure> {
     let all = past::all(&place.root().join(ABL).join(LOGS));
     let tracked = if all.is_empty() { Vec::new() } else { tracked(place)? };
@@ -54,7 +54,7 @@ pub(super) fn phases(place: &Place) -> Result<Vec<Run>, Failure> {
     Ok(all.into_iter().map(run).collect())
 }
 
-/// Why the newest run of a phase stays, if it does.
+/// Why the newest run of a phase must be kept, if it must.
 fn goes_on(past: Past) -> Option<String> {
     let phase = past.phase;
     match past.unfinished(&Redactor::default()) {
@@ -64,7 +64,7 @@ fn goes_on(past: Past) -> Option<String> {
     }
 }
 
-/// There is no list of these runs: one that git tracks may have come with a clone.
+/// These runs are not listed anywhere, and one that git tracks may have come with a clone.
 fn is_known_to_git(run: &Path, place: &Place, tracked: &[String]) -> Option<String> {
     let below = run.strip_prefix(place.root()).ok()?;
     let is_below = |file: &String| Path::new(file).starts_with(below);

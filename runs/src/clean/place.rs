@@ -1,4 +1,4 @@
-//! The project whose runs are looked at. Phases and specs need no repository.
+//! The project whose runs are cleaned. Phases and specs need no repository.
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +12,15 @@ use crate::lock;
 use crate::place;
 use crate::registry;
 
-/// Where runs are.
 pub(super) struct Place {
     root: PathBuf,
     /// None where there is no repository.
     tree: Option<WorkTree>,
-    /// The harness's own folder.
     state: PathBuf,
 }
 
 impl Place {
-    /// The current folder; an error where there is neither a repository nor a state of the harness's.
+    /// The current folder; an error if there is neither a repository nor state of the harness.
     pub(super) fn here(host: Host<'_>) -> Result<Self, Failure> {
         let root = place::root(host)?;
         let is_no_repository = matches!(WorkTree::at(&root), Err(OpenError::NotARepository { .. }));
@@ -47,7 +45,6 @@ impl Place {
         &self.state
     }
 
-    /// Every loop takes this lock.
     pub(super) fn lock(&self, host: Host<'_>) -> Result<Lock, Failure> {
         match &self.tree {
             Some(tree) => lock::take(tree, host),
@@ -55,7 +52,7 @@ impl Place {
         }
     }
 
-    /// Takes a run off the list of those that can be undone, if it is on it.
+    /// Removes a run from the list of those that can be undone.
     pub(super) fn forget(&self, run: &Path) -> Result<(), Failure> {
         self.tree.as_ref().map_or(Ok(()), |tree| registry::forget(tree, run))
     }

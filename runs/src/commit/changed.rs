@@ -1,4 +1,5 @@
-//! What has changed in the tree since a run was stopped. Its prompts know nothing of it, and its next change may undo it.
+//! Detects changes made to the tree since a run was stopped. Its prompts do not include them, and its next
+//! change may revert them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -17,10 +18,11 @@ use crate::exit::Failure;
 use crate::order::preflight::git;
 use crate::records;
 
-/// Of the files so many are named.
+/// Files named in a message.
 const NAMED: usize = 5;
 
-/// Refuses to go on where a file was committed since the run began, or written since it was stopped, unless it is as the run has left it.
+/// Refuses to resume if a file was committed since the run began, or written since it was stopped, unless it
+/// is as the run left it.
 pub(crate) fn refuse(
     tree: &WorkTree,
     plan: &Plan,
@@ -66,7 +68,7 @@ pub(crate) fn refuse(
     ))
 }
 
-/// When the run last wrote to its record, as the clock of the file system says it.
+/// When the run last wrote to its record, by the file system's clock.
 fn last_sign(run: &Path) -> (i64, i64) {
     let entries = fs::read_dir(run).into_iter().flatten().flatten();
     let written =
@@ -74,7 +76,7 @@ fn last_sign(run: &Path) -> (i64, i64) {
     written.max().unwrap_or_default()
 }
 
-/// Whether a file was made, changed or removed since then. Its own time of change can be set by nobody.
+/// Whether a file was made, changed or removed since then. Uses the change time, which cannot be set.
 fn is_newer(path: &Path, stopped: (i64, i64)) -> bool {
     let there = path.ancestors().find_map(|path| fs::symlink_metadata(path).ok());
     there.is_some_and(|found| (found.ctime(), found.ctime_nsec()) >= stopped)

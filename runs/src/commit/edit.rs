@@ -1,4 +1,4 @@
-//! `--edit`: the supervisor writes the query in the editor of his choice.
+//! `--edit`: the supervisor writes the query in an editor.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,10 +11,11 @@ use settings::{Environment, keys};
 
 use crate::exit::Failure;
 
-/// Where neither variable names one.
+/// The default editor.
 const EDITOR: &str = "vi";
 
-/// Opens `file`, relative to `root`, in `$VISUAL` or `$EDITOR`, and waits until it is closed. Never without a terminal.
+/// Opens `file`, relative to `root`, in `$VISUAL` or `$EDITOR`, and waits until it is closed. Requires a
+/// terminal.
 pub(super) fn open(root: &Path, file: &str, environment: &Environment) -> Result<(), Failure> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(Failure::refused(
@@ -42,7 +43,7 @@ pub(super) fn open(root: &Path, file: &str, environment: &Environment) -> Result
     ))
 }
 
-/// `$VISUAL`, else `$EDITOR`, which may have arguments: `code --wait`.
+/// `$VISUAL` or `$EDITOR`, which may include arguments: `code --wait`.
 fn editor(environment: &Environment) -> Result<Vec<String>, Failure> {
     let wanted = environment.text("VISUAL").or_else(|| environment.text("EDITOR")).unwrap_or(EDITOR);
     let words = shlex::split(wanted).filter(|words| !words.is_empty());
@@ -54,7 +55,7 @@ fn editor(environment: &Environment) -> Result<Vec<String>, Failure> {
     })
 }
 
-/// The editor is the user's own program: it has the user's whole environment, but for the keys, which it has no use for.
+/// The editor is the user's own program: it gets the whole environment except the keys.
 fn surroundings(environment: &Environment) -> Env {
     let mut env = Env::default();
     for (name, value) in environment.all() {

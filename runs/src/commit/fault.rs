@@ -1,4 +1,4 @@
-//! What stopped a run from the outside, and what can be done then.
+//! Why a run was stopped from the outside, and what to do about it.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::exit::{Exit, Failure};
 use crate::records;
 use report::{FileStat, phrases};
 
-/// Of the files that an interrupted run has changed so many are named.
+/// Changed files of an interrupted run named in a message.
 const NAMED_FILES: usize = 5;
 
-/// Why the run did not come to its end.
+/// Why the run did not finish.
 pub(super) fn stopped(stop: Stop<Fault>, root: &Path, folder: &RunFolder) -> Failure {
     match stop {
         Stop::Fault(error) => fault(error, root, folder),
@@ -23,7 +23,7 @@ pub(super) fn stopped(stop: Stop<Fault>, root: &Path, folder: &RunFolder) -> Fai
     }
 }
 
-/// What stopped the run from the outside.
+/// Why the run was stopped from the outside.
 pub(super) fn fault(error: Fault, root: &Path, folder: &RunFolder) -> Failure {
     let name = records::name(folder.path());
     if matches!(error, Fault::KeyInPrompt { .. }) {
@@ -45,12 +45,12 @@ pub(super) fn fault(error: Fault, root: &Path, folder: &RunFolder) -> Failure {
     Failure::new(Exit::Fault, error).help(format!("fix that, then continue: code-commit resume {name}"))
 }
 
-/// Whether a transaction failed and could not be taken back.
+/// Whether a transaction failed and could not be reverted.
 pub fn leaves_tree_changed(fault: &Fault) -> bool {
     matches!(fault, Fault::Apply(error) if error.leaves_tree_changed())
 }
 
-/// What has changed, and what can be done. A run that has not asked yet has not kept what it would ask.
+/// What has changed, and what to do. If the run has not sent a prompt yet, the prompt was not stored.
 fn after_interruption(root: &Path, folder: &RunFolder) -> String {
     let past = Past::read(folder.path()).unwrap_or_default();
     if past.lines.is_empty() {

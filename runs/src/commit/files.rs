@@ -1,4 +1,4 @@
-//! What a run puts into the project besides its changes: its record, and what S0 appends for the person.
+//! Files of a run in the project besides its changes: its record, and the log that S0 appends for the user.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,6 @@ use crate::commit::plan::Task;
 use crate::exit::Failure;
 use crate::records::{self, NewRun};
 
-/// Makes the run folder.
 pub(super) fn record(task: &Task, tree: &WorkTree, redactor: Redactor) -> Result<NewRun, Failure> {
     let logs = task.logs(tree.root());
     hide(tree, &logs)?;
@@ -21,20 +20,20 @@ pub(super) fn record(task: &Task, tree: &WorkTree, redactor: Redactor) -> Result
     Ok(new)
 }
 
-/// No untracked file of ours is ever seen by git. A folder that was there before is its owner's to hide.
+/// Hides our untracked files from git. A folder that existed before is left to its owner.
 fn hide(tree: &WorkTree, logs: &Path) -> Result<(), Failure> {
     let is_made_here = logs.parent() == Some(tree.root()) && std::fs::create_dir(logs).is_ok();
     if !is_made_here {
         return Ok(());
     }
     repo::hide_from_git(logs).map_err(|error| {
-        // Else the next run would take it for its owner's.
+        // Otherwise the next run would take it for the user's.
         let _ = std::fs::remove_dir(logs);
         Failure::no_record(error)
     })
 }
 
-/// A repository may bring `logs` along as a link: the record is not written through it.
+/// A repository may contain `logs` as a symlink: the record must not be written through it.
 fn stays_inside(root: &Path, folder: &RunFolder) -> Result<(), Failure> {
     let real = std::fs::canonicalize(folder.path()).map_err(anyhow::Error::from)?;
     if real.starts_with(root) {
@@ -44,7 +43,8 @@ fn stays_inside(root: &Path, folder: &RunFolder) -> Result<(), Failure> {
     Err(Failure::refused(anyhow!(text), "remove the link: records are kept inside of the project"))
 }
 
-/// Makes the file that S0 appends to, where it is not there: the sandbox holds what is there. Its path, if it was made.
+/// Creates the file that S0 appends to, since the sandbox can only protect existing files. Gives its path if
+/// it was created.
 pub(super) fn said_log(task: &Task, root: &Path) -> Result<Option<PathBuf>, Failure> {
     let Some(said) = task.said_log(root) else { return Ok(None) };
     let is_new = said.symlink_metadata().is_err();
@@ -52,14 +52,15 @@ pub(super) fn said_log(task: &Task, root: &Path) -> Result<Option<PathBuf>, Fail
     Ok(is_new.then_some(said))
 }
 
-/// The same for a run that goes on, which may have been killed before it could remove the file. Its path, if nothing was said yet.
+/// The same for a resumed run, which may have been killed before it removed the file. Gives its path if
+/// nothing was written to it yet.
 pub(super) fn said_log_again(task: &Task, root: &Path) -> Result<Option<PathBuf>, Failure> {
     said_log(task, root)?;
     let is_empty = |said: &PathBuf| said.symlink_metadata().is_ok_and(|found| found.len() == 0);
     Ok(task.said_log(root).filter(is_empty))
 }
 
-/// Looks at that file once the run is over. Where nothing was said there is nothing to keep; what git will see is said once.
+/// After the run: removes that file if it is empty; otherwise warns once that git will see it.
 pub(super) fn keep_said_log(said: &Path, tree: &WorkTree, output: &Output) {
     let Ok(found) = said.symlink_metadata() else { return };
     if found.len() == 0 {

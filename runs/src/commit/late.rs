@@ -1,4 +1,4 @@
-//! The summary of a run that was killed between its end and its summary.
+//! The summary of a run that was killed after its end but before its summary.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::order::recorded::Recorded;
 use crate::records;
 use crate::registry;
 
-/// Makes those that are missing. The caller holds the lock, so no run is about to make its own.
+/// Writes the missing summaries. The caller holds the lock, so no run is about to write its own.
 pub(crate) fn summaries(tree: &WorkTree) -> anyhow::Result<()> {
     let Ok(known) = registry::all(tree) else { return Ok(()) };
     for run in known.iter().filter(|run| run.has_plan()).map(|run| run.path(tree.root())) {
@@ -28,7 +28,7 @@ pub(crate) fn summaries(tree: &WorkTree) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the summary is there, and no line of the journal is younger: a run may have ended before it went on.
+/// Whether the summary exists and is newer than the journal: a run may have ended and then been resumed.
 fn is_current(run: &Path) -> bool {
     let written = |name| fs::metadata(run.join(name)).and_then(|found| found.modified());
     match (written(SUMMARY), written(JOURNAL)) {
@@ -38,7 +38,7 @@ fn is_current(run: &Path) -> bool {
 }
 
 fn summary(root: &Path, run: &Path) -> anyhow::Result<()> {
-    // One that cannot be read is a matter of the command that asks for it.
+    // An unreadable one is reported by the command that asks for it.
     let Ok(past) = Past::read(run) else { return Ok(()) };
     let Some(outcome) = past.outcome().cloned() else { return Ok(()) };
     let changes = changes::of_run(root, run)?;
@@ -46,7 +46,7 @@ fn summary(root: &Path, run: &Path) -> anyhow::Result<()> {
     summarize(root, &folder, &past.lines, &changes, outcome, elapsed(&past)).map(drop)
 }
 
-/// From the first line to the last: nobody knows better.
+/// From the first line to the last: nothing more precise is known.
 fn elapsed(past: &Past) -> Duration {
     let span = past
         .span

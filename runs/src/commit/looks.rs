@@ -1,4 +1,4 @@
-//! What is looked at in the whole tree before the model is asked.
+//! Checks of the whole tree before the model is called.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,11 @@ use crate::exit::Failure;
 use crate::preflight::{self, CODE_ROLLUP};
 use names::{Binds, Writer};
 
-/// Of the files that are not committed so many are named.
+/// Uncommitted files named in a message.
 const NAMED_FILES: usize = 5;
 
-/// The two looks at the whole tree: at what is not committed, and at the ignore rules. At a large one both at once.
+/// The two checks of the whole tree: uncommitted changes and ignore rules. In a large tree both run in
+/// parallel.
 pub(super) fn look_at(
     which: Which,
     tree: &WorkTree,
@@ -40,7 +41,7 @@ pub(super) fn look_at(
     })
 }
 
-/// Changes that are not committed are named; they refuse the run only where that is asked for.
+/// Names uncommitted changes; refuses the run only if `--require-clean` is set.
 fn clean_enough(
     which: Which,
     tree: &WorkTree,
@@ -62,7 +63,7 @@ fn clean_enough(
     let binds = plan.task.binds();
     dirty.retain(|path| !is_own(path, binds));
     if args.require_clean {
-        // No model may write these, so that the run takes nothing from what a person has not committed there.
+        // No model may write these, so the user's uncommitted changes in them are safe.
         let policy = plan.policy(tree.root());
         dirty.retain(|path| policy.protects(path).is_none());
     }
@@ -86,7 +87,8 @@ fn shown(paths: &[PathBuf]) -> Vec<String> {
     paths.iter().map(|path| path.display().to_string()).collect()
 }
 
-/// No key is committed by accident (S1 §Safety): the default loop refuses what git tracks of `agent-config`, S0 knows no such rule.
+/// Keeps keys from being committed by accident (S1 §Safety): the default loop refuses tracked files in
+/// `agent-config`; S0 has no such rule.
 fn keys_stay_out(which: Which, dirty: &[String], tracked: &[String], output: &Output) -> Result<(), Failure> {
     if which == Which::Commit {
         preflight::agent_config_is_untracked(tracked).map_err(|missing| refused(vec![missing]))?;
@@ -106,13 +108,12 @@ fn keys_stay_out(which: Which, dirty: &[String], tracked: &[String], output: &Ou
     Ok(())
 }
 
-/// What the harness itself writes into the project is no sign of unfinished work.
+/// Files that the harness writes into the project are no sign of unfinished work.
 fn is_own(path: &str, binds: Binds) -> bool {
     let mut own = names::protected(binds).filter(|name| name.writer() == Some(Writer::Harness));
     own.any(|name| Path::new(path).starts_with(name.at_root()))
 }
 
-/// The code roll-up of this loop.
 fn rollup<'p>(which: Which, root: &Path, task: &'p Task) -> Rollup<'p> {
     let path = match which {
         Which::Commit => CODE_ROLLUP.to_owned(),

@@ -1,4 +1,4 @@
-//! What a run is to do: everything that `run.json` holds, and everything that `resume` needs to go on.
+//! What a run is to do: the content of `run.json`, and everything that `resume` needs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,22 +22,22 @@ use crate::registry::{Known, RUN_JSON};
 pub struct Plan {
     /// The version that began the run.
     pub version: String,
-    /// Everything that the flags and the configuration say.
+    /// All settings from flags and configuration.
     pub settings: Settings,
-    /// Model calls at most.
+    /// Maximum number of model calls.
     pub rounds: u32,
-    /// Give up after so many rounds with the same failure.
+    /// Give up after this many rounds with the same failure.
     pub same_failures: Option<u32>,
-    /// Whether a streamed answer is ended as soon as it names a path that is refused whatever follows.
+    /// Whether to end a streamed answer as soon as it names a path that is certain to be refused.
     #[serde(default)]
     pub early_stop: bool,
-    /// Whether a failed run puts the tree back.
+    /// Whether a failed run restores the tree.
     pub restore_on_failure: bool,
-    /// What no build may change, relative to the root: `build.sh` and the protected files that were there.
+    /// What no build may change, relative to the root: `build.sh` and the protected files that existed.
     pub sealed: Vec<PathBuf>,
     /// The commit that was checked out when the run began.
     pub head: Option<String>,
-    /// What is asked for.
+    /// The task.
     #[serde(flatten)]
     pub task: Task,
 }
@@ -52,7 +52,7 @@ pub enum Task {
         query: Excerpt,
         /// `agent-config/codeRollup.txt`.
         codebase: Excerpt,
-        /// What the model is told that it may not write.
+        /// The paths that the model is told it may not write.
         protected: Vec<String>,
     },
     /// S0.
@@ -66,7 +66,7 @@ pub enum Task {
     },
 }
 
-/// A text that stands in the first prompt, so that the record need not hold it twice.
+/// A text that is part of the first prompt, so that the record need not store it twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Range", into = "Range")]
 pub struct Excerpt {
@@ -105,7 +105,7 @@ impl Excerpt {
 }
 
 impl Task {
-    /// The default loop on these inputs.
+    /// The default loop with these inputs.
     pub fn commit(query: String, codebase: String, protected: Vec<String>) -> Self {
         let task = prompt::commit::Task { query: &query, codebase: &codebase, protected: &protected };
         let places = prompt::commit::initial(&task);
@@ -116,7 +116,7 @@ impl Task {
         }
     }
 
-    /// The first loop on these inputs.
+    /// The first loop with these inputs.
     pub fn implement(system: String, query: String, codebase: String) -> Self {
         let task = prompt::implement::Task { system: &system, query: &query, codebase: &codebase };
         let places = prompt::implement::initial(&task);
@@ -127,21 +127,20 @@ impl Task {
         }
     }
 
-    /// The code roll-up.
     pub(crate) fn codebase(&self) -> &str {
         match self {
             Self::Commit { codebase, .. } | Self::Implement { codebase, .. } => &codebase.text,
         }
     }
 
-    /// Where the query stands in the first prompt, in bytes.
+    /// The byte range of the query in the first prompt.
     pub(crate) fn query_in_prompt(&self) -> std::ops::Range<usize> {
         match self {
             Self::Commit { query, .. } | Self::Implement { query, .. } => query.start..query.end,
         }
     }
 
-    /// What the files of a round are called.
+    /// The names of a round's files.
     pub(crate) fn layout(&self) -> Layout {
         match self {
             Self::Commit { .. } => Layout::NumberFirst,
@@ -165,7 +164,7 @@ impl Task {
         }
     }
 
-    /// Which protected names bind it.
+    /// Which protected names apply to it.
     pub(crate) fn binds(&self) -> Binds {
         match self {
             Self::Commit { .. } => Binds::Commit,
@@ -173,7 +172,7 @@ impl Task {
         }
     }
 
-    /// Where the model's words for the person are kept besides the terminal (S0 §Implementation Details).
+    /// Where the model's messages to the user are kept, besides the terminal (S0 §Implementation Details).
     pub(crate) fn said_log(&self, root: &Path) -> Option<PathBuf> {
         match self {
             Self::Commit { .. } => None,
@@ -233,7 +232,6 @@ impl Plan {
         }
     }
 
-    /// What a model may write in this project, by S1 and by the configuration.
     pub(crate) fn policy(&self, root: &Path) -> Policy {
         let policy = match self.task {
             Task::Commit { .. } => Policy::commit(),
@@ -242,7 +240,7 @@ impl Plan {
         self.protecting(policy, root)
     }
 
-    /// And neither what decides whether the work is done nor an input of its own loop.
+    /// Also protects what decides whether the work is done, and the inputs of its own loop.
     fn protecting(&self, policy: Policy, root: &Path) -> Policy {
         let policy = and_deciders(policy, &self.settings, root);
         match self.task {
@@ -253,8 +251,8 @@ impl Plan {
         }
     }
 
-    /// What a build may change besides its products: neither what decides whether the work is done nor an input. Files that the harness
-    /// writes do not count.
+    /// What a build may change besides its products: not what decides whether the work is done, nor an input.
+    /// Skips files that the harness writes.
     pub(crate) fn account(&self, root: &Path) -> Account {
         let binds = self.task.binds();
         let policy = self.protecting(Policy::build(binds), root);
@@ -267,7 +265,8 @@ impl Plan {
         Account::new("the build", policy, own.collect())
     }
 
-    /// The plan of a run, its inputs fetched from the first prompt. A plan that is not the one the run began with is refused.
+    /// The plan of a run, with its inputs read from the first prompt. Refuses a plan that differs from the
+    /// one the run began with.
     pub fn load(folder: &RunFolder, known: &Known) -> anyhow::Result<Self> {
         let name = records::name(folder.path());
         if !known.has_plan() {

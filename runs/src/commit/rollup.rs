@@ -1,4 +1,4 @@
-//! Whether the code roll-up still shows the project as it is.
+//! Whether the code roll-up is still up to date.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,14 @@ use dir::Links;
 use repo::Look;
 use report::phrases;
 
-/// So many files are named.
+/// Files named in a message.
 const NAMED_FILES: usize = 5;
-/// Of so many files that are younger than the roll-up it is asked whether it holds them, if each is no larger than this.
+/// Compare at most this many files newer than the roll-up with its content, and only if each is no larger
+/// than this.
 const MOST_COMPARED: usize = 200;
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The code roll-up, as the model is shown it.
+/// The code roll-up, as the model sees it.
 pub struct Rollup<'t> {
     path: String,
     text: &'t str,
@@ -28,16 +29,17 @@ impl<'t> Rollup<'t> {
         Self { path, text, made }
     }
 
-    /// When it was made, for the look at the tree.
+    /// When it was made, for the check of the tree.
     pub fn made(&self) -> Option<SystemTime> {
         self.made
     }
 
-    /// One sentence where the model is shown files as they were. One that the roll-up does not name is no part of it.
+    /// A warning if the model would see outdated files. Files that the roll-up does not name are not part of
+    /// it.
     pub fn is_older(&self, root: &Path, look: &Look) -> Option<String> {
         let is_younger = |path: &&PathBuf| {
             let found = root.join(path).symlink_metadata().ok();
-            // Clocks of disks are coarse: what is as old as the roll-up may have come after it.
+            // File clocks are coarse: a file as old as the roll-up may be newer.
             found.is_some_and(|found| found.is_file() && found.modified().ok() >= self.made)
         };
         let younger = look.since.iter().chain(&look.dirty).filter(is_younger).take(MOST_COMPARED);
@@ -55,7 +57,7 @@ impl<'t> Rollup<'t> {
         ))
     }
 
-    /// Or shows by right without it: what is no text.
+    /// Whether the roll-up is right about the file, which may also mean omitting it because it is not text.
     fn holds(&self, path: &Path) -> bool {
         let read = dir::read(path, MOST_BYTES, Links::Refused);
         let text = read.ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());

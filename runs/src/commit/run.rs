@@ -1,4 +1,4 @@
-//! From everything prepared to an exit code: the run folder, the loop, the summary.
+//! From a prepared run to an exit code: the run folder, the loop, the summary.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -29,10 +29,10 @@ use crate::records::{self, NewRun};
 use crate::registry;
 use crate::sandbox::{self, Otherwise};
 
-/// What to do about a run whose record is not what it was.
+/// What to do about a run whose record was changed.
 pub(crate) const UNLIKE_RECORDED: &str = "a record that was changed cannot be resumed: start a new run";
 
-/// A run that can begin, or go on.
+/// A run that can begin or be resumed.
 pub struct Prepared<'r> {
     /// The project.
     pub tree: &'r WorkTree,
@@ -42,15 +42,15 @@ pub struct Prepared<'r> {
     pub guard: Guard,
     /// What the run is to do.
     pub plan: Plan,
-    /// Who is asked.
+    /// The model to call.
     pub model: &'r dyn Model,
-    /// Knows every key.
+    /// Redacts every key.
     pub redactor: Redactor,
     /// Set by Ctrl-C.
     pub cancel: Cancel,
     /// What surrounds the run.
     pub host: Host<'r>,
-    /// What happens where no sandbox works.
+    /// What to do if no sandbox works.
     pub without_sandbox: Otherwise,
 }
 
@@ -58,7 +58,7 @@ pub struct Prepared<'r> {
 pub struct Finished {
     /// The exit code.
     pub exit: Exit,
-    /// What it has changed.
+    /// What it changed.
     pub changes: Vec<FileChange>,
 }
 
@@ -76,22 +76,22 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     finished
 }
 
-/// What has to be there before the first step. A run that cannot have it has not begun.
+/// What must exist before the first step. If this fails, the run has not begun.
 fn enter<'o>(
     prepared: &Prepared<'_>,
     new: NewRun,
     observer: &'o mut dyn perform::Observer,
 ) -> Result<(Confinement, Record<'o>), Failure> {
     let plan = new.store(&prepared.plan)?;
-    // The sandbox holds what is there, and hides the records that are listed.
+    // The sandbox protects what exists, and hides the listed records.
     registry::add(prepared.tree, new.folder().path(), Some(plan))?;
     let confinement = confine(prepared)?;
     let record = new.record(observer).map_err(Failure::no_record)?;
     Ok((confinement, record))
 }
 
-/// Goes on with a run where its journal ends; with one that had ended for want of an answer too. Answers that are in the journal are
-/// not asked for again.
+/// Resumes a run where its journal ends, even one that ended for lack of an answer. Answers in the journal
+/// are not requested again.
 pub(crate) fn resume(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure> {
     let (tree, output) = (prepared.tree, prepared.host.output);
     let said_log = files::said_log_again(&prepared.plan.task, tree.root())?;
@@ -147,12 +147,12 @@ fn lead(
     finish(root, &folder, outcome, began.elapsed(), host.output)
 }
 
-/// The ignore rules as they stand now, and what the plan protects.
+/// The guard for the current ignore rules and what the plan protects.
 pub fn guard(tree: &WorkTree, plan: &Plan) -> Result<Guard, Failure> {
     Guard::open_in(tree.repository(), tree.root(), plan.policy(tree.root())).map_err(cannot_read)
 }
 
-/// The same on another thread than the tree's.
+/// The same, on another thread.
 pub(crate) fn guard_apart(root: &Path, plan: &Plan) -> Result<Guard, Failure> {
     Guard::open(root, plan.policy(root)).map_err(cannot_read)
 }
@@ -161,7 +161,7 @@ fn cannot_read(error: OpenError) -> Failure {
     Failure::refused(error, "make the folder readable")
 }
 
-/// The build that the plan asks for.
+/// The plan's build command.
 pub(crate) fn build_command(
     plan: &Plan,
     environment: &Environment,
@@ -178,7 +178,7 @@ pub(crate) fn build_command(
     }
 }
 
-/// Summary on the terminal and in the folder; the exit code.
+/// Prints and stores the summary; gives the exit code.
 fn finish(
     root: &Path,
     folder: &RunFolder,
@@ -200,7 +200,7 @@ fn finish(
     Ok(Finished { exit: Exit::from(&summary.outcome), changes })
 }
 
-/// Writes the summary of a run that is over into its folder.
+/// Writes the summary of a finished run into its folder.
 pub(crate) fn summarize(
     root: &Path,
     folder: &RunFolder,
@@ -222,8 +222,8 @@ fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn perform::Obs
     observer::observer(prepared.host.output, prepared.model.id(), counts, folder, log)
 }
 
-/// A run that was killed goes on, and one that ended because the model gave no answer. One whose
-/// changes were taken back is over.
+/// Whether a run can be resumed: it was killed, or ended because the model gave no answer, and its changes
+/// were not reverted.
 pub(crate) fn can_go_on(past: &Past) -> bool {
     past.outcome().is_none() || past.ends_unanswered()
 }

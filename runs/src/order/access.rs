@@ -1,4 +1,4 @@
-//! What the commands of an order can see and touch.
+//! What an order's commands can see and change.
 
 use std::path::PathBuf;
 
@@ -14,9 +14,9 @@ use crate::host::Host;
 use crate::order::setting::Setting;
 use crate::sandbox;
 
-/// What decides whether an order is fulfilled must not be changed by the commands that look: the verification script, the configuration,
-/// every file that the configuration protects (DESIGN: `protect` binds all loops), and what leads git into other repositories. Relative to
-/// the root.
+/// What decides whether an order is fulfilled must not be changed by the commands that check it: the
+/// verification script, the configuration, every file that the configuration protects (DESIGN: `protect`
+/// binds all loops), and what points git to other repositories. Relative to the root.
 pub(super) fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
     let mut sealed: Vec<PathBuf> = [loop_order::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
     sealed.extend(tree.named_by_config());
@@ -25,7 +25,7 @@ pub(super) fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Res
     Ok(sealed)
 }
 
-/// The commands see the tree, and of git's own data and of what is sealed no more than they can read.
+/// The commands see the tree; git's data and sealed files are read-only for them.
 pub(super) fn confine(
     tree: &WorkTree,
     sealed: &[PathBuf],

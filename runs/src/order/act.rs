@@ -31,20 +31,19 @@ use crate::records::{answers_used, cannot_begin};
 use crate::registry;
 use crate::sandbox;
 
-/// A run that is over.
 pub(super) struct Done {
     pub exit: Exit,
     pub summary: RunSummary,
-    /// Where `run_summary.json` is.
+    /// The path of `run_summary.json`.
     pub path: PathBuf,
-    /// What the run has changed.
+    /// What the run changed.
     pub changes: Vec<FileChange>,
-    /// What can be done, where the exit code alone does not say it.
+    /// A hint, if the exit code is not enough.
     pub help: Option<String>,
 }
 
 impl Done {
-    /// A run that has passed before, from its record.
+    /// An earlier run that passed, from its record.
     pub(super) fn before(run: &Recorded, tree: &WorkTree) -> Result<Self, Failure> {
         let path = run.folder.path();
         let summary = recorded::summary(&run.folder)
@@ -68,10 +67,10 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     enter(&mut ready, &folder, setting).inspect_err(|_| take_back())?;
     let Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed } = ready;
     let mut observer = observer(setting, &folder);
-    // An error is one of the record, before the first step.
+    // An error here is one of the record, before the first step.
     let (record, past) = start.record(&mut *observer).inspect_err(|_| take_back())?;
     setting.model.pass_over(answers_used(&past.lines));
-    // The order's own limit on money counts where it is less than that of the settings.
+    // The order's own cost limit applies if it is lower than that of the settings.
     let spending = spending_of(read.order.max_cost, setting.settings);
     let asking = Asking { spending, ..asking(setting.settings) };
     asking.spending.count(&past.lines, setting.model.id());
@@ -107,7 +106,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     }
 }
 
-/// Writes down what is asked for, and that the tree is in the middle of it.
+/// Records the plan, and that the tree is in the middle of this run.
 fn enter(ready: &mut Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result<(), Failure> {
     record_plan(ready, folder, setting)?;
     ready.unfinished.restored = false;
@@ -129,7 +128,7 @@ fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Resu
     registry::add(&ready.tree, folder.path(), Some(plan))
 }
 
-/// The run was stopped: nothing of it stays in the tree, and it can go on.
+/// The run was stopped: restores the tree; the run can be resumed.
 fn put_back(
     world: &OrderWorld<'_, '_>,
     folder: &RunFolder,
@@ -146,7 +145,7 @@ fn put_back(
     Ok(unfinished.write(state)?)
 }
 
-/// What commands change besides the files that the order names is put back when it passes, unless the configuration keeps it.
+/// Restores what commands change besides the order's files when it passes, unless the configuration keeps it.
 fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Account {
     let out = run.parent().and_then(|out| Some(out.strip_prefix(root).ok()?.to_owned()));
     let own = out.into_iter().chain([PathBuf::from(names::ours::STATE)]).collect();
@@ -168,7 +167,7 @@ fn finish(finished: Finished, folder: &RunFolder, changes: Vec<FileChange>) -> R
     Ok(Done { exit, path: folder.path().join(SUMMARY), summary, changes, help })
 }
 
-/// What can be done where the model has given no answer.
+/// The hint if the model gave no answer.
 fn help(outcome: &Outcome, folder: &RunFolder) -> Result<Option<String>, Failure> {
     let Outcome::ModelUnavailable { cause, .. } = outcome else { return Ok(None) };
     let past = Past::read(folder.path()).context("cannot read the record")?;
@@ -203,7 +202,7 @@ fn observer(setting: &Setting<'_>, folder: &RunFolder) -> Box<dyn Observer> {
     observer::observer(setting.host.output, setting.model.id(), counts, folder, log)
 }
 
-/// The tree is as it was, and the run can go on.
+/// The tree is restored, and the run can be resumed.
 fn stopped(stop: Stop<Fault>, run: &Path) -> Failure {
     let fault = match stop {
         Stop::Fault(fault) => fault,

@@ -1,4 +1,4 @@
-//! `code-commit order run`: one order, or several one after another.
+//! `code-commit order run`: one order, or several in sequence.
 
 use std::path::{Path, PathBuf};
 
@@ -20,24 +20,24 @@ use crate::order::setting::Setting;
 use crate::order::{prepare, settle};
 use crate::registry;
 
-/// Orders that are carried out, one after another.
+/// Orders to carry out in sequence.
 #[derive(Debug)]
 pub struct Request {
     /// The files of the orders.
     pub files: Vec<PathBuf>,
     /// The repository.
     pub repo: PathBuf,
-    /// Where the run folders are made.
+    /// Where to create run folders.
     pub out: PathBuf,
-    /// What a run depends on and no setting says.
+    /// What a run depends on besides settings.
     pub terms: Terms,
-    /// Settings that go before those of all files.
+    /// Settings that override those of all files.
     pub layer: Layer,
-    /// Of several orders: go on behind one that fails.
+    /// Continue with the next order after one fails.
     pub keep_going: bool,
 }
 
-/// What became of one order of several.
+/// The result of one of several orders.
 struct Row {
     file: PathBuf,
     exit: Exit,
@@ -83,7 +83,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     Ok(failed.unwrap_or(Exit::Done))
 }
 
-/// Every order, read and looked at before the first one is paid for.
+/// Reads and checks every order before the first one costs anything.
 fn checked<'f>(
     args: &'f Request,
     tree: &WorkTree,
@@ -104,7 +104,8 @@ fn checked<'f>(
     Ok(orders)
 }
 
-/// What an earlier call has committed. The same command, after whatever stopped it, pays for none of it again.
+/// Runs that an earlier call committed: repeating the command after an interruption does not pay for them
+/// again.
 fn before(args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Vec<Recorded>, Failure> {
     let environment = host.environment;
     if !args.terms.commit {
@@ -114,7 +115,8 @@ fn before(args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Vec<Recorde
     settle::committed(tree, &preflight::git(tree, environment))
 }
 
-/// In their order; behind one that fails only where that is asked for, and never behind one that leaves the tree in doubt.
+/// Carries them out in sequence; continues after a failure only if asked to, and never if the state of the
+/// tree is in doubt.
 fn all(
     orders: Vec<(&PathBuf, Read)>,
     before: &[Recorded],
@@ -165,14 +167,14 @@ fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
     Row { file: file.to_owned(), exit, verdict: "FAIL", stage: stage.to_owned(), attempts }
 }
 
-/// How often the run that has just been stopped has asked the model.
+/// The number of model calls of the run that was just stopped.
 fn attempts_of_newest(tree: &WorkTree) -> usize {
     let newest = registry::all(tree).ok().and_then(|all| all.into_iter().next());
     let past = newest.and_then(|run| Past::read(&run.path(tree.root())).ok()).unwrap_or_default();
     rounds_asked(&past.lines) as usize
 }
 
-/// The verdict and where the summary is (S2 §3).
+/// Prints the verdict and the path of the summary (S2 §3).
 pub(super) fn print(done: &Done, output: &Output) {
     let Done { summary, path, changes, help, .. } = done;
     let style = if summary.verdict == Verdict::Pass { GOOD } else { BAD };

@@ -1,4 +1,4 @@
-//! The files that an order names, as they are before the model is asked.
+//! The files that an order names, before the model is called.
 
 use std::fs;
 use std::io;
@@ -7,15 +7,15 @@ use std::path::Path;
 use loop_order::{FieldProblem, WorkOrder};
 use prompt::order::{Allowed, Context};
 
-/// What the allowed files hold now.
+/// The current content of the allowed files.
 pub struct Files {
     /// All of them, with their hashes.
     pub allowed: Vec<Allowed>,
-    /// Those that are shown.
+    /// Those that are shown to the model.
     pub context: Vec<Context>,
 }
 
-/// Looks at every allowed file, and reads those that are shown.
+/// Checks every allowed file, and reads those that are shown.
 pub fn read(root: &Path, order: &WorkOrder) -> Result<Files, Vec<FieldProblem>> {
     let mut problems = Vec::new();
     let mut allowed = Vec::new();
@@ -42,7 +42,8 @@ pub fn read(root: &Path, order: &WorkOrder) -> Result<Files, Vec<FieldProblem>> 
     }
 }
 
-/// The bytes of a regular file; none where nothing is. A link could lead anywhere, so it is not followed, at no level.
+/// The bytes of a regular file; `None` if it does not exist. Follows no symlink at any level, since it could
+/// point anywhere.
 fn content(root: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
     let mut place = root.to_owned();
     for part in path.split('/') {

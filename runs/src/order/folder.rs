@@ -1,4 +1,4 @@
-//! Run folders of orders: a new one, the one of an unfinished run, and the one that the tree is still in the middle of.
+//! Run folders of orders: a new one, that of an unfinished run, and that of the run in progress in the tree.
 
 use std::fs;
 use std::io;
@@ -22,11 +22,11 @@ use crate::order::unfinished::Unfinished;
 use crate::records::{self, NewRun};
 use crate::registry::{self, RUN_JSON};
 
-/// How a run begins.
+/// How to begin a run.
 pub(super) enum Start {
-    /// With nothing behind it.
+    /// A new run.
     New(NewRun),
-    /// With the facts of a run that was not finished.
+    /// An unfinished run, with its facts.
     Resumed(RunFolder),
 }
 
@@ -38,7 +38,7 @@ impl Start {
         }
     }
 
-    /// Opens the record; gives what of it still holds.
+    /// Opens the record; gives its valid part.
     pub(super) fn record(self, observer: &mut dyn Observer) -> Result<(Record<'_>, Past), Failure> {
         let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
         match self {
@@ -58,8 +58,8 @@ impl Start {
     }
 }
 
-/// The folder of the run: that of an unfinished one of this repository as it is; a finished one makes room. The id says nothing about where
-/// the tree lies, so that two clones may come to the same one.
+/// The folder of the run: an unfinished run of this repository is resumed; a finished one is moved aside. The
+/// id does not include the tree's path, so two clones may use the same one.
 pub(super) fn folder(path: &Path, tree: &WorkTree, redactor: &Redactor) -> Result<Start, Failure> {
     let there = RunFolder::open(path.to_owned(), redactor.clone());
     match fs::symlink_metadata(path) {
@@ -82,14 +82,14 @@ pub(super) fn folder(path: &Path, tree: &WorkTree, redactor: &Redactor) -> Resul
         .map(Start::New)
 }
 
-/// Whether a run was killed here before its first step; then nothing of it is left.
+/// Whether a run was killed here before its first step; then removes what it left.
 fn was_never_begun(path: &Path) -> Result<bool, Failure> {
     let discarded = recorded::discard_beginning(path)
         .with_context(|| format!("cannot take away what a killed run has left in {}", path.display()));
     discarded.map_err(|error| Failure::refused(error, "see who may write there"))
 }
 
-/// A finished run is found under the next name that is free: its answers were paid for.
+/// Moves a finished run to the next free name: its answers were paid for.
 fn move_aside(path: &Path, tree: &WorkTree) -> Result<(), Failure> {
     let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     let aside = RunFolder::create(base, &name.to_string_lossy(), Redactor::default())
@@ -99,7 +99,7 @@ fn move_aside(path: &Path, tree: &WorkTree) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A refusal if the run is under way, or waits to be gone on with, in another repository.
+/// Refuses if the run is in progress, or can be resumed, in another repository.
 fn belongs_to(run: &RunFolder, root: &Path) -> Result<(), Failure> {
     let Some(repository) = recorded::repository_of(run).filter(|repository| repository != root) else {
         return Ok(());
@@ -115,7 +115,7 @@ fn is_finished(folder: &RunFolder) -> Result<bool, Failure> {
     Ok(is_over(&past))
 }
 
-/// Whether nothing is left to do. A run that has ended because the model gave no answer can go on.
+/// Whether the run is over. One that ended because the model gave no answer can be resumed.
 pub(super) fn is_over(past: &Past) -> bool {
     let unanswered = || past.answers.iter().any(|entry| entry.answers("unanswered"));
     match past.outcome() {
@@ -125,15 +125,15 @@ pub(super) fn is_over(past: &Past) -> bool {
     }
 }
 
-/// Whether a run is over, and the tree not in the middle of it; none if that cannot be told.
+/// Whether a run is over and the tree is not in the middle of it; `None` if unknown.
 pub(crate) fn is_done_with(run: &RunFolder, state: &Path) -> Option<bool> {
     let is_in_the_tree = Unfinished::read(state).ok()?.is_some_and(|unfinished| unfinished.run == run.path());
     let past = Past::read(run.path()).ok()?;
     Some(is_over(&past) && !is_in_the_tree)
 }
 
-/// Deals with what a killed run has left in the tree: everything is put back as it was before that run. What stood there is kept in
-/// its folder. The run, if it can go on.
+/// Cleans up after a killed run: restores the tree to its state before that run. What was there is kept in
+/// its folder. Gives the run if it can be resumed.
 pub(super) fn clear_up(
     state: &Path,
     tree: &WorkTree,
@@ -148,7 +148,7 @@ pub(super) fn clear_up(
         Unfinished::forget(state)?;
         return Ok(None);
     }
-    // A git that was committing when its harness was killed goes on to its end.
+    // A git that was committing when its harness was killed finishes its commit.
     git.index_lock()?;
     let head = git.commit_of("HEAD")?;
     let is_at_baseline = head.as_deref() == Some(run.commit.as_str());
@@ -175,25 +175,25 @@ pub(super) fn clear_up(
                 left.display()
             ));
         }
-        // From here on what stands in the tree is a person's.
+        // From here on changes in the tree are the user's.
         run.restored = true;
         run.write(state)?;
     }
     Ok(Some(run).filter(|_| has_journal))
 }
 
-/// Whether a run has put down all that it begins with, and no more. It has changed nothing, so that whatever is in the tree is a person's.
-/// Where that is gone too, somebody has cleared the folder: nobody can tell any more.
+/// Whether a run stored only its beginning. It changed nothing, so all changes in the tree are the user's. If
+/// the beginning is gone too, the folder was cleared, and nothing can be concluded.
 fn was_killed_at_once(run: &Path) -> bool {
     run.join(RUN_JSON).is_file() && recorded::is_beginning(run).unwrap_or(false)
 }
 
-/// Copies of every file that rolling back would change or take away; a person may have worked on them since.
+/// Copies every file that a rollback would change or remove; the user may have worked on them since.
 fn keep_what_is_there(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<Option<PathBuf>, Failure> {
     let kept = Left::keep_all(git, tree.root(), &run.run);
     let left = kept.map_err(|error| Failure::refused(error, "run git status"))?;
     let Some(left) = left else { return Ok(None) };
-    // A repository inside of this one is none of its files.
+    // A nested repository is not one of its files.
     if let Some(path) = left.lost.iter().find(|path| !path.ends_with('/')) {
         let error = anyhow!("cannot keep a copy of {path} in {}", left.folder.display());
         let help = "nothing was restored; see that there is room";

@@ -1,4 +1,4 @@
-//! What must be so before an order is carried out (S2 §6.1). Nothing is modified while this is found out.
+//! Preconditions of an order (S2 §6.1). Checking them modifies nothing.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -17,13 +17,13 @@ use crate::exit::Failure;
 use crate::host::Host;
 use crate::place;
 
-/// Of the files that make a tree unclean so many are named.
+/// Uncommitted files named in a message.
 const NAMED_FILES: usize = 5;
 
-/// And so many of an order's problems.
+/// Problems of an order named in a message.
 pub const NAMED_PROBLEMS: usize = 50;
 
-/// An order and the file it stands in.
+/// An order and its file.
 pub struct Read {
     /// Absolute.
     pub path: PathBuf,
@@ -33,7 +33,7 @@ pub struct Read {
     pub bytes: Vec<u8>,
 }
 
-/// The model that is asked; its key must be there (S2 §2.12).
+/// The model to call; its key must be set (S2 §2.12).
 pub fn model(
     settings: &Settings,
     keys: &Keys,
@@ -45,7 +45,7 @@ pub fn model(
     host.models.open(settings, keys, tree, host)
 }
 
-/// Reads an order; every mistake in it is named with its field.
+/// Reads an order; reports every mistake with its field.
 pub fn read(file: &Path) -> Result<Read, Failure> {
     let cannot = |error: io::Error| {
         let error = anyhow::Error::from(error).context(format!("cannot read {}", file.display()));
@@ -57,14 +57,14 @@ pub fn read(file: &Path) -> Result<Read, Failure> {
     Ok(Read { path, order, bytes })
 }
 
-/// At most one byte more than an order may have, however much there is: a device never ends.
+/// Reads at most one byte more than an order may have: a device never ends.
 pub fn bounded(source: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(MOST_ORDER_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// All problems of an order in one refusal; of very many the first ones.
+/// All problems of an order in one refusal, up to a limit.
 pub fn refused(file: &Path, problems: &[FieldProblem]) -> Failure {
     let mut lines: Vec<String> = problems.iter().take(NAMED_PROBLEMS).map(ToString::to_string).collect();
     lines.extend(phrases::rest(problems.len(), NAMED_PROBLEMS));
@@ -76,7 +76,7 @@ pub fn refused(file: &Path, problems: &[FieldProblem]) -> Failure {
     Failure::refused(error, "see S2's fields in the template: code-commit order new -")
 }
 
-/// The repository by the top of its work tree: rolling back would touch all of it.
+/// The repository at the top of its work tree: a rollback would affect all of it.
 pub fn repository(folder: &Path) -> Result<WorkTree, Failure> {
     let tree = place::work_tree(folder)?;
     if tree.root() == tree.top() {
@@ -91,7 +91,8 @@ pub fn git(tree: &WorkTree, environment: &Environment) -> Git {
     Git::new(tree.top(), environment.all().clone())
 }
 
-/// The tree must be clean for us and for the git program, whose clean takes away whatever it does not know.
+/// The tree must be clean for us and for the git program, whose `clean` removes everything that it does not
+/// know.
 pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
     let mut dirty = tree.dirty()?;
     dirty.extend(git.dirty()?);
@@ -109,14 +110,15 @@ pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
     Err(Failure::refused(error, help))
 }
 
-/// A rollback would end it, and no commit of an order's files alone can be made meanwhile.
+/// A rollback would end an operation in progress, such as a merge, during which an order's files cannot be
+/// committed alone.
 fn settled(tree: &WorkTree) -> Result<(), Failure> {
     let Some(begun) = tree.under_way() else { return Ok(()) };
     let help = format!("end it first: git {begun} --continue, or git {begun} --abort");
     Err(Failure::refused(anyhow!("a {begun} is under way"), help))
 }
 
-/// What git does not look at could be lost in a rollback, which does.
+/// Files that git is told not to check could be lost in a rollback.
 fn known(git: &Git) -> Result<(), Failure> {
     let assumed = git.assumed_unchanged();
     let assumed = assumed.map_err(|error| Failure::refused(error, "see what git ls-files -v says"))?;
@@ -131,8 +133,8 @@ fn known(git: &Git) -> Result<(), Failure> {
     ))
 }
 
-/// A link would run what it leads to, which is neither sealed nor kept from the model by the name of the script; and without it other
-/// commands would decide than those that a person sees in the project.
+/// The target of a symlink would be neither sealed nor protected by the script's name; and if the script were
+/// ignored, the commands would differ from those that the user sees in the project.
 pub fn verification(root: &Path) -> Result<(), Failure> {
     let is_there = fs::symlink_metadata(root.join(VERIFY_SCRIPT)).is_ok();
     let is_link = |path: &&Path| fs::symlink_metadata(root.join(path)).is_ok_and(|found| found.is_symlink());
@@ -151,7 +153,7 @@ pub fn verification(root: &Path) -> Result<(), Failure> {
     }
 }
 
-/// What another git holds could not be rolled back.
+/// A rollback is impossible while another git holds the index.
 pub(crate) fn unlocked(git: &Git) -> Result<(), Failure> {
     let lock = git.index_lock()?;
     let Some(lock) = lock else { return Ok(()) };
@@ -159,7 +161,7 @@ pub(crate) fn unlocked(git: &Git) -> Result<(), Failure> {
     Err(Failure::refused(error, "wait until it has ended; if no git is at work here, remove that file"))
 }
 
-/// A commit needs a name.
+/// A commit needs an author.
 pub(crate) fn identity(git: &Git) -> Result<(), Failure> {
     let known = git.knows_identity()?;
     if known {
@@ -169,14 +171,14 @@ pub(crate) fn identity(git: &Git) -> Result<(), Failure> {
     Err(Failure::refused(error, "git config user.name NAME; git config user.email ADDRESS"))
 }
 
-/// The record of a run names the order, the repository and the folder it lies in.
+/// The record of a run names the order, the repository and its own folder.
 pub(crate) fn nameable<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Failure> {
     let odd = paths.into_iter().find(|path| path.to_str().is_none());
     let help = "name another place, or rename what is not UTF-8 in its path";
     odd.map_or(Ok(()), |path| Err(Failure::not_utf8(path, "the record of an order's run", help)))
 }
 
-/// The out folder, absolute; not made yet. Nothing of it may lie inside of the repository.
+/// The output folder, as an absolute path; not created yet. It may not be inside the repository.
 pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
     let cannot = |error: io::Error| {
         let error = anyhow::Error::from(error).context(format!("cannot use {}", folder.display()));
@@ -184,7 +186,7 @@ pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
     };
     let mut resolved = PathBuf::new();
     for part in std::path::absolute(folder).map_err(cannot)?.components() {
-        // What was resolved so far has no link in it, so the name before `..` is the folder that it leaves.
+        // The part resolved so far contains no symlink, so `..` removes just its last name.
         if part == Component::ParentDir {
             resolved.pop();
             continue;
@@ -207,14 +209,14 @@ pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
     Ok(resolved)
 }
 
-/// The guard of an order: its allowed files and nothing else, never git's or the harness's own.
+/// The guard of an order: allows only its files, never git's or the harness's own.
 pub fn guard(root: &Path, read: &Read, settings: &Settings) -> Result<Guard, Failure> {
     let guard = open(root, &read.order, settings)?;
     let problems = unwritable(&guard, &read.order);
     if problems.is_empty() { Ok(guard) } else { Err(refused(&read.path, &problems)) }
 }
 
-/// The same before anybody has looked whether the allowed files may be written at all.
+/// The same, without checking that the allowed files may be written at all.
 pub fn open(root: &Path, order: &WorkOrder, settings: &Settings) -> Result<Guard, Failure> {
     let scoped = Policy::scoped(order.allowed_files.iter().cloned());
     let policy = settings.protect.iter().fold(scoped, |policy, list| policy.protect(&list.value));
@@ -233,11 +235,12 @@ pub fn unwritable(guard: &Guard, order: &WorkOrder) -> Vec<FieldProblem> {
     if problems.is_empty() { the_same(guard, order) } else { problems }
 }
 
-/// Allowed files that are one file where case does not count. Whatever else the guard has against a path it says when it is written.
+/// Allowed files that are the same file where case does not matter. The guard's other objections come when a
+/// file is written.
 fn the_same(guard: &Guard, order: &WorkOrder) -> Vec<FieldProblem> {
     let paths = order.allowed_files.iter().map(String::as_bytes);
     let requests: Vec<_> = paths.map(|path| Request { path, op: Op::Write, base_sha256: None }).collect();
-    // A tree that cannot be looked at is refused by those who read the files.
+    // If the tree cannot be inspected, reading the files reports it.
     let verdicts = guard.judge(&requests).unwrap_or_default();
     let same = |(at, verdict): (usize, Verdict)| match verdict {
         Verdict::Refused(refusal) if refusal.code() == Code::Duplicate => Some(FieldProblem {

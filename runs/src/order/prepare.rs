@@ -1,4 +1,4 @@
-//! Everything that has to be found out, and the little that has to be put right, before an order is carried out.
+//! Everything to check, and the little to clean up, before an order is carried out.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use crate::order::unfinished::Unfinished;
 use crate::order::{access, files, folder, startable};
 use crate::place;
 
-/// A run that can begin, or go on.
+/// A run that can begin or be resumed.
 pub(super) struct Ready {
     pub read: Read,
     pub tree: WorkTree,
@@ -34,7 +34,7 @@ pub(super) struct Ready {
     pub sealed: Vec<PathBuf>,
 }
 
-/// The preflight (S2 §6.1). What a killed run has left is put back first; otherwise nothing is modified.
+/// The preflight (S2 §6.1). Restores what a killed run left; otherwise modifies nothing.
 pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
     let Setting { terms, settings, host, .. } = *setting;
     let Host { environment, output, .. } = host;
@@ -73,7 +73,7 @@ pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure>
     Ok(Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed })
 }
 
-/// What would end every run of this order, and is known before the first.
+/// Problems that would end every run of this order, found before the first.
 pub(super) fn can_begin(read: &Read, root: &Path, setting: &Setting<'_>) -> Result<(), Failure> {
     let Setting { settings, host: Host { environment, .. }, .. } = *setting;
     let mut problems = startable::programs(&read.order, root, environment);
@@ -84,7 +84,7 @@ pub(super) fn can_begin(read: &Read, root: &Path, setting: &Setting<'_>) -> Resu
     if problems.is_empty() { Ok(()) } else { Err(preflight::refused(&read.path, &problems)) }
 }
 
-/// A run whose name follows from its inputs.
+/// A new run, named after its inputs.
 fn anew(
     read: &Read,
     tree: &WorkTree,

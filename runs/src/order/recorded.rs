@@ -1,4 +1,4 @@
-//! The plan of an order's run in its folder: written when the run begins, believed later only if it is the same.
+//! The plan of an order's run in its folder: written when the run begins, trusted later only if unchanged.
 
 use std::fs;
 use std::io;
@@ -20,10 +20,10 @@ use crate::registry::{Known, RUN_JSON};
 
 /// Name of the order's file in the run folder.
 const WORK_ORDER: &str = "work_order.json";
-/// And of what the first prompt shows of the tree.
+/// Name of the file with what the first prompt shows of the tree.
 const INPUTS: &str = "inputs.json";
 
-/// What is known of a run when it begins, for its folder.
+/// What is known when a run begins, for its folder.
 pub(crate) struct Beginning<'b> {
     pub read: &'b Read,
     pub repo: &'b Path,
@@ -35,7 +35,7 @@ pub(crate) struct Beginning<'b> {
 }
 
 impl Beginning<'_> {
-    /// Puts plan, order and inputs into the run folder; gives the plan as it was stored, for the list of runs.
+    /// Stores plan, order and inputs in the run folder; gives the stored plan, for the list of runs.
     pub(crate) fn store(&self, folder: &RunFolder) -> anyhow::Result<Stored> {
         let Self { read, run, terms, settings, .. } = *self;
         folder.store(WORK_ORDER, &String::from_utf8_lossy(&read.bytes), Durability::Written)?;
@@ -58,10 +58,10 @@ impl Beginning<'_> {
     }
 }
 
-/// What a run puts down before its first step.
+/// The files that a run stores before its first step.
 const BEGINNING: [&str; 3] = [WORK_ORDER, INPUTS, RUN_JSON];
 
-/// Whether a run was killed here before its first step, as far as one can see: nothing else is there.
+/// Whether a run was apparently killed here before its first step: no other files exist.
 pub(crate) fn is_beginning(run: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(run)? {
         let name = entry?.file_name();
@@ -72,7 +72,7 @@ pub(crate) fn is_beginning(run: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Takes away what is there then; whether it was so.
+/// Removes such a beginning; gives whether there was one.
 pub(crate) fn discard_beginning(run: &Path) -> io::Result<bool> {
     if !is_beginning(run)? {
         return Ok(false);
@@ -89,16 +89,16 @@ pub struct Recorded {
     pub folder: RunFolder,
     /// What it was to do.
     pub(crate) plan: OrderPlan,
-    /// The order as it was then.
+    /// The order at that time.
     pub read: Read,
 }
 
-/// The summary of the run in this folder; an earlier end of it may have left it.
+/// The summary of the run in this folder; may be from an earlier end.
 pub fn summary(folder: &RunFolder) -> Option<RunSummary> {
     serde_json::from_str(&folder.read(SUMMARY).ok()?).ok()
 }
 
-/// The repository that the run in this folder is of, as far as its plan says.
+/// The repository of the run in this folder, according to its plan.
 pub(crate) fn repository_of(folder: &RunFolder) -> Option<PathBuf> {
     #[derive(Deserialize)]
     struct Head {
@@ -108,7 +108,7 @@ pub(crate) fn repository_of(folder: &RunFolder) -> Option<PathBuf> {
 }
 
 impl Recorded {
-    /// Whether the run in this folder is one of an order; another loop's, or a folder without a plan, is not.
+    /// Whether the run in this folder is one of an order.
     pub fn is_in(run: &Path) -> bool {
         #[derive(Deserialize)]
         struct Head {
@@ -119,7 +119,7 @@ impl Recorded {
         plan.is_ok_and(|text| serde_json::from_str::<Head>(&text).is_ok())
     }
 
-    /// Reads it. A plan that is not the one the run began with is refused, and so is an order.
+    /// Reads it. Refuses a plan or an order that was changed since the run began.
     pub fn load(known: &Known, folder: RunFolder) -> anyhow::Result<Self> {
         let name = records::name(folder.path());
         let text = folder.read(RUN_JSON)?;
@@ -135,7 +135,7 @@ impl Recorded {
         Ok(Self { folder, plan, read })
     }
 
-    /// What the loop was told when the run began.
+    /// The loop's inputs when the run began.
     pub fn inputs(&self) -> anyhow::Result<Inputs> {
         let Shown { allowed, context } = serde_json::from_str(&self.folder.recall(&self.plan.inputs)?)?;
         let plan = &self.plan;

@@ -1,4 +1,4 @@
-//! `code-commit replay` for the run of an order: the decisions once more, from the record alone.
+//! `code-commit replay` for the run of an order: repeats its decisions from the record alone.
 
 use anyhow::anyhow;
 use engine::{Journaled, Stop};
@@ -14,8 +14,8 @@ use crate::records;
 use crate::registry::Known;
 use crate::replay::{Request, other_end};
 
-/// Says whether the run would be led the same way: the same prompts, commands, artifacts and verdict. What the model answered, what a
-/// command did and what the disk held then is taken from the record; no command runs, nothing is written.
+/// Reports whether the run would take the same course: the same prompts, commands, artifacts and verdict.
+/// Answers, command results and file contents come from the record; no command runs and nothing is written.
 pub(crate) fn run(args: &Request, known: &Known, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
     if args.other.is_some() {
         let error = anyhow!("the run of an order has no other answer to be tried");

@@ -1,5 +1,5 @@
-//! `code-commit resume` for the run of an order: it goes on as `order run` would, with the order and the settings that it began with, under
-//! other limits if asked.
+//! `code-commit resume` for the run of an order: continues it like `order run`, with the order and settings
+//! that it began with, and with other limits if given.
 
 use anyhow::anyhow;
 use logging::RunFolder;
@@ -15,7 +15,6 @@ use crate::order::setting::Setting;
 use crate::order::{batch, folder, preflight, settle};
 use crate::registry::Known;
 
-/// Goes on with the run.
 pub(crate) fn run(known: &Known, limits: &Layer, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let keys = Keys::find(environment, tree.root());
@@ -30,7 +29,7 @@ pub(crate) fn run(known: &Known, limits: &Layer, tree: &WorkTree, host: Host<'_>
         ));
     }
     settle::recover(tree, host)?;
-    // It had passed and committed, and was killed before its journal said so.
+    // It passed and committed, but was killed before its journal said so.
     if is_over(&folder)? {
         let done = Done::before(&Recorded { folder, plan, read }, tree)?;
         batch::print(&done, output);

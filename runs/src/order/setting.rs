@@ -1,4 +1,4 @@
-//! What is the same for all orders of one call, and what each may spend.
+//! What all orders of one call share, and what each may spend.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::host::Host;
 use crate::model::spending;
 use crate::order::plan::Terms;
 
-/// What is the same for all orders of one call.
+/// What all orders of one call share.
 pub(super) struct Setting<'s> {
     pub repo: &'s Path,
     pub out: &'s Path,
@@ -24,12 +24,12 @@ pub(super) struct Setting<'s> {
     pub settings: &'s Settings,
     pub model: &'s dyn Model,
     pub redactor: &'s Redactor,
-    /// The run folder that is gone on with; none where a run may begin as well.
+    /// The run folder to resume; `None` if a new run may begin.
     pub going_on: Option<&'s Path>,
 }
 
 impl Setting<'_> {
-    /// A refusal where a certain run is meant and this is another one.
+    /// Refuses if a specific run was requested and this is another one.
     pub(super) fn goes_on_with(&self, run: &Path) -> Result<(), Failure> {
         let Some(wanted) = self.going_on.filter(|wanted| *wanted != run) else { return Ok(()) };
         let error = anyhow!("the tree is not the one that {} began with", crate::records::name(wanted));
@@ -37,7 +37,7 @@ impl Setting<'_> {
     }
 }
 
-/// What a run of an order with this limit of its own may spend.
+/// What a run of an order with this cost limit may spend.
 pub(super) fn spending_of(max_cost: Option<f64>, settings: &Settings) -> Spending {
     let mut settings = settings.clone();
     let own = max_cost.and_then(|cost| Money::from_usd(cost).ok());
@@ -45,7 +45,7 @@ pub(super) fn spending_of(max_cost: Option<f64>, settings: &Settings) -> Spendin
     spending(&settings)
 }
 
-/// A tree that could not be restored as it was before this run.
+/// A tree that could not be restored to its state before this run.
 pub(super) fn not_restored(fault: Fault, run: &Path) -> Failure {
     let help = format!("look at git status; what the run has done is in {}", run.display());
     Failure::new(Exit::TreeNotRestored, fault).help(help)

@@ -1,5 +1,5 @@
-//! Orders whose harness was killed, before anything else is done: the tree is put back, or a run that has committed is brought to its end. And
-//! the runs that are done with, so that the same command pays for none of them again.
+//! Recovers orders whose harness was killed, before anything else: restores the tree, or finishes a run that
+//! has already committed. Also finds finished runs, so that repeating a command does not pay for them again.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::place;
 use crate::records;
 use crate::registry::{self, Known};
 
-/// Deals with what a killed run has left. Takes the lock for as long.
+/// Cleans up after a killed run, holding the lock meanwhile.
 pub(super) fn recover(tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
     let Host { environment, output, .. } = host;
     let lock = lock::take(tree, host)?;
@@ -29,8 +29,8 @@ pub(super) fn recover(tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
     folder::clear_up(&state, tree, &preflight::git(tree, environment), &lock, output).map(drop)
 }
 
-/// Records the commit of a run that was killed before its journal said so, and that the run is over.
-/// False where it has made none.
+/// Records the commit of a run that was killed before its journal did, and ends the run. Gives false if it
+/// made no commit.
 pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<bool, Failure> {
     let known = registry::all(tree)?.into_iter().find(|known| known.path(tree.root()) == run.run);
     let folder = records::open(&run.run);
@@ -49,7 +49,7 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
             Err(_) => {}
         }
         let Some((Commit::KIND, request)) = harness.into_world().pending else { return Ok(false) };
-        // The message's last line names the run; git may have tidied the others.
+        // The message's last line names the run; git may have reformatted the others.
         let message = request.get("message").and_then(Value::as_str).unwrap_or_default();
         let line = message.lines().next_back().unwrap_or_default();
         let Some(commit) = git.commit_upon(&run.commit, line)? else { return Ok(false) };
@@ -66,7 +66,7 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     Ok(true)
 }
 
-/// The runs whose commits are the newest ones, with nothing in between: what an earlier call got done before it was stopped.
+/// The runs that made the newest commits, without a gap: what an earlier call finished before it was stopped.
 pub(super) fn committed(tree: &WorkTree, git: &Git) -> Result<Vec<Recorded>, Failure> {
     let runs = registry::all(tree)?.into_iter().filter(|run| !run.undone);
     let commits = runs.filter_map(|run| Some((commit_of(&run.path(tree.root()))?, run)));

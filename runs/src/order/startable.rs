@@ -1,4 +1,4 @@
-//! Whether what an order runs can be started here: found out before anything is paid (S2 §6.1, §6.6).
+//! Whether the programs of an order can be started here: checked before anything is paid for (S2 §6.1, §6.6).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,8 +12,9 @@ use settings::Environment;
 use crate::host::Host;
 use crate::preflight::on_path;
 
-/// Commands whose program is not there and cannot come: the change, or a command before it, may still make what lies in the project, and
-/// so it may what a name stands for if PATH leads into it. A program that vanishes while an order is carried out is a command that fails.
+/// Commands whose program does not exist and cannot appear: the change, or an earlier command, may still
+/// create files in the project, including those found through a PATH into it. A program that disappears
+/// during the run makes its command fail.
 pub fn programs(order: &WorkOrder, root: &Path, environment: &Environment) -> Vec<FieldProblem> {
     let missing = |(at, command): (usize, &Command)| {
         let message = missing(command.argv.first()?, root, environment)?;
@@ -22,8 +23,8 @@ pub fn programs(order: &WorkOrder, root: &Path, environment: &Environment) -> Ve
     order.acceptance_commands.iter().enumerate().filter_map(missing).collect()
 }
 
-/// Without these programs every attempt would fail in its verification, whatever the model writes (S2 §6.5). That is no mistake of the
-/// order's, and the commands are not its to change: a warning.
+/// Without these programs every attempt would fail in its verification, whatever the model writes (S2 §6.5).
+/// The order is not wrong and cannot change these commands, so this is a warning.
 pub fn warn_of_verification(order: &WorkOrder, root: &Path, host: Host<'_>) {
     let Host { environment, output, .. } = host;
     let has_script = fs::symlink_metadata(root.join(VERIFY_SCRIPT)).is_ok();
@@ -46,13 +47,13 @@ fn missing(program: &str, root: &Path, environment: &Environment) -> Option<Stri
         let may_come = without_parents(&path).starts_with(root);
         return (!may_come && !can_be_started(&path)).then_some(missing);
     }
-    // Without a PATH the system looks in folders of its own.
+    // Without a PATH the system searches default folders.
     let path = environment.path()?;
     let may_come = std::env::split_paths(path).any(|folder| root.join(folder).starts_with(root));
     if may_come || on_path(program, environment).is_some() {
         return None;
     }
-    // Many systems have the one name and not the other.
+    // Many systems have only one of the two names.
     let other = format!("{program}3");
     let hint = on_path(&other, environment).map(|_| format!(" ({} is there)", printable(&other)));
     Some(format!("{missing} on PATH{}", hint.unwrap_or_default()))
@@ -62,7 +63,7 @@ fn can_be_started(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// The path with each `..` and the name before it taken out.
+/// The path with each `..` resolved against the name before it.
 fn without_parents(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,4 +1,5 @@
-//! The run that a work tree is in the middle of: noted in the harness's own state, so that whoever comes next knows what to put back.
+//! The run in progress in a work tree: noted in the harness's own state, so that the next command knows what
+//! to restore.
 
 use std::fs;
 use std::io;
@@ -12,14 +13,14 @@ use serde::{Deserialize, Serialize};
 /// Its name in the state folder.
 const FILE: &str = "order.json";
 
-/// Everything that it takes to put the tree back and to go on.
+/// Everything needed to restore the tree and resume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unfinished {
     /// The run folder.
     pub run: PathBuf,
-    /// The order and the settings, as hashes.
+    /// The hash of the order.
     pub work_order_hash: String,
-    /// See there.
+    /// The hash of the terms.
     pub config_hash: String,
     /// The tree before the run.
     pub tree_hash_before: String,
@@ -27,9 +28,9 @@ pub(crate) struct Unfinished {
     pub commit: String,
     /// The branch that was checked out.
     pub branch: Option<String>,
-    /// Folders that git does not know of, with their modes.
+    /// Folders unknown to git, with their modes.
     pub empty_folders: Vec<(PathBuf, u32)>,
-    /// The tree was restored before the run ended.
+    /// Whether the tree was restored before the run ended.
     pub restored: bool,
 }
 
@@ -63,14 +64,14 @@ impl Unfinished {
         self.run.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Whether it is the run of this order with these settings in this out folder.
+    /// Whether it is the run of this order with these settings in this output folder.
     pub(crate) fn is_of(&self, work_order_hash: &str, config_hash: &str, out: &Path) -> bool {
         self.work_order_hash == work_order_hash
             && self.config_hash == config_hash
             && self.run.parent() == Some(out)
     }
 
-    /// The run that was not finished, if there is one.
+    /// The unfinished run, if there is one.
     pub(crate) fn read(state: &Path) -> anyhow::Result<Option<Self>> {
         let path = state.join(FILE);
         let text = match fs::read(&path) {
@@ -83,7 +84,7 @@ impl Unfinished {
             .with_context(|| format!("cannot understand {}", path.display()))
     }
 
-    /// Notes the run. It is there whole or not at all.
+    /// Stores the run atomically.
     pub(crate) fn write(&self, state: &Path) -> anyhow::Result<()> {
         let path = state.join(FILE);
         let write = || {
@@ -93,20 +94,19 @@ impl Unfinished {
         write().with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// The run is over.
     pub(crate) fn forget(state: &Path) -> anyhow::Result<()> {
         let path = state.join(FILE);
         dir::remove(&path).with_context(|| format!("cannot remove {}", path.display()))
     }
 
-    /// The run in this folder has not begun; of any other the note stays.
+    /// Removes the note if it is about the run in this folder, which has not begun.
     pub(crate) fn take_back(state: &Path, run: &Path) {
         if Self::read(state).is_ok_and(|noted| noted.is_some_and(|noted| noted.run == run)) {
             let _ = Self::forget(state);
         }
     }
 
-    /// What the tree is put back to. Of the files that git ignores nothing is known any more.
+    /// The state to restore. The files that git ignores are not known any more.
     pub(crate) fn baseline(&self, git: Git) -> Baseline {
         let folder = |(path, mode): &(PathBuf, u32)| EmptyFolder { path: path.clone(), mode: *mode };
         Baseline {

@@ -15,12 +15,13 @@ use crate::exit::Failure;
 use crate::phase::project::SPECS;
 use crate::sandbox;
 
-/// What no role may see, relative to the root, besides the other one's folder: secrets, the harness's own files, and the
-/// prompts of both.
+/// What no role may see besides the other role's folder, relative to the root: secrets, the harness's own
+/// files, and the prompts of both.
 pub(super) const HIDDEN: [&str; 8] =
     [DOT_ENV, AGENT_CONFIG, "prompts", STATE, ".abl/logs", ".abl/prompts", ".abl/state.json", PHASE_CONFIG];
 
-/// The `.git` of every repository inside of a role's folder that is neither hidden from it nor in the other's, relative to that folder.
+/// The `.git` of every repository in a role's folder that is neither hidden from the role nor in the other's
+/// folder, relative to the role's folder.
 pub(super) fn dot_gits(root: &Path, own: &Path, other: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut inside = WorkTree::at(own)
         .map_err(anyhow::Error::from)
@@ -34,7 +35,7 @@ fn hidden(root: &Path, other: &Path) -> impl Iterator<Item = PathBuf> {
     HIDDEN.iter().map(|name| root.join(name)).chain([other.to_owned(), root.join(".git")])
 }
 
-/// The access of one role, in whose folder these `.git` lie. The same for a container and for bubblewrap.
+/// The access of one role, whose folder contains these `.git`. The same for a container and for bubblewrap.
 pub(super) fn around(
     root: &Path,
     (own, inside): (&Path, &[PathBuf]),
@@ -44,8 +45,8 @@ pub(super) fn around(
 ) -> Access {
     let hidden = hidden(root, other);
     Access {
-        // A role's own repository may be looked at; the harness commits. All of `.abl`: around the specs alone a role could move it away and
-        // put one of its own there, whose commands the next run would take for the person's.
+        // A role may read its own repository, but the harness commits. All of `.abl` is read-only: if only
+        // the specs were, a role could replace `.abl`, and the next run would trust its commands.
         read_only: [own.join(".git"), root.join(ABL)]
             .into_iter()
             .filter(|path| path.starts_with(own))
@@ -56,13 +57,13 @@ pub(super) fn around(
         readable: visible.iter().cloned().chain([root.join(SPECS)]).collect(),
         // The agent has to reach its service.
         network: true,
-        // What a PATH of the project's own would open is either the role's already, or not for it.
+        // Folders of the project on PATH are either the role's own already, or not for it.
         path: Access::new(own, env).path.into_iter().filter(|folder| !folder.starts_with(root)).collect(),
         ..Access::new(own, env)
     }
 }
 
-/// The folders on the way from one folder down to another. Whoever moved one of them would find what is further down in plain view later.
+/// The folders between one folder and another below it. Moving one of them would later expose what is below.
 fn between(upper: &Path, lower: &Path) -> Vec<PathBuf> {
     let above = lower.ancestors().skip(1).take_while(|way| way.starts_with(upper) && *way != upper);
     let mut between: Vec<PathBuf> = above.map(Path::to_owned).collect();
@@ -70,8 +71,8 @@ fn between(upper: &Path, lower: &Path) -> Vec<PathBuf> {
     between
 }
 
-/// A container where Docker is there, else bubblewrap, else nothing runs. Not Landlock: behind it a role could make no new file at
-/// the top of its folder, and not call `abl-cmd`.
+/// Docker if available, otherwise bubblewrap, otherwise nothing runs. Not Landlock: a role could neither
+/// create files at the top of its folder nor call `abl-cmd`.
 pub(super) fn choose(
     sandbox: Sandbox,
     docker_host: Option<&std::ffi::OsStr>,
@@ -111,7 +112,7 @@ fn said(probed: Probed, output: &Output) -> Probed {
     probed
 }
 
-/// Folders that are part of neither role's work, left out of lists.
+/// Folders that neither role works on, left out of lists.
 pub(super) fn skipped() -> Vec<String> {
     names::left_out(By::Phase).map(str::to_owned).collect()
 }

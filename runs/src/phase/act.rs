@@ -1,4 +1,4 @@
-//! Running a phase: everything made ready, the loop driven, what came of it said.
+//! Runs a phase: prepares everything, runs the loop, reports the result.
 
 mod roles;
 
@@ -31,7 +31,7 @@ use crate::phase::project::{self, Project};
 use crate::place;
 use crate::records::{NewRun, cannot_begin};
 
-/// What a phase says where it cannot go on.
+/// Hints of phases.
 const WORDS: Words = Words {
     go_on: "code-commit phase run goes on where it was",
     again: "code-commit phase run",
@@ -45,37 +45,36 @@ const WORDS: Words = Words {
     },
 };
 
-/// How a phase is worked on.
 #[derive(Debug)]
 pub struct Request {
-    /// Which one, if not the open phase or the next one.
+    /// The phase; the open one or the next one if `None`.
     pub phase: Option<u32>,
-    /// The model of both roles, if not the configured ones.
+    /// The model of both roles; the configured ones if `None`.
     pub model: Option<String>,
     /// The builder's.
     pub builder_model: Option<String>,
     /// The verifier's.
     pub verifier_model: Option<String>,
-    /// Where the service of both roles is, if not where their agent looks by itself.
+    /// The service's address for both roles; the agent's default if `None`.
     pub base_url: Option<Address>,
-    /// Settings that go before those of all files.
+    /// Settings that override those of all files.
     pub layer: Layer,
-    /// How long one turn of a role may take.
+    /// Time limit of one turn.
     pub turn_timeout: Duration,
     /// How long a role may be silent.
     pub idle_timeout: Duration,
-    /// How long one command of `abl-cmd` may take.
+    /// Time limit of one command of `abl-cmd`.
     pub command_timeout: Duration,
 }
 
-/// Works on the phase that is meant until it passes or a person is needed.
+/// Works on the phase until it passes or the user is needed.
 pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
-    // This makes the repositories: where the root is one of them, the lock lies in it.
+    // This creates the repositories: if the root is one of them, the lock is in it.
     Project::open(root, environment)?;
     let state = place::state_of(root)?;
     let _lock = Lock::acquire(&state, "code-commit phase").map_err(lock::no_lock)?;
-    // Before anything is looked at: an agent whose harness was killed could still be at work in the project.
+    // Before anything is checked: an agent whose harness was killed may still be at work.
     lock::end_orphans(host);
     let project = &Project::open(root, environment)?;
     for stale in project.stale() {
@@ -101,7 +100,7 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
     Setup { project, args, settings, host, probed, state, cancel }.begin(phase)
 }
 
-/// A project brings them along, and they run what a model has written.
+/// Commands come with the project, and run code that a model wrote.
 fn warn_of_commands(config: &Config, output: &Output) {
     let mut names: Vec<&str> =
         config.builder_commands.keys().chain(config.verifier_commands.keys()).map(String::as_str).collect();
@@ -130,7 +129,6 @@ fn phase(project: &Project, asked: Option<u32>) -> Result<Option<u32>, Failure> 
     }
 }
 
-/// What everything else needs.
 struct Setup<'s> {
     project: &'s Project,
     args: &'s Request,
@@ -142,7 +140,7 @@ struct Setup<'s> {
 }
 
 impl Setup<'_> {
-    /// Finds out who is asked and what for.
+    /// Chooses the models and starts the phase.
     fn begin(&self, phase: u32) -> Result<Exit, Failure> {
         let Self { project, args, host: Host { environment, output, .. }, .. } = *self;
         let secrets = Secrets::read(&project.root)?;
@@ -184,7 +182,7 @@ impl Setup<'_> {
         let world = AgentWorld {
             record,
             cast,
-            // No line of the user runs here but through the desk.
+            // Users' commands only run at the desk.
             shell: ShellSettings {
                 cwd: self.project.root.clone(),
                 env: Env::default(),
@@ -213,7 +211,7 @@ impl Setup<'_> {
         Ok(self.say(phase, &outcome, &folder))
     }
 
-    /// The record of the run that has not come to its end, and what it holds; or a new one.
+    /// The record of the unfinished run, with its content; or a new one.
     fn record<'o>(
         &self,
         logs: &Path,

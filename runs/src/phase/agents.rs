@@ -1,4 +1,4 @@
-//! Which CLI a model is asked through, and its key.
+//! The CLI for a model, and its key.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,8 @@ use settings::keys::DOT_ENV;
 use crate::exit::Failure;
 use crate::phase::project::read;
 
-/// Variables about the way to a service, which pass on to a CLI beside those of the proxies: they hold no model's key.
+/// Variables about the network path to a service, passed to a CLI like those of proxies: they hold no model's
+/// key.
 const PASSED: [&str; 5] = [
     "GOOGLE_GEMINI_BASE_URL",
     "ANTHROPIC_BASE_URL",
@@ -20,18 +21,19 @@ const PASSED: [&str; 5] = [
     "NODE_EXTRA_CA_CERTS",
 ];
 
-/// Who is asked for one role.
+/// The agent for one role.
 #[derive(Debug, Clone)]
 pub(crate) struct Chosen {
     /// The program.
     pub cli: Installed,
-    /// The model, as the program wants its name.
+    /// The model's name as the program expects it.
     pub model: String,
     /// Its key.
     pub key: Key,
 }
 
-/// A model's CLI and its name: `claude/NAME`, or a bare name whose maker is plain. Gemini CLI is asked for the rest.
+/// A model's CLI and name, from `claude/NAME` or a bare name whose provider is obvious. All other names go to
+/// Gemini CLI.
 pub(crate) fn kind_of(model: &str) -> (Kind, &str) {
     let kinds = [("gemini", Kind::Gemini), ("claude", Kind::Claude), ("codex", Kind::Codex)];
     if let Some((prefix, name)) = model.split_once('/')
@@ -47,12 +49,13 @@ pub(crate) fn kind_of(model: &str) -> (Kind, &str) {
     }
 }
 
-/// Finds program and key, or says what is missing.
+/// Finds program and key, or reports what is missing.
 pub(crate) fn choose(model: &str, secrets: &Secrets, environment: &Environment) -> Result<Chosen, Failure> {
     let (kind, name) = kind_of(model);
     let cli = agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.hint()))?;
     let variable = kind.key_variable();
-    // The person's own key wins: a cloned project may bring one along whose owner then sees what is asked.
+    // The user's own key takes precedence: a cloned project may contain one, whose owner would then see the
+    // prompts.
     let key = environment.text(variable).or_else(|| secrets.get(variable)).ok_or_else(|| {
         Failure::refused(
             anyhow!("there is no key for {}", kind.name()),
@@ -62,7 +65,7 @@ pub(crate) fn choose(model: &str, secrets: &Secrets, environment: &Environment) 
     Ok(Chosen { cli, model: name.to_owned(), key: Key::new(variable, key) })
 }
 
-/// What passes on to the CLIs.
+/// The environment that is passed to the CLIs.
 pub(crate) fn passed(environment: &Environment) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
     let value = |name: &str| environment.text(name).map(|value| (name.into(), value.into()));
     passed_names().filter_map(value).collect()
@@ -72,12 +75,12 @@ fn passed_names() -> impl Iterator<Item = &'static str> {
     PASSED.into_iter().chain(llm::http::PROXY_VARIABLES)
 }
 
-/// `.env` of a project. Nothing of it but a CLI's own key is given to anybody.
+/// `.env` of a project. Only a CLI's own key is passed on.
 #[derive(Default)]
 pub(crate) struct Secrets(BTreeMap<String, String>);
 
 impl Secrets {
-    /// Reads the file; a project without one has none.
+    /// Reads the file; empty if there is none.
     pub(crate) fn read(root: &Path) -> Result<Self, Failure> {
         Ok(Self(parse(&read(&root.join(DOT_ENV))?.unwrap_or_default())))
     }
@@ -86,7 +89,7 @@ impl Secrets {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Every value whose name says that it is secret, for the redactor.
+    /// Every value whose name marks it as secret, for the redactor.
     pub(crate) fn exposed(&self) -> impl Iterator<Item = &str> {
         let is_secret = |name: &str| {
             ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"]
@@ -97,7 +100,7 @@ impl Secrets {
     }
 }
 
-/// `NAME=value` lines; `export` before and quotes around are taken off.
+/// `NAME=value` lines; a leading `export` and quotes are removed.
 fn parse(text: &str) -> BTreeMap<String, String> {
     let pair = |line: &str| {
         let line = line.trim();

@@ -1,8 +1,9 @@
-//! The desk: a process outside the sandbox that runs the configured commands for a role, by name and nothing else.
+//! The desk: a process outside the sandbox that runs the configured commands for a role, by name and nothing
+//! else.
 //!
-//! A process of its own, because the harness is busy with the role's agent and runs one command at a time. It lives as long as
-//! the role's turn: when its input ends, because the turn is over or because the harness was killed, it ends everything that
-//! the commands left running and goes.
+//! It is a separate process because the harness is busy with the role's agent and runs one command at a time.
+//! It lives as long as the role's turn: when its input ends, because the turn is over or the harness was
+//! killed, it ends everything that the commands left running and exits.
 
 use std::any::Any;
 use std::fs;
@@ -22,9 +23,9 @@ mod door;
 
 use door::Door;
 
-/// The name under which the program is the desk.
+/// The program name that starts the desk.
 pub const NAME: &str = "abl-desk";
-/// So much of each end of a command's output is passed on.
+/// Bytes to pass on from each end of a command's output.
 const SHOWN_BYTES: usize = 32 << 10;
 
 /// The folder that a role sees: `bin/abl-cmd` and the socket. Removed when dropped.
@@ -38,7 +39,7 @@ pub(super) struct Counter {
 impl Counter {
     /// Makes the folder for one role. `program` is this program.
     pub(super) fn new(program: &Path, mut desk: Desk) -> io::Result<Self> {
-        // A socket's path may be 107 bytes long: not below the project.
+        // A socket's path is limited to 107 bytes, so it cannot be below the project.
         let folder = runner::temporary_folder(Path::new("/tmp"))?;
         fs::create_dir(folder.path().join("bin"))?;
         symlink(program, folder.path().join("bin").join(CLIENT))?;
@@ -46,27 +47,26 @@ impl Counter {
         Ok(Self { folder, program: program.to_owned(), desk })
     }
 
-    /// What a role has to be able to see.
+    /// What a role must be able to see.
     pub(super) fn visible(&self) -> [PathBuf; 2] {
         [self.folder.path().to_owned(), self.program.clone()]
     }
 
-    /// The folder for its PATH.
+    /// The folder to add to its PATH.
     pub(super) fn bin(&self) -> PathBuf {
         self.folder.path().join("bin")
     }
 
-    /// A home for the role's agent that lasts as long as the run.
+    /// A home folder for the role's agent that lasts as long as the run.
     pub(super) fn home(&self, role: &str) -> PathBuf {
         self.folder.path().join(role)
     }
 
-    /// The socket.
     pub(super) fn socket(&self) -> &Path {
         &self.desk.socket
     }
 
-    /// Opens the desk for one turn; it closes when what is given back is dropped.
+    /// Opens the desk for one turn; dropping the result closes it.
     pub(super) fn open(&self) -> io::Result<Box<dyn Any>> {
         dir::remove(self.socket())?;
         let mut open = Open { child: self.start()? };
@@ -85,7 +85,7 @@ impl Counter {
         }
     }
 
-    /// In a group of its own: Ctrl-C is for the harness, which then closes the desk.
+    /// In its own process group: the harness handles Ctrl-C, then closes the desk.
     #[expect(
         clippy::disallowed_methods,
         reason = "the runner is busy with the agent; the desk uses a runner of its own"
@@ -102,20 +102,20 @@ impl Counter {
     }
 }
 
-/// An open desk.
 struct Open {
     child: Child,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // Its input ends: it sweeps and goes. It gives up by itself after two seconds.
+        // Its input ends, so it cleans up and exits, within two seconds.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
 }
 
-/// The desk itself: says when it is ready, and runs until its input ends. Gives the exit code of its process.
+/// Runs the desk: reports when it is ready, and runs until its input ends. Gives the exit code of its
+/// process.
 pub fn serve(input: impl Read, ready: impl Write) -> u8 {
     match try_serve(BufReader::new(input), ready) {
         Ok(()) => 0,
@@ -130,10 +130,10 @@ fn try_serve(mut input: impl BufRead, mut ready: impl Write) -> io::Result<()> {
     Door::new(serde_json::from_str(&line)?, cancel.clone())?.open()?;
     writeln!(ready, "ready")?;
     ready.flush()?;
-    // Until the harness closes it or is gone.
+    // Until the harness closes it or exits.
     io::copy(&mut input, &mut io::sink())?;
     cancel.set();
-    // What runs is ended by now and cleared away, and what waits for its turn is not started any more.
+    // By now running commands have been ended, and waiting ones are no longer started.
     let _none_at_work = at_work();
     runner::sweep();
     Ok(())
@@ -179,7 +179,7 @@ impl Desk {
         }
     }
 
-    /// The arguments are the shell line's `"$@"`, never a part of it.
+    /// The arguments become the shell line's `"$@"`, never a part of it.
     fn run(&self, line: &str, arguments: &[String], cancel: &Cancel) -> Answer {
         let uses_them = line.contains("$@") || line.contains("$*") || line.contains("$1");
         let line = if arguments.is_empty() || uses_them { line.to_owned() } else { format!("{line} \"$@\"") };

@@ -1,5 +1,5 @@
-//! The two folders of the configuration, if they may be the roles' own: a repository brings that file along, and what it names there
-//! becomes writable to an agent.
+//! Checks the two folders of the configuration: it comes with the repository, and the folders that it names
+//! become writable to an agent.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -11,7 +11,8 @@ use crate::exit::Failure;
 use crate::phase::access::HIDDEN;
 use crate::phase::project::SPECS;
 
-/// Where the roles work: below the root by their real names, each for one role, and nothing of the harness's. They need not be there yet.
+/// Where the roles work: one real folder below the root for each role, neither of them the harness's. They
+/// need not exist yet.
 #[derive(Debug, Clone)]
 pub(super) struct Folders {
     src: PathBuf,
@@ -19,7 +20,8 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// Refuses folders outside of the project, behind links, in the harness's own, or the same one for both. `root` is without links.
+    /// Refuses folders outside the project, through symlinks, in the harness's own, or the same one for both.
+    /// `root` has no symlinks.
     pub(super) fn find(root: &Path, config: &Config) -> Result<Self, Failure> {
         let (src, tests) = (place(root, "src", &config.src)?, place(root, "tests", &config.tests)?);
         if src == tests {
@@ -42,8 +44,9 @@ impl Folders {
     }
 }
 
-/// Refuses links in the place of the harness's own folders: a repository may have brought them along. Through one that leads up, a role
-/// would see with the specs what is hidden from it; through one that leads out, records would be written there.
+/// Refuses symlinks in place of the harness's own folders, since a repository may contain them. If one
+/// pointed up, a role would see hidden files along with the specs; if one pointed outside, records would be
+/// written there.
 pub fn refuse_links(root: &Path) -> Result<(), Failure> {
     let own = [SPECS.to_owned(), format!("{ABL}/logs"), format!("{ABL}/prompts")];
     match own.iter().find_map(|folder| link_on_the_way(root, Path::new(folder))) {
@@ -64,17 +67,17 @@ fn place(root: &Path, key: &str, folder: &str) -> Result<PathBuf, Failure> {
     if let Some(link) = link_on_the_way(root, &path) {
         return Err(no(&format!("leads through the link {}", link.display())));
     }
-    // An empty path would add a `/` to the root.
+    // Joining an empty path would append a `/` to the root.
     Ok(path.components().fold(root.to_owned(), |at, part| at.join(part)))
 }
 
-/// Without `.`, which would hide what a path begins with; none if it leads up or begins at the top.
+/// Without `.`, which would hide the first component; `None` if it goes up or is absolute.
 fn plain(path: &Path) -> Option<PathBuf> {
     let names = path.components().filter(|part| *part != Component::CurDir);
     names.map(|part| matches!(part, Component::Normal(_)).then_some(part)).collect()
 }
 
-/// By names alone, and whatever their case, which some file systems do not tell apart. Repositories at any depth are the harness's.
+/// By name alone, ignoring case, since some file systems do. Repositories at any depth belong to the harness.
 fn is_no_roles(path: &Path) -> bool {
     let is = |part: Component<'_>, name: &str| part.as_os_str().eq_ignore_ascii_case(name);
     let is_within = |own: &str| {
@@ -86,7 +89,7 @@ fn is_no_roles(path: &Path) -> bool {
     is_in_repository || is_all_of_it || HIDDEN.into_iter().chain([SPECS]).any(is_within)
 }
 
-/// The first link on the way from the root down, relative to it.
+/// The first symlink on the way from the root to the path, relative to the root.
 fn link_on_the_way<'p>(root: &Path, path: &'p Path) -> Option<&'p Path> {
     let mut ways: Vec<&Path> = path.ancestors().filter(|way| !way.as_os_str().is_empty()).collect();
     ways.reverse();
@@ -111,7 +114,7 @@ mod tests {
         Ok((below(found.src()), below(found.tests())))
     }
 
-    /// A project with some links.
+    /// A project with some symlinks.
     fn project() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap().join("project");

@@ -1,4 +1,4 @@
-//! What a person, or a program, sees of a phase while it goes on.
+//! Live output of a phase, for people and programs.
 
 use agent::Event;
 use engine::{Committed, Line, Turned};
@@ -12,12 +12,12 @@ use crate::agents::as_changed;
 #[derive(Debug)]
 pub(super) struct Lines {
     output: Output,
-    /// Words of the agent that have not come to the end of their line.
+    /// The agent's unfinished line.
     open: String,
 }
 
 impl Lines {
-    /// On standard error, or as JSON on standard output.
+    /// To standard error, or as JSON to standard output.
     pub(super) fn new(output: Output) -> Self {
         Self { output, open: String::new() }
     }
@@ -78,7 +78,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// On standard error, or as JSON on standard output.
+    /// To standard error, or as JSON to standard output.
     pub(super) fn new(output: Output) -> Self {
         Self { output }
     }

@@ -1,4 +1,4 @@
-//! Runs of a phase that are on record: is there one to go on with?
+//! Recorded runs of a phase: is there one to resume?
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use crate::exit::Failure;
 use crate::records::is_unfinished;
 use crate::registry::RUN_JSON;
 
-/// Where the runs are, in the phases' own folder.
+/// The folder with the runs, in the phases' own folder.
 pub const LOGS: &str = "logs";
 
-/// A folder of a run, by its name.
+/// A run folder, found by its name.
 #[derive(Debug)]
 pub(crate) struct Past {
     /// The folder.
@@ -22,7 +22,7 @@ pub(crate) struct Past {
     pub phase: u32,
 }
 
-/// The run folders of every phase, the newest first.
+/// The run folders of all phases, newest first.
 pub(crate) fn all(logs: &Path) -> Vec<Past> {
     let entries = std::fs::read_dir(logs).into_iter().flatten().flatten();
     let past = |path: PathBuf| Some(Past { phase: phase_of(path.file_name()?.to_str()?)?, path });
@@ -31,7 +31,7 @@ pub(crate) fn all(logs: &Path) -> Vec<Past> {
     runs
 }
 
-/// `3` of `…-phase3` and `…-phase3-2`.
+/// The `3` in `…-phase3` and `…-phase3-2`.
 fn phase_of(name: &str) -> Option<u32> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (_, end) = name.rsplit_once("-phase")?;
@@ -39,14 +39,14 @@ fn phase_of(name: &str) -> Option<u32> {
     phase.parse().ok().filter(|_| is_number(phase) && is_number(count))
 }
 
-/// The newest run of this phase that has not come to its end.
+/// The newest run of this phase if it is unfinished.
 pub(crate) fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Result<Option<RunFolder>, Failure> {
     let newest = all(logs).into_iter().find(|run| run.phase == phase);
     newest.map_or(Ok(None), |run| run.unfinished(redactor))
 }
 
 impl Past {
-    /// The same of this one. Only the newest of its phase can be gone on with.
+    /// This run if it is unfinished. Only the newest of its phase can be resumed.
     pub(crate) fn unfinished(self, redactor: &Redactor) -> Result<Option<RunFolder>, Failure> {
         if !self.path.join(perform::JOURNAL).is_file() {
             return Ok(None);

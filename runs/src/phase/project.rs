@@ -1,4 +1,4 @@
-//! A project with phases: its folders, its specs, how far it has come.
+//! A project with phases: its folders, its specs, its progress.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,14 +18,14 @@ use crate::exit::Failure;
 use crate::phase::folders::{Folders, refuse_links};
 use crate::text;
 
-/// Where the specs are.
+/// The folder with the specs.
 pub const SPECS: &str = ".abl/specs";
-/// The person's description.
+/// The user's description.
 pub const PROJECT: &str = ".abl/project.md";
-/// Where prompts of the roles may be, the first that is there.
+/// Folders for the roles' prompts; the first that exists is used.
 const PROMPTS: [&str; 2] = ["prompts", ".abl/prompts"];
 
-/// A project as it stands.
+/// The current state of a project.
 #[derive(Debug)]
 pub(crate) struct Project {
     /// Its root.
@@ -36,7 +36,7 @@ pub(crate) struct Project {
     folders: Folders,
     /// Specs by phase.
     pub specs: BTreeMap<u32, String>,
-    /// Where the loop is, as the file says.
+    /// The loop's progress, as stored.
     pub state: State,
     /// The source folder's repository.
     pub src_git: Git,
@@ -45,7 +45,7 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Looks everything over; makes the two folders and their repositories if they are not there. `root` is without links.
+    /// Checks everything; creates the two folders and their repositories if missing. `root` has no symlinks.
     pub(crate) fn open(root: &Path, environment: &Environment) -> Result<Self, Failure> {
         if root.to_str().is_none() {
             let error = anyhow!("{} is not UTF-8, and the roles are told of it", root.display());
@@ -56,7 +56,8 @@ impl Project {
             .map_err(|message| Failure::refused(anyhow!("{PHASE_CONFIG}: {message}"), "mend the file"))?;
         let folders = Folders::find(root, &config)?;
         if folders.src() == root {
-            // Only what is there can be hidden: a builder could else write the verifier's prompt of the next run.
+            // Only existing folders can be hidden; otherwise a builder could write the verifier's prompt of
+            // the next run.
             let prompts = root.join(PROMPTS[0]);
             make_folder(&prompts)?;
         }
@@ -76,22 +77,23 @@ impl Project {
         Ok(Self { root: root.to_owned(), config, folders, specs, state, src_git, tests_git })
     }
 
-    /// Where the source is.
+    /// The source folder.
     pub(crate) fn src(&self) -> &Path {
         self.folders.src()
     }
 
-    /// Where the tests are.
+    /// The tests folder.
     pub(crate) fn tests(&self) -> &Path {
         self.folders.tests()
     }
 
-    /// Whether a phase has passed for the specs as they are. A commit that says so is only a name: anybody may have made it.
+    /// Whether a phase has passed for the current specs. A commit that says so proves nothing: anyone may
+    /// have made it.
     pub(crate) fn has_passed(&self, phase: u32) -> bool {
         self.state.has_passed(phase, &self.specs_sha256(phase))
     }
 
-    /// What a pass is bound to: the specs up to this one.
+    /// The hash that a pass is bound to: of the specs up to this one.
     pub(crate) fn specs_sha256(&self, phase: u32) -> String {
         let specs = self
             .specs
@@ -100,27 +102,27 @@ impl Project {
         sha256_hex(specs.collect::<String>().as_bytes())
     }
 
-    /// Phases that have passed for other specs than there are now.
+    /// Phases that passed for different specs.
     pub(crate) fn stale(&self) -> Vec<u32> {
         let passed = self.state.phases_completed.iter().copied();
         passed.filter(|phase| self.specs.contains_key(phase) && !self.has_passed(*phase)).collect()
     }
 
-    /// Whether there is a commit that says that a phase has passed.
+    /// Whether a commit says that a phase has passed.
     pub(crate) fn is_committed_as_passed(&self, phase: u32) -> Result<bool, Failure> {
-        // A message ends with a line end, which `$` does not match.
+        // A message ends with a newline, which `$` does not match.
         let commit = self.src_git.commit_of(&format!("HEAD^{{/^phase{phase}/passed[[:space:]]}}"));
         let commit = commit.context("cannot look at the commits of the source folder")?;
         Ok(commit.is_some())
     }
 
-    /// The phase that is open, or the first one that has not passed; none when all have.
+    /// The open phase, or the first that has not passed; `None` if all have.
     pub(crate) fn next_phase(&self) -> Option<u32> {
         let open = self.state.current.phase.filter(|phase| self.specs.contains_key(phase));
         open.into_iter().chain(self.specs.keys().copied()).find(|phase| !self.has_passed(*phase))
     }
 
-    /// What the loop is told. `builder` and `verifier` are the models that will really be asked.
+    /// The loop's inputs. `builder` and `verifier` are the models that will really be called.
     pub(crate) fn inputs(&self, phase: u32, builder: &str, verifier: &str) -> Result<Inputs, Failure> {
         let mut specs = Vec::new();
         for (number, text) in &self.specs {
@@ -180,9 +182,9 @@ impl Project {
         .to_owned())
     }
 
-    /// Where a phase begins that has no journal to go on with.
+    /// Where a phase begins that has no journal to resume from.
     fn start(&self, phase: u32) -> Start {
-        // Anything but a file of text is for the verifier to mend, whose turn removes it first.
+        // If it is not a text file, the verifier has to fix it, and its turn removes it first.
         let failures = read(&self.tests().join(FAILED_SPECS)).unwrap_or(None);
         let failures = failures.filter(|text| !loop_phase::failed::parse(text).is_pass()).map(Into::into);
         let current = &self.state.current;
@@ -193,14 +195,14 @@ impl Project {
             Status::Building => (current.verifier_iteration, current.builder_done),
             Status::Verifying => (current.verifier_iteration, true),
             Status::ContractsFailed => (current.verifier_iteration + 1, false),
-            // A person has looked at what failed: all iterations are there again.
+            // The user has dealt with the failure: all iterations are available again.
             Status::Clean | Status::Stuck | Status::Completed => (1, false),
         };
         Start { iteration: iteration.clamp(1, self.config.iterations), builder_done, failures }
     }
 }
 
-/// The specs by phase; a project without any is none.
+/// The specs by phase; refuses a project without any.
 fn require_specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
     let specs = specs(root)?;
     if specs.is_empty() {
@@ -228,7 +230,8 @@ pub fn specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
     Ok(specs)
 }
 
-/// A file's text; none if it is not there. A link is not followed and a pipe not read: a role may have planted it.
+/// A file's text; `None` if it does not exist. Symlinks are not followed and pipes not read: a role may have
+/// planted one.
 pub fn read(path: &Path) -> Result<Option<String>, Failure> {
     if path.is_symlink() { Ok(None) } else { text::read(path) }
 }
@@ -238,7 +241,8 @@ fn make_folder(folder: &Path) -> Result<(), Failure> {
     made.map_err(Failure::cannot_make)
 }
 
-/// The repository of a folder, made if it is not there. One further up is not it: neither role may see the other's history.
+/// A folder's repository, created if missing. One in a parent folder does not count: neither role may see the
+/// other's history.
 fn repository(folder: &Path, environment: &Environment) -> Result<Git, Failure> {
     make_folder(folder)?;
     if !folder.join(".git").exists() {

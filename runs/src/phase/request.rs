@@ -1,4 +1,4 @@
-//! What `abl-cmd` and the desk say to each other: one JSON object each way over a socket.
+//! The messages between `abl-cmd` and the desk: one JSON object each way over a socket.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,19 +6,19 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use settings::phase::Entry;
 
-/// The name that a role calls it by.
+/// The name of the client program that roles call.
 pub const CLIENT: &str = "abl-cmd";
 /// The variable that tells `abl-cmd` where the desk is.
 pub const SOCKET: &str = "CODE_COMMIT_DESK";
 
-/// A role asks.
+/// A role's request.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Request {
     /// The name of a command and its arguments.
     pub argv: Vec<String>,
 }
 
-/// The desk answers.
+/// The desk's answer.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Answer {
     /// The exit code for `abl-cmd`.
@@ -27,19 +27,19 @@ pub struct Answer {
     pub output: String,
 }
 
-/// Everything that a desk knows; what it is started with.
+/// The desk's configuration, passed at its start.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Desk {
-    /// Where it listens.
+    /// The path of its socket.
     pub socket: PathBuf,
-    /// What it runs.
+    /// The commands that it runs.
     pub commands: BTreeMap<String, Entry>,
     /// The specs by phase.
     pub specs: BTreeMap<u32, String>,
-    /// Where commands run.
+    /// The commands' working folder.
     pub cwd: PathBuf,
-    /// What they find in their environment.
+    /// The commands' environment.
     pub env: BTreeMap<String, String>,
-    /// How long one may take.
+    /// Time limit of one command.
     pub timeout_seconds: u64,
 }

@@ -1,4 +1,4 @@
-//! `phase trust` and `phase reopen`: a person's word about what has passed.
+//! `phase trust` and `phase reopen`: the user overrides whether a phase has passed.
 
 use std::path::Path;
 
@@ -13,16 +13,16 @@ use crate::lock;
 use crate::phase::project::{Project, SPECS};
 use crate::place;
 
-/// What a person says of a phase.
+/// The user's verdict on a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
-    /// It has passed: a commit says so that nobody here has seen made.
+    /// It has passed: accepts a commit that says so, although this harness did not make it.
     Trust,
-    /// It has not passed, whatever was found.
+    /// It has not passed, whatever was recorded.
     Reopen,
 }
 
-/// Changes the state of a phase at a person's word.
+/// Changes the state of a phase as the user says.
 pub fn say(root: &Path, word: Word, phase: u32, host: Host<'_>) -> Result<Exit, Failure> {
     let environment = host.environment;
     Project::open(root, environment)?;

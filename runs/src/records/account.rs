@@ -1,4 +1,4 @@
-//! What a list says of a run besides how it ended: what was asked, what that cost, how long it took.
+//! What a list shows of a run besides its outcome: the query, the cost, the time.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -14,9 +14,9 @@ use serde_json::{Map, Value, json};
 use crate::commit::plan::Task;
 use crate::registry::RUN_JSON;
 
-/// Of a query so many characters are shown.
+/// Characters of a query to show.
 const SHOWN: usize = 60;
-/// And so many bytes are looked at: its first line may be blank, and the rest may be long.
+/// Bytes of it to read: its first line may be blank, and the rest may be long.
 const READ: u64 = 1 << 10;
 
 /// What is known of one run.
@@ -34,13 +34,13 @@ struct Ended {
 }
 
 impl Account {
-    /// Of a run of a loop that has a query. What cannot be read is not shown: a list names every run.
+    /// For a run of a loop with a query. Leaves out what cannot be read, since a list names every run.
     pub fn of(folder: &RunFolder) -> Self {
         let ended = folder.read(SUMMARY).ok().and_then(|text| serde_json::from_str(&text).ok());
         Self { query: query(folder), ended }
     }
 
-    /// Of the run of an order, whose title stands in the place of a query.
+    /// For the run of an order, whose title replaces the query.
     pub fn of_order(title: Option<&str>, lines: &[Line], summary: Option<&RunSummary>) -> Self {
         let cost =
             |line: &Line| if let Line::Answered(answered) = line { Some(answered.cost_usd) } else { None };
@@ -50,7 +50,7 @@ impl Account {
         Self { query: title.map(shortened), ended }
     }
 
-    /// `, $0.0012, 12 s`; nothing of a run that has not ended.
+    /// `, $0.0012, 12 s`; empty for a run that has not ended.
     pub fn spent(&self) -> String {
         self.ended.as_ref().map_or_else(String::new, |ended| {
             let took = phrases::seconds(std::time::Duration::from_millis(ended.elapsed_ms));
@@ -58,12 +58,12 @@ impl Account {
         })
     }
 
-    /// The first line of the query, shortened, behind two blanks.
+    /// The first line of the query, shortened, after two spaces.
     pub fn asked(&self) -> String {
         self.query.as_ref().map_or_else(String::new, |query| format!("  {}", printable(query)))
     }
 
-    /// The same for programs: null where it is not known.
+    /// The same for programs: null if unknown.
     pub fn json(&self) -> Map<String, Value> {
         let ended = self.ended.as_ref();
         let members = [
@@ -75,7 +75,7 @@ impl Account {
     }
 }
 
-/// The beginning of the query where it stands in the first prompt, which may be large and is not read whole.
+/// The beginning of the query in the first prompt, which may be large and is not read in full.
 fn query(folder: &RunFolder) -> Option<String> {
     let task: Task = serde_json::from_str(&folder.read(RUN_JSON).ok()?).ok()?;
     let place = task.query_in_prompt();

@@ -1,4 +1,4 @@
-//! The project as it was when a run began, in a scratch folder.
+//! The project at the start of a run, in a scratch folder.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,7 +19,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use crate::commit::plan::Plan;
 use crate::exit::Failure;
 
-/// The project as it is now, with the run's pre-images put back.
+/// The current project with the run's pre-images restored.
 pub(super) struct ScratchCopy {
     pub root: PathBuf,
     state: PathBuf,
@@ -27,7 +27,7 @@ pub(super) struct ScratchCopy {
 }
 
 impl ScratchCopy {
-    /// Copies what git tracks and would track, and what stands in the places that the run's replies were refused.
+    /// Copies what git tracks and would track, and what is at the paths that the run's replies were refused.
     pub(super) fn make(tree: &WorkTree, run: &Path, lines: &[Line], scratch: &Path) -> Result<Self, Failure> {
         let copy = Self { root: scratch.join("project"), state: scratch.join("state"), run: run.to_owned() };
         copy.fill(tree, lines).context("cannot copy the project into a scratch folder").map_err(|error| {
@@ -68,14 +68,14 @@ impl ScratchCopy {
         Ok(())
     }
 
-    /// As the copied project's root and rules.
+    /// The rules for the copy.
     pub(super) fn rules(&self, plan: &Plan) -> Result<Rules, Failure> {
         let guard = Guard::open(&self.root, plan.policy(&self.root)).map_err(anyhow::Error::from)?;
         let lock = Lock::acquire(&self.state, "replay").map_err(anyhow::Error::from)?;
         Ok(Rules { root: self.root.clone(), guard, lock })
     }
 
-    /// The world of the replay. What a build has changed between two rounds is in the pre-images of the second one.
+    /// The world of the replay. What a build changed between two rounds is in the pre-images of the second.
     pub(super) fn world(&self, only: RecordOnly, rules: Rules) -> Replayed<'_> {
         let as_found = |round: u32| {
             let images = self.run.join(UNDO).join(round.to_string());
@@ -85,7 +85,7 @@ impl ScratchCopy {
         Replayed::new(only, rules, self.state.join(UNDO), Box::new(as_found))
     }
 
-    /// How many files the replayed run has changed, and a SHA-256 over their paths and hashes.
+    /// How many files the replayed run changed, and a SHA-256 of their paths and hashes.
     pub(super) fn changed(&self) -> Result<(usize, String), Failure> {
         let rounds = undo_folders(&self.state).map_err(anyhow::Error::from)?;
         let changed = apply::pre_images(&rounds).map_err(anyhow::Error::from)?;
@@ -98,19 +98,19 @@ impl ScratchCopy {
         Ok((changed.len(), logging::sha256_hex(text.as_bytes())))
     }
 
-    /// For the record of the replay, which nobody keeps.
+    /// For the record of the replay, which is not kept.
     pub(super) fn folder(&self) -> Result<RunFolder, Failure> {
         let folder = RunFolder::create(&self.state, "run", Redactor::default());
         Ok(folder.map_err(anyhow::Error::from)?)
     }
 }
 
-/// The paths that were refused, and those of the folders on the way to them, the outer ones first.
+/// The refused paths and their parent folders, outermost first.
 fn refused(lines: &[Line]) -> impl Iterator<Item = String> {
     let problems = lines.iter().flat_map(|line| {
         if let Line::Rejected(rejected) = line { rejected.problems.as_slice() } else { &[] }
     });
-    // What is refused by its name alone needs no copy, least of all keys and git's own files.
+    // Paths refused by name alone need no copy, least of all keys and git's own files.
     let by_place = |path: &&Path| {
         path.components().all(|part| match part {
             Component::Normal(name) => !name.eq_ignore_ascii_case(".git") && name != AGENT_CONFIG,
@@ -127,13 +127,14 @@ fn refused(lines: &[Line]) -> impl Iterator<Item = String> {
     found.into_iter()
 }
 
-/// What lies behind a link is neither the project's nor to be written in the copy, where the same link leads elsewhere.
+/// What is behind a symlink is not the project's, and must not be written through the copy of the symlink.
 fn leads_through_link(root: &Path, path: &str) -> bool {
     let mut above = Path::new(path).ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
     above.any(|above| root.join(above).is_symlink())
 }
 
-/// Whatever a path could have been refused for is in the copy too: links, pipes, folders, a repository, and files that are one with another.
+/// Copies every kind of file that a path can be refused for: symlinks, pipes, folders, repositories, hard
+/// links.
 fn copy_one(from: &Path, to: &Path, inodes: &mut HashMap<(u64, u64), PathBuf>) -> anyhow::Result<()> {
     let Ok(found) = fs::symlink_metadata(from) else { return Ok(()) };
     if fs::symlink_metadata(to).is_ok() {
@@ -159,7 +160,8 @@ fn copy_one(from: &Path, to: &Path, inodes: &mut HashMap<(u64, u64), PathBuf>) -
     Ok(())
 }
 
-/// Puts a pre-image back, whatever has its place in the copy, and through no link; of a file that was there its mode is kept.
+/// Restores a pre-image, replacing anything in its place, and follows no symlink; an existing file keeps its
+/// mode.
 fn put(root: &Path, path: &str, content: Option<&[u8]>) -> io::Result<()> {
     let path = root.join(path);
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());

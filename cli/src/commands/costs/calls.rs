@@ -1,4 +1,4 @@
-//! Every call of a model that is on record here: the turns of phases and of spec runs, the rounds of all other runs.
+//! Every model call on record here: turns of phases and of spec runs, and rounds of all other runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ use serde_json::Value;
 
 use crate::commands::costs::prices::Today;
 
-/// Where a phase's calls come from.
+/// The origin of a phase's calls.
 const PHASE: &str = "phase";
-/// Where the calls of runs and audits of specs come from.
+/// The origin of calls of spec runs and audits.
 const SPEC: &str = "spec";
-/// What stands for a model that nothing names.
+/// Stands for an unknown model.
 const UNNAMED: &str = "not said";
 
 /// One call.
@@ -33,19 +33,19 @@ pub struct Call {
     pub origin: String,
     /// The phase; for phases only.
     pub phase: Option<String>,
-    /// Who asked; for loops with roles.
+    /// The role; for loops with roles.
     pub role: Option<String>,
-    /// Who answered.
+    /// The model that answered.
     pub model: String,
-    /// Tokens; nothing is known of a call whose answer never came.
+    /// Tokens; unknown if the answer never came.
     pub usage: Usage,
-    /// All of them, where the record says so.
+    /// All tokens, if the record says so.
     pub total: Option<u64>,
-    /// US dollars; none where the price is unknown.
+    /// US dollars; `None` if the price is unknown.
     pub cost_usd: Option<f64>,
 }
 
-/// All calls, and what a person should know of how they were found.
+/// All calls, with warnings about the search.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The calls.
@@ -60,7 +60,7 @@ impl Found {
     }
 }
 
-/// Looks into the project in `root`.
+/// Searches the project in `root`.
 pub fn find(root: &Path, today: &Today) -> Result<Found, Failure> {
     let mut found = Found::default();
     phases(root, today, &mut found)?;
@@ -103,16 +103,17 @@ fn phases(root: &Path, today: &Today, found: &mut Found) -> Result<(), Failure> 
     Ok(())
 }
 
-/// What tells a turn from another in the table and in the journals: when it was over, whose it was, its session.
+/// Identifies a turn in the table and in the journals: its end, its role, its session.
 type Turn = (String, String, String);
-/// Tokens by model, and what the turn has cost as a whole.
+/// Tokens by model, and the cost of the whole turn.
 type Said = (Vec<ModelUsage>, Option<f64>);
 
 fn turn_of(row: &Row) -> Turn {
     (row.at.clone(), row.role.clone(), row.session.clone())
 }
 
-/// What agents say that turns of phases have cost: the seed's table has no column for it, the journals do.
+/// The costs of phases' turns as agents report them: the seed's table has no column for them, the journals
+/// do.
 fn said_of_turns(root: &Path, found: &mut Found) -> BTreeMap<Turn, Said> {
     let mut said = BTreeMap::new();
     for folder in folders_in(&root.join(ABL).join(LOGS)) {
@@ -149,10 +150,11 @@ fn of_row(row: &Row) -> Call {
     }
 }
 
-/// The folders of all other runs, and how many of them are in no list of runs: counting them does no harm, so they are counted.
+/// The folders of all other runs, and how many of them are not listed: counting those is harmless, so they
+/// are included.
 fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
     let mut own = BTreeSet::new();
-    // The harness's own state holds nothing that a repository has brought along.
+    // A repository cannot contain the harness's own state.
     let mut state = root.join(STATE);
     if let Ok(tree) = WorkTree::at(root) {
         own.extend(registry::all(&tree)?.iter().map(|run| run.path(tree.root())));
@@ -168,14 +170,14 @@ fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
     Ok((own, count))
 }
 
-/// Folders with a journal, none through a link.
+/// Folders with a journal; follows no symlink.
 fn folders_in(place: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(place).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     folders.map(|entry| entry.path()).filter(|path| path.join(perform::JOURNAL).is_file()).collect()
 }
 
-/// What a journal of any loop says of what was paid for.
+/// The billing facts of a journal of any loop.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 enum Paid {
@@ -208,14 +210,14 @@ enum Paid {
     Other,
 }
 
-/// `None`: it is not whole.
+/// `None` if it is incomplete.
 fn journal(folder: &Path, today: &Today) -> Option<Vec<Call>> {
     let entries = Journal::entries::<Paid>(&folder.join(perform::JOURNAL)).ok()?;
     let run = Run::of(folder, today);
     let mut calls = Vec::new();
-    // Asked, and not answered yet.
+    // Sent, but not answered yet.
     let mut open: Option<Call> = None;
-    // Of the open call: attempts that may have been paid for besides the one that was answered.
+    // Attempts of the open call, other than the answered one, that may have been billed.
     let mut lost = 0;
     for entry in entries {
         match entry.fact {
@@ -234,7 +236,7 @@ fn journal(folder: &Path, today: &Today) -> Option<Vec<Call>> {
                 open = None;
                 calls.extend(run.turned(&role, usage, cost_usd));
             }
-            // It was tried: something may have been paid for.
+            // There were attempts, which may have been billed.
             Paid::Unanswered {} => calls.extend(open.take()),
             Paid::Other => {}
         }
@@ -243,7 +245,7 @@ fn journal(folder: &Path, today: &Today) -> Option<Vec<Call>> {
     Some(calls)
 }
 
-/// What `run.json` says.
+/// The content of `run.json`.
 struct Run<'t> {
     origin: String,
     model: String,
@@ -257,9 +259,9 @@ impl<'t> Run<'t> {
         let word = |at: &str| run.pointer(at).and_then(Value::as_str).map(str::to_owned);
         let model =
             word("/settings/model/value").or_else(|| word("/model")).unwrap_or_else(|| UNNAMED.to_owned());
-        // The services name their models without a provider.
+        // Services report their models without a provider.
         let model = model.split_once('/').map(|(_, name)| name.to_owned()).unwrap_or(model);
-        // An audit has a journal, and no `run.json`.
+        // An audit has a journal but no `run.json`.
         let of_specs = folder.parent().is_some_and(|runs| runs.ends_with(spec::RUNS));
         let origin = word("/loop").unwrap_or_else(|| if of_specs { SPEC } else { UNNAMED }.to_owned());
         Self { origin, model, today }
@@ -276,7 +278,7 @@ impl<'t> Run<'t> {
         Call { model, total: usage.total(), usage, cost_usd, ..self.call(None) }
     }
 
-    /// One for each model; one that names none where the CLI did not say.
+    /// One call per model; one without a name if the CLI did not report any.
     fn turned(&self, role: &str, usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> Vec<Call> {
         let base = self.call(Some(role.to_owned()));
         let mut calls: Vec<Call> = usage.into_iter().map(|of| of_model(of, &base)).collect();
@@ -288,7 +290,7 @@ impl<'t> Run<'t> {
     }
 }
 
-/// What the CLI says of the turn as a whole goes before a price list.
+/// The CLI's cost of the whole turn takes precedence over a price list.
 fn price(calls: &mut Vec<Call>, whole: Option<f64>, base: Call, today: &Today) {
     match whole.filter(|cost| cost.is_finite() && *cost >= 0.0) {
         Some(whole) => share(whole, calls, base),
@@ -298,21 +300,21 @@ fn price(calls: &mut Vec<Call>, whole: Option<f64>, base: Call, today: &Today) {
     }
 }
 
-/// What one model has used, with its cost where the CLI says that.
+/// Usage of one model, with its cost if the CLI reports it.
 fn of_model(of: ModelUsage, base: &Call) -> Call {
     let usage = of.usage;
     Call { model: of.model, total: usage.total(), usage, cost_usd: of.cost_usd, ..base.clone() }
 }
 
-/// Counts what a turn has cost as a whole once: what no model's own cost covers belongs to the one that has none. Where several have
-/// none nobody knows whose it is.
+/// Counts the cost of a whole turn once: the part not covered by the models' own costs goes to the model
+/// without one. If several have none, it cannot be attributed.
 fn share(whole: f64, calls: &mut Vec<Call>, base: Call) {
     let rest = (whole - calls.iter().filter_map(|call| call.cost_usd).sum::<f64>()).max(0.0);
     let mut open: Vec<&mut Call> = calls.iter_mut().filter(|call| call.cost_usd.is_none()).collect();
     match open.as_mut_slice() {
         [] => {}
         [one] => one.cost_usd = Some(rest),
-        // Its tokens are in the rows of the models.
+        // Its tokens are already counted for the models.
         [..] => calls.push(Call { cost_usd: Some(rest), total: Some(0), ..base }),
     }
 }

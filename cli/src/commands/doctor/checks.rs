@@ -1,4 +1,4 @@
-//! What is looked at, one function a subject.
+//! The checks, one function per subject.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ use settings::{Environment, Files, Keys, Settings, Standing, keys};
 use super::Check;
 use crate::args::DoctorArgs;
 
-/// Every check, in the order in which a person would put things right.
+/// Every check, in the order in which a user would fix problems.
 pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failure> {
     let Host { environment, output, .. } = host;
     let root = place::root(host)?;
@@ -74,7 +74,7 @@ fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (
     (loaded.settings, checks)
 }
 
-/// What is asked for must work; of the rest is said why it does not.
+/// The configured sandbox must work; for the others it reports why they do not.
 fn sandbox(settings: &Settings, environment: &Environment) -> Vec<Check> {
     let docker_host = environment.docker_host();
     let wanted = match runner::probe(sandbox::mode(settings.sandbox.value), docker_host) {
@@ -137,7 +137,7 @@ fn model(args: &DoctorArgs, settings: &Settings, keys: &Keys, tree: &WorkTree, h
     checks
 }
 
-/// Lock and transactions are kept here.
+/// Lock and transactions are stored here.
 fn state_folder(tree: &WorkTree) -> Check {
     let folder = match tree.state_dir() {
         Ok(folder) => folder,
@@ -157,10 +157,10 @@ fn state_folder(tree: &WorkTree) -> Check {
     }
 }
 
-/// Bytes for which a disk has to have room: about what the record of a small run takes.
+/// Free disk space in bytes to require: about what the record of a small run takes.
 const ROOM_TO_BEGIN: usize = 64 << 10;
 
-/// What the default loop looks at before it begins.
+/// What the default loop checks before it begins.
 fn project(tree: &WorkTree, settings: &Settings, environment: &Environment) -> Vec<Check> {
     let root = tree.root();
     let check = |name: &str, outcome: Result<String, Missing>| match outcome {
@@ -169,7 +169,7 @@ fn project(tree: &WorkTree, settings: &Settings, environment: &Environment) -> V
     };
     let write = format!("describe the change in {QUERY}");
     let build = &settings.build.value;
-    // An index that cannot be read is an error of the run that reads it.
+    // An unreadable index is reported by the run that reads it.
     let tracked: Vec<String> = tree.tracked().into_iter().flatten().map(|file| file.path).collect();
     vec![
         check(
@@ -188,7 +188,8 @@ fn project(tree: &WorkTree, settings: &Settings, environment: &Environment) -> V
     ]
 }
 
-/// A run begins with an old one too, and warns. A tree that cannot be looked at is the run's to tell.
+/// A run also begins with an outdated roll-up, and warns. A tree that cannot be inspected is reported by the
+/// run.
 fn roll_up(tree: &WorkTree, text: &str) -> String {
     let rollup = Rollup::at(tree.root(), CODE_ROLLUP.to_owned(), text);
     let look = tree.look(&Asked { beginnings: &[], since: rollup.made() });

@@ -13,7 +13,7 @@ use settings::{Layer, Settings};
 
 use crate::args::order::CheckArgs;
 
-/// Everything that speaks against it, at once.
+/// Reports all problems together.
 pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let tree = preflight::repository(&args.repo)?;

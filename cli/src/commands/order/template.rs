@@ -1,4 +1,4 @@
-//! `code-commit order new`: a first order to fill in.
+//! `code-commit order new`: a template for an order.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -10,10 +10,10 @@ use runs::{Exit, Failure, place};
 
 use crate::args::order::NewArgs;
 
-/// Every field of S2 §4.1. Its example is an order that can be checked as it stands.
+/// Every field of S2 §4.1. The example is valid and can be checked unchanged.
 pub const TEMPLATE: &str = include_str!("template.json");
 
-/// Writes it, unless something is there.
+/// Writes it, unless the file exists.
 pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
     if args.file == Path::new("-") {
         print(output)?;
@@ -40,7 +40,7 @@ pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The text as it stands; with `--json` on one line.
+/// Prints the text unchanged; with `--json` on one line.
 fn print(output: &Output) -> Result<(), Failure> {
     if output.json {
         output.object(&serde_json::from_str(TEMPLATE).context("the template is no JSON")?);
@@ -50,7 +50,7 @@ fn print(output: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether git sees the file and does not know it.
+/// Whether the file is untracked and not ignored.
 fn makes_the_tree_dirty(file: &Path) -> bool {
     let (Ok(tree), Ok(file)) = (place::work_tree(Path::new(".")), file.canonicalize()) else {
         return false;

@@ -1,4 +1,4 @@
-//! `abl-cmd NAME [ARGS…]`: runs in the sandbox and asks the desk outside of it.
+//! `abl-cmd NAME [ARGS…]`: runs in the sandbox and calls the desk outside it.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use runs::phase::request::{Answer, Request, SOCKET};
 use settings::Environment;
 
-/// Passes its arguments on and prints what comes back. The exit code is the command's.
+/// Passes its arguments on and prints the answer. The exit code is the command's.
 pub fn run(environment: &Environment) -> u8 {
     let argv = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let answer = environment
@@ -18,7 +18,7 @@ pub fn run(environment: &Environment) -> u8 {
         .and_then(|socket| ask(socket, &Request { argv }));
     match answer {
         Ok(answer) => {
-            // Whoever closed the pipe wants no more of it.
+            // Ignore EPIPE: the reader is gone.
             let _ = io::stdout().lock().write_all(answer.output.as_bytes());
             answer.code
         }

@@ -1,4 +1,4 @@
-//! `phase init`: what a project with phases needs. Nothing is overwritten.
+//! `phase init`: creates what a project with phases needs. Overwrites nothing.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,13 +14,13 @@ const CONFIG: &str = include_str!("init/abl.config.yaml");
 const DESCRIPTION: &str = include_str!("init/project.md");
 const FIRST_SPEC: &str = include_str!("init/phase1.md");
 
-/// The line, from 1, where a spec still asks for what the person has to write.
+/// The line, from 1, at which a spec still has text of the template.
 pub fn left_of_template(spec: &str) -> Option<usize> {
     let asks = |line: &str| line.trim().starts_with("What this phase is for; ");
     spec.lines().position(asks).map(|index| index + 1)
 }
 
-/// Makes what is not there yet and says what it made.
+/// Creates what is missing and lists it.
 pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
     let first_spec = format!("{SPECS}/phase1.md");
     let files = [
@@ -46,7 +46,7 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// `false`: it was there.
+/// `false` if it existed.
 fn make(path: &Path, text: &str) -> io::Result<bool> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -58,7 +58,7 @@ fn make(path: &Path, text: &str) -> io::Result<bool> {
     }
 }
 
-/// The key's file must not be committed. Whether there was no such rule yet.
+/// The file with the key must not be committed. Gives whether the rule was added.
 fn ignore_secrets(root: &Path) -> anyhow::Result<bool> {
     let path = root.join(".gitignore");
     let rules = match fs::read_to_string(&path) {
@@ -69,7 +69,7 @@ fn ignore_secrets(root: &Path) -> anyhow::Result<bool> {
     if rules.lines().any(|line| matches!(line.trim(), ".env" | "/.env")) {
         return Ok(false);
     }
-    // A cloned repository may have a link there.
+    // A cloned repository may have a symlink there.
     dir::append(&path, "/.env").context("cannot write .gitignore")?;
     Ok(true)
 }

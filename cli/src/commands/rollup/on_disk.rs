@@ -1,4 +1,4 @@
-//! The files that git tracks as they are on disk.
+//! Tracked files as they are on disk.
 
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -7,19 +7,20 @@ use dir::Folder;
 use prompt::rollup::{LARGEST_FILE, LeftOut, left_out};
 use rustix::fs::FileType;
 
-/// The root of the project. No link below it is followed: to git a file behind one is deleted, and it may lie outside.
+/// The root of the project. Follows no symlink below it: to git a file behind one is deleted, and it may be
+/// outside.
 pub struct OnDisk {
     root: Folder,
 }
 
-/// What stands where git tracks a file.
+/// What is at the path of a tracked file.
 pub enum Found {
     /// A regular file, which has been read.
     Content,
     /// A file that no model should see.
     LeftOut(LeftOut),
     Link,
-    /// Nothing that could be shown: it is deleted, or a folder by now.
+    /// Nothing that could be shown: it is deleted, or now a folder.
     Other,
 }
 
@@ -29,19 +30,19 @@ impl OnDisk {
         Ok(Self { root: Folder::open(root)? })
     }
 
-    /// Reads the file at a path relative to the root in place of `content`.
+    /// Reads the file at a relative path into `content`, replacing it.
     pub fn read(&self, path: &str, content: &mut Vec<u8>) -> io::Result<Found> {
         content.clear();
         let file = match self.root.open_file_below(Path::new(path)) {
             Ok(Some(file)) => file,
             Ok(None) => return Ok(if self.is_link(path) { Found::Link } else { Found::Other }),
-            // What its name leaves out need not be readable.
+            // A file that is left out by name need not be readable.
             Err(error) => return left_out(path, 0).map(Found::LeftOut).ok_or(error),
         };
         if let Some(why) = left_out(path, file.metadata()?.len()) {
             return Ok(Found::LeftOut(why));
         }
-        // It may have grown since.
+        // It may have grown meanwhile.
         file.take(LARGEST_FILE + 1).read_to_end(content)?;
         Ok(left_out(path, content.len() as u64).map_or(Found::Content, Found::LeftOut))
     }

@@ -12,14 +12,14 @@ use runs::records::{self, account::Account, past};
 use runs::registry::Known;
 use serde_json::json;
 
-/// One line about the run.
+/// One line for the run.
 pub fn list(known: &Known, tree: &WorkTree, output: &Output) {
     let run = &known.path(tree.root());
     let folder = records::open(run);
     let past = Past::read(run).unwrap_or_default();
     let attempts = rounds_asked(&past.lines);
     let outcome = past.outcome().map(Outcome::code);
-    // A run that goes on has one from when it ended.
+    // A resumed run still has the summary of its earlier end.
     let summary = summary(&folder).filter(|_| outcome.is_some());
     let name = records::name(run);
     let recorded = Recorded::load(known, folder).ok();
@@ -40,7 +40,7 @@ pub fn list(known: &Known, tree: &WorkTree, output: &Output) {
     output.report_prose(&format!("{name}  order: {ended}, attempts {attempts}{spent}{since}{asked}"));
 }
 
-/// Everything about the run: attempts, prompts, answers, refusals, commands, and what it changed.
+/// Everything about the run: attempts, prompts, answers, refusals, commands, changes.
 pub fn show(known: &Known, tree: &WorkTree, output: &Output) -> Result<(), Failure> {
     let run = &known.path(tree.root());
     let folder = records::open(run);
@@ -55,7 +55,7 @@ pub fn show(known: &Known, tree: &WorkTree, output: &Output) -> Result<(), Failu
     output.report(&format!("{}{}", output.paint(STRONG, &records::name(run)), known.since()));
     let (last, before) = past.lines.split_last().unzip();
     lines("attempt", before.unwrap_or_default(), output);
-    // How it ended is told by its verdict.
+    // The verdict already says how it ended.
     let last = last.filter(|last| !matches!(last, Line::Ended { .. }));
     lines("attempt", last.map(std::slice::from_ref).unwrap_or_default(), output);
     if let Some(summary) = &summary {

@@ -10,7 +10,7 @@ use runs::spec::history::{Past, all, word};
 use runs::{Failure, records};
 use serde_json::json;
 
-/// A line for each of them; how many there were.
+/// Prints a line for each run; gives their number.
 pub fn list(root: &Path, output: &Output) -> usize {
     let all = all(root);
     for past in &all {

@@ -1,4 +1,4 @@
-//! `spec setup`: asks for what `.cuggino.json` holds, the present value filled in.
+//! `spec setup`: asks for the settings in `.cuggino.json`, with the current values as defaults.
 
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::path::Path;
@@ -10,10 +10,10 @@ use runs::spec::{config, project};
 use runs::{Exit, Failure};
 use settings::spec::Config;
 
-/// Takes a value away.
+/// The answer that clears a value.
 const CLEAR: &str = "-";
 
-/// Asks, writes, and says what was saved. Never without a terminal.
+/// Asks, writes, and reports what was saved. Requires a terminal.
 pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(Failure::refused(
@@ -36,7 +36,7 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// All questions in the seed's order; none when the answers end before the questions do.
+/// All questions in the seed's order; `None` if the input ends early.
 fn ask(present: Config, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<Option<Config>> {
     let mut asking = Asking { input, out };
     let mut config = present;
@@ -60,7 +60,7 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Asks until the answer will do; `false` when there is no answer any more.
+    /// Asks until the answer is valid; `false` if the input ends.
     fn answer(
         &mut self,
         question: &str,

@@ -1,4 +1,4 @@
-//! `spec status`: what waits, and how the last runs ended.
+//! `spec status`: pending work, and how the last runs ended.
 
 use std::path::Path;
 
@@ -9,10 +9,9 @@ use runs::spec::{self, Failed, project};
 use runs::{Exit, records};
 use serde_json::json;
 
-/// So many runs are shown.
+/// Runs to show.
 const RUNS: usize = 5;
 
-/// Prints it.
 pub fn run(root: &Path, output: &Output) -> Exit {
     let parked = spec::parked(root);
     let lists = [("Spec issues", ISSUES), ("Backlog", BACKLOG), ("To be discussed", TBD)];

@@ -1,4 +1,4 @@
-//! Copies of files as they were before a turn. What has not changed since an earlier turn is not copied again.
+//! Copies of files before a turn. Files that are unchanged since an earlier turn are not copied again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 use crate::agents::snapshot::tree::{Found, Stamp, Tree};
 use dir::reach;
 
-/// The copies of one executor, removed with it, unless what a role may not touch is not put back yet.
+/// The copies of one executor, removed with it unless protected files are still to be restored.
 #[derive(Debug)]
 pub struct Kept {
     root: PathBuf,
     folder: Option<PathBuf>,
     files: BTreeMap<String, Stamp>,
-    /// Whether a turn has begun and what it may not touch is not as it was.
+    /// Whether a turn has begun and what it may not touch is not restored yet.
     is_needed: bool,
     /// Seconds since 1970.
     pub(super) clock: fn() -> i64,
@@ -29,16 +29,16 @@ impl Default for Kept {
     }
 }
 
-/// What a folder held before a turn, as it is written down beside the copies until what the turn may not touch is as it was: whoever goes
-/// on with a run that was killed can still put it back.
+/// What a folder held before a turn, stored beside the copies until what the turn may not touch is restored:
+/// a resumed run can still restore it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Noted<T, K> {
     pub(super) tree: T,
-    /// Files that git knew.
+    /// Files known to git.
     pub(super) known: K,
 }
 
-/// What was noted beside the copies in `folder`; none where no turn was cut off.
+/// The note beside the copies in `folder`; `None` if no turn was cut off.
 pub(super) fn noted(folder: &Path) -> io::Result<Option<Noted<Tree, Option<BTreeSet<String>>>>> {
     match fs::read(note_of(folder)) {
         Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
@@ -52,13 +52,14 @@ fn note_of(folder: &Path) -> PathBuf {
 }
 
 impl Kept {
-    /// The files of a folder, and the second before which whatever had changed is in the list.
+    /// The files of a folder, and the second before which every change is in the list.
     pub(super) fn look(&self, root: &Path, skip: &[String]) -> io::Result<(Tree, i64)> {
         let since = (self.clock)();
         Ok((Tree::whole(root, skip)?, since))
     }
 
-    /// Copies those files of `tree`, which was looked at `since` this second, that are `wanted` and not kept as they are now.
+    /// Copies those files of `tree`, listed at second `since`, that are `wanted` and not already kept in this
+    /// state.
     pub(super) fn keep(
         &mut self,
         root: &Path,
@@ -68,7 +69,7 @@ impl Kept {
     ) -> io::Result<()> {
         if self.folder.as_deref() != Some(folder) || self.root != root {
             self.forget()?;
-            // What a run that was killed has left.
+            // Left by a killed run.
             forget(folder)?;
             (self.folder, self.root) = (Some(folder.to_owned()), root.to_owned());
         }
@@ -78,7 +79,8 @@ impl Kept {
                 continue;
             }
             reach::put(root, folder, &found.place.0)?;
-            // A change later in the same second may leave the same time: such a file is copied once more the next time.
+            // A later change in the same second may leave the same time, so such a file is copied again next
+            // time.
             if found.stamp.is_older_than(since) {
                 self.files.insert(path.clone(), found.stamp);
             }
@@ -86,10 +88,10 @@ impl Kept {
         Ok(())
     }
 
-    /// From now on the copies are needed, whatever becomes of this process.
+    /// From now on the copies are needed, even if this process dies.
     pub(super) fn hold(&mut self, note: &Noted<&Tree, &Option<BTreeSet<String>>>) -> io::Result<()> {
         if let Some(folder) = &self.folder {
-            // A power cut may lose it as it may lose the copies.
+            // Not synced: a power cut may lose the copies as well.
             let note = serde_json::to_vec(note)?;
             dir::replace_with(&note_of(folder), |file| file.write_all(&note))?;
             self.is_needed = true;
@@ -101,7 +103,7 @@ impl Kept {
     pub(super) fn release(&mut self) {
         self.is_needed = false;
         if let Some(folder) = &self.folder {
-            // One that stays is read by a run only that goes on in the middle of this turn.
+            // A leftover note is only read by a run that continues in the middle of this turn.
             let _ = dir::remove(&note_of(folder));
         }
     }
@@ -115,13 +117,13 @@ impl Kept {
 impl Drop for Kept {
     fn drop(&mut self) {
         if !self.is_needed {
-            // What is left is of no harm: the next run of the same folder clears it.
+            // Leftovers are harmless: the next run in this folder removes them.
             let _ = self.forget();
         }
     }
 }
 
-/// Removes copies and what was noted beside them.
+/// Removes the copies and the note beside them.
 pub fn forget(folder: &Path) -> io::Result<()> {
     dir::remove(&note_of(folder))?;
     match (folder.parent(), folder.file_name()) {

@@ -119,7 +119,7 @@ fn a_write_that_keeps_length_and_time_is_seen() {
     assert_eq!(changes, Changes { allowed: vec!["plan.md".into()], ..Changes::default() });
 }
 
-/// Files have to be older than a second to be believed; so the clock goes on.
+/// Only files older than a second are trusted, so advance the clock.
 fn age(scene: &Scene) {
     scene.kept.borrow_mut().clock = || i64::MAX;
     scene.during(|| {});

@@ -1,4 +1,4 @@
-//! The files of a folder, and enough of each to tell that it was touched.
+//! The files of a folder, with enough of each to detect changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use dir::reach::{self, Descent, LOOK};
 
-/// Git opens no longer path than of 4,096 bytes, with the folder of the work tree before it.
+/// Git opens paths of at most 4,096 bytes, including the work tree's folder.
 const LONGEST: usize = 2048;
 
-/// Any write changes the time of its inode, which nobody can set.
+/// Any write changes the inode's change time, which cannot be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
     inode: u64,
@@ -38,18 +38,18 @@ impl Stamp {
         FileType::from_raw_mode(self.mode) == FileType::Symlink
     }
 
-    /// Whether it is of a kind that can be copied.
+    /// Whether its kind can be copied.
     pub(super) fn is_copied(&self) -> bool {
         self.is_link() || FileType::from_raw_mode(self.mode) == FileType::RegularFile
     }
 
-    /// Whether the last change was before that second, of those since 1970.
+    /// Whether the last change was before that Unix second.
     pub(super) fn is_older_than(&self, second: i64) -> bool {
         self.changed.0 < second
     }
 }
 
-/// A file: what it is, and its real name below the root.
+/// A file: its stamp, and its name below the root as bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) stamp: Stamp,
@@ -57,19 +57,18 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether git and our patterns, which speak UTF-8, cannot name it.
+    /// Whether git and our patterns, which use UTF-8, cannot name it.
     pub(super) fn is_odd(&self) -> bool {
         self.place.0.to_str().is_none() || self.place.0.as_os_str().len() > LONGEST
     }
 }
 
-/// A real name below the root.
+/// A file name below the root, as bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub(super) struct Place(pub(super) PathBuf);
 
 impl Place {
-    /// The last part of it.
     pub(super) fn name(&self) -> &OsStr {
         self.0.file_name().unwrap_or_default()
     }
@@ -98,18 +97,19 @@ impl From<Place> for Written {
     }
 }
 
-/// The files of a folder, by their paths relative to it, as [`name_as_text`] has them. Links count as files and are not followed.
+/// The files of a folder, by relative path as given by [`name_as_text`]. Symlinks count as files and are not
+/// followed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::agents) struct Tree {
     pub(super) files: BTreeMap<String, Found>,
     pub(super) folders: BTreeSet<Place>,
-    /// What could not be looked into, and why.
+    /// Folders that could not be read, and why.
     #[serde(skip)]
     pub(super) unread: Vec<(String, io::Error)>,
 }
 
 impl Tree {
-    /// All of it, or why not.
+    /// Everything, or an error.
     pub(in crate::agents) fn whole(root: &Path, skip: &[String]) -> io::Result<Self> {
         let mut tree = Self::of(root, skip);
         match tree.unread.pop() {
@@ -118,7 +118,7 @@ impl Tree {
         }
     }
 
-    /// As much of it as can be seen. Folders and files that are ours and cannot be read are made readable.
+    /// As much as can be read. Our own unreadable files and folders are made readable.
     pub(super) fn of(root: &Path, skip: &[String]) -> Self {
         let mut tree = Self::default();
         match reach::root(root, LOOK) {
@@ -160,7 +160,7 @@ impl Tree {
         }
     }
 
-    /// Takes in the files of the folder that the way has come to; gives its folders.
+    /// Adds the files of the current folder; gives its subfolders.
     fn look(&mut self, way: &Descent, folder: &Path, skip: &[String]) -> Vec<OsString> {
         let mut folders = Vec::new();
         let names = reach::names(&way.here).unwrap_or_else(|error| {

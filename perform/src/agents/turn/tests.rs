@@ -50,7 +50,7 @@ fn ask(session: engine::Session) -> Turn<One> {
     Turn { role: Builder, prompt: "go".into(), system: None, session }
 }
 
-/// Says, as Codex does, what its session has used so far: 100 tokens more in each turn.
+/// Reports, as Codex does, the total usage of its session: 100 tokens more in each turn.
 const CODEX: &str = r#"#!/bin/sh
 n=$(($(cat "$HOME/count" 2>/dev/null || echo 0) + 1))
 echo $n > "$HOME/count"
@@ -84,7 +84,7 @@ fn role(top: &Path) -> Role {
     }
 }
 
-/// What comes of these turns of this role, one after another, the journal in between.
+/// The results of these turns of this role, in sequence, with the journal in between.
 fn turns(top: &Path, role: Role, sessions: &[engine::Session]) -> Vec<Result<Turned, AgentFault>> {
     let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
     let run = RunFolder::create(top, "run", Redactor::default()).unwrap();
@@ -101,7 +101,7 @@ fn turns(top: &Path, role: Role, sessions: &[engine::Session]) -> Vec<Result<Tur
     turns
 }
 
-/// The tokens in and out of each of these turns.
+/// Input and output tokens of each of these turns.
 fn used(sessions: &[engine::Session]) -> Vec<(Option<u64>, Option<u64>)> {
     let folder = tempfile::tempdir().unwrap();
     let turns = turns(folder.path(), role(folder.path()), sessions);
@@ -150,7 +150,7 @@ fn what_a_role_may_not_touch_is_put_back_after_a_turn_that_could_not_be_heard_ou
     fs::write(&not_its_own, "theirs").unwrap();
     fs::write(&program, format!("{CODEX}echo mine > theirs\n")).unwrap();
     role.watched.may_touch = Some(Vec::new());
-    // A folder in the place of the log: the turn ends with an error.
+    // A folder in place of the log: the turn ends with an error.
     role.log = Some(folder.path().join("home"));
     turns(folder.path(), role, &[engine::Session::None]).pop().unwrap().unwrap_err();
     assert_eq!(fs::read_to_string(&not_its_own).unwrap(), "theirs");

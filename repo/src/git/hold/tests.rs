@@ -10,7 +10,7 @@ fn lock(scratch: &Scratch) -> PathBuf {
     scratch.path().join(".git/index.lock")
 }
 
-/// The words of a lock of ours, with the process id of a git that is not alive.
+/// The content of a lock of ours, with the process ID of a dead git.
 const LEFT: &str =
     "code-commit is rolling back; what it leaves here is removed when it is next started\n4194304";
 
@@ -49,7 +49,7 @@ fn a_git_that_is_dead_but_not_yet_reaped_is_not_waited_for() {
     dead.wait().unwrap();
 }
 
-/// A git that does not begin to work on the index before the lock names it.
+/// A git that waits until the lock names it before it works on the index.
 const WAITS: &str = "#!/bin/sh
 case \"$*\" in *update-index*|*--hard*)
     n=0

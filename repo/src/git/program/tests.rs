@@ -2,7 +2,7 @@ use crate::GitError;
 use crate::git::tests::{ME, NONE};
 use crate::scratch::Scratch;
 
-/// A command that leaves a trace and passes on what it is given.
+/// A command that leaves a trace and copies its input to its output.
 fn trap(scratch: &Scratch) -> (std::path::PathBuf, String) {
     let sprung = scratch.path().join(".git/sprung");
     let command = format!("touch {} && cat", sprung.display());
@@ -24,7 +24,7 @@ fn no_filter_of_the_repositorys_own_configuration_is_started() {
     scratch.write("kept", "two\n");
     scratch.write("new", "x\n");
     assert_eq!(git.dirty().unwrap(), ["kept", "new"]);
-    // What the filter was to keep out of the history is not committed without it.
+    // A file is not committed without the filter that keeps its secret out of the history.
     for refused in [git.commit_paths(&["new"], "m", ME), git.commit_all(NONE, "m", ME)] {
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("no filter that the repository's own configuration names is run"), "{said}");
@@ -160,7 +160,7 @@ fn a_submodule_that_a_command_has_led_elsewhere_is_not_rolled_back_there() {
     scratch.write("sub/.git", "gitdir: ../ignored/git\n");
     let error = roll_back().unwrap_err();
     assert!(matches!(&error, GitError::StillDirty { paths } if *paths == ["sub"]), "{error}");
-    // Nor into a folder that it has made.
+    // Nor into a folder that it created.
     std::fs::remove_file(scratch.path().join("sub/.git")).unwrap();
     std::fs::rename(scratch.path().join("ignored/git"), scratch.path().join("sub/.git")).unwrap();
     assert!(matches!(roll_back().unwrap_err(), GitError::StillDirty { .. }));

@@ -1,4 +1,4 @@
-//! The two roles: how far each can reach, the desk that each has, and where both work.
+//! The two roles: what each can reach, its desk, and where it works.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -22,11 +22,11 @@ use crate::phase::request::{Desk, SOCKET};
 use crate::phase::{access, project};
 use names::ours::{ABL, AGENT_CONFIG, STATE};
 
-/// Builder and verifier, their places and their repositories.
+/// Builder and verifier, their folders and repositories.
 pub(super) struct Team {
     builder: Role,
     verifier: Role,
-    /// The folder of the phases' own files.
+    /// The folder with the phases' own files.
     own: PathBuf,
     tests: PathBuf,
     src_repository: Repository,
@@ -126,7 +126,7 @@ impl Setup<'_> {
         let name = who.name();
         let mut env = Env::allowed(self.host.environment.all().clone(), &[]);
         let visible = desk.map(Counter::visible).map(Vec::from).unwrap_or_default();
-        // The harness's own folder is held fast or hidden where it lies in the role's.
+        // The harness's own folder is read-only or hidden if it is in the role's.
         let state = self.state.join("agents").join(name);
         let home = desk.filter(|_| state.starts_with(own)).map_or(state, |desk| desk.home(name));
         let inside = access::dot_gits(&project.root, own, other)?;
@@ -155,7 +155,7 @@ impl Setup<'_> {
         })
     }
 
-    /// All that its walls let it touch, but for what the configuration protects.
+    /// Everything that the sandbox lets it change, except what the configuration protects.
     fn watched(&self, own: &Path) -> Watched {
         let root = &self.project.root;
         let below = own.strip_prefix(root).map(|below| below.display().to_string()).unwrap_or_default();
@@ -170,7 +170,7 @@ impl Setup<'_> {
         }
     }
 
-    /// Where a role's folder is the root itself, what is not its own stays out of its commits.
+    /// If a role's folder is the root itself, other files stay out of its commits.
     fn never_committed(&self, top: &Path) -> Vec<String> {
         let root = &self.project.root;
         let names = [DOT_ENV, ABL, AGENT_CONFIG, STATE];
@@ -185,7 +185,7 @@ impl Setup<'_> {
     }
 }
 
-/// How a role gets from its folder to the specs: they lie at the same place on both sides of its wall.
+/// A role's relative path to the specs: they have the same path inside and outside its sandbox.
 fn way(own: &Path, root: &Path) -> String {
     let specs = root.join(project::SPECS);
     let common = own.ancestors().find(|folder| specs.starts_with(folder)).unwrap_or(root);

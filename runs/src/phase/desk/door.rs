@@ -1,4 +1,4 @@
-//! Where callers come in: so many at once, and none for ever.
+//! Accepts callers: a limited number at once, each for a limited time.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,16 +10,17 @@ use runner::Cancel;
 
 use crate::phase::request::{Answer, Desk, Request};
 
-/// So many callers are attended to at once; the next ones wait in the socket's queue.
+/// Callers served at once; others wait in the socket's queue.
 const CALLERS: usize = 32;
-/// A longer request is no request.
+/// Longer requests are refused.
 const LONGEST_REQUEST: u64 = 1 << 20;
-/// Who neither says nor takes anything for so long is sent away.
+/// A caller that neither sends nor receives for this long is disconnected.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// So long is waited where the system gives no caller: it may have no descriptor left, and asking on at once would keep it busy.
+/// Pause after a failed accept: there may be no file descriptor left, and retrying at once would be a busy
+/// loop.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The socket and what stands behind it.
+/// The socket and the desk that it serves.
 pub(super) struct Door {
     listener: UnixListener,
     desk: Desk,
@@ -28,12 +29,11 @@ pub(super) struct Door {
 }
 
 impl Door {
-    /// Makes the socket.
     pub(super) fn new(desk: Desk, cancel: Cancel) -> io::Result<Self> {
         Ok(Self { listener: UnixListener::bind(&desk.socket)?, desk, cancel, patience: PATIENCE })
     }
 
-    /// Attends to callers from now on. All threads are made here: once it is open, none can be missing.
+    /// Serves callers from now on. All threads are started here, so none can fail to start later.
     pub(super) fn open(self) -> io::Result<()> {
         let door = Arc::new(self);
         for _ in 0..CALLERS {
@@ -53,7 +53,7 @@ impl Door {
         }
     }
 
-    /// One caller. One that goes away early has lost the answer, no more.
+    /// Serves one caller. One that leaves early only loses its answer.
     fn attend(&self, mut stream: &UnixStream) {
         let answer = match self.request(stream) {
             Ok(request) => self.desk.answer(&request.argv, &self.cancel),
@@ -77,7 +77,7 @@ mod tests {
     use std::net::Shutdown;
     use std::path::PathBuf;
 
-    /// An open door and where it is; it has this much patience.
+    /// An open door with this timeout, and its path.
     fn door(patience: Duration) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("desk");
@@ -87,7 +87,7 @@ mod tests {
         (folder, socket)
     }
 
-    /// A caller that would rather fail than wait for ever.
+    /// A caller with a timeout.
     fn caller(socket: &PathBuf) -> UnixStream {
         let stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -132,7 +132,7 @@ mod tests {
         let desk = Desk { socket: folder.path().join("desk"), ..Desk::default() };
         let cancel = Cancel::new().unwrap();
         let door = Door::new(desk, cancel.clone()).unwrap();
-        // Without a caller, each look at it fails at once.
+        // Without a caller, each accept fails at once.
         door.listener.set_nonblocking(true).unwrap();
         let waits = thread::spawn(move || door.attend_to_all());
         cancel.set();

@@ -109,7 +109,7 @@ fn what_an_agent_says_of_a_whole_turn_is_counted_once() {
     };
     let call = |model: &str, cost| (model.to_owned(), cost);
     assert_eq!(costs(vec![], 0.5), [call(UNNAMED, Some(0.5))]);
-    // The price list knows this one; the agent knows better.
+    // The price list has this model, but the agent's figure takes precedence.
     assert_eq!(costs(vec![model("gemini-2.5-pro", None)], 0.5), [call("gemini-2.5-pro", Some(0.5))]);
     let each = vec![model("a", Some(0.25)), model("b", Some(0.25))];
     assert_eq!(costs(each, 0.5), [call("a", Some(0.25)), call("b", Some(0.25))]);

@@ -1,4 +1,4 @@
-//! Turns that make the tree hard to read.
+//! Turns that leave a tree that is hard to read.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn no_depth_keeps_what_may_not_be_touched_from_being_put_back() {
         let deep = scene.at("src").join("d".repeat(100));
         assert_eq!(scene.during(|| fs::rename(&deep, scene.at("away")).unwrap()).put_back.len(), 2);
         assert!(deep.is_dir() && !scene.at("away").exists());
-        // The test's own folder is removed by what can remove it.
+        // Removes what an ordinary removal could not.
         dir::reach::remove(
             &dir::reach::root(&scene.at("src"), dir::reach::CHANGE).unwrap(),
             deep.file_name().unwrap(),
@@ -54,7 +54,7 @@ fn no_depth_keeps_what_may_not_be_touched_from_being_put_back() {
     }
 }
 
-/// Root may read everything: a thread gives its user away.
+/// Root may read everything, so a thread drops its privileges.
 #[test]
 fn no_mode_keeps_what_may_not_be_touched_from_being_put_back() {
     std::thread::scope(|scope| {

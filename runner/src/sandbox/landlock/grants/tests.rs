@@ -29,7 +29,8 @@ impl Tree {
         }
     }
 
-    /// What of our folder a command gets, and whether it may write there. `meanwhile` is told of each right as it is given.
+    /// What a command can access of our folder, and whether it may write there. `meanwhile` is called with
+    /// each right as it is granted.
     fn granted(&self, access: &Access, mut meanwhile: impl FnMut(&str)) -> Vec<String> {
         let mut granted = Vec::new();
         let mut give = |file: BorrowedFd<'_>, access: BitFlags<AccessFs>| {
