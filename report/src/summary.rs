@@ -27,6 +27,9 @@ pub struct FileStat {
     pub added: Option<usize>,
     /// Lines removed.
     pub removed: Option<usize>,
+    /// Whether a reply changed it and the build names it: it may decide whether the work is done.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub named_by_build: bool,
     /// Whether a build changed it, and no reply did.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_build: bool,
@@ -118,7 +121,10 @@ impl Summary {
         let Self { warnings, files, .. } = &mut summary;
         files.iter_mut().for_each(|file| {
             file.by_build = by_build.contains(file.path.as_str()) && !by_reply.contains(file.path.as_str());
+            file.named_by_build =
+                warnings.iter().any(|one| is_grader(one) && one.path.as_ref() == Some(&file.path));
         });
+        warnings.retain(|one| !is_grader(one));
         let changed: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         warnings.retain(|warning| warning.path.as_deref().is_none_or(|path| changed.contains(path)));
         warnings.extend(others(lines));
@@ -136,21 +142,17 @@ impl Summary {
     /// Prints the summary on standard output, for a person.
     pub fn print(&self, output: &Output) {
         output.report(&self.headline(output));
-        let (graders, warnings): (Vec<&Problem>, Vec<&Problem>) =
-            self.warnings.iter().partition(|warning| warning.code == GRADER);
         for file in &self.files {
-            let is_grader = graders.iter().any(|grader| grader.path.as_ref() == Some(&file.path));
-            let note = if is_grader { "  (named by the build)" } else { "" };
-            output.report(&format!("{}{note}", file_line(file, output)));
+            output.report(&file_line(file, output));
         }
         if self.files.is_empty() {
             output.report("  no file was changed");
         }
-        for warning in warnings.iter().take(MOST_WARNINGS) {
+        for warning in self.warnings.iter().take(MOST_WARNINGS) {
             let head = output.paint(WARN, "  warning:");
             output.report_prose(&format!("{head} {}", printable(&warning.message)));
         }
-        if let Some(more) = phrases::rest(warnings.len(), MOST_WARNINGS) {
+        if let Some(more) = phrases::rest(self.warnings.len(), MOST_WARNINGS) {
             output.report(&format!("  {more}: code-commit show"));
         }
         output.report(&self.figures());
@@ -190,6 +192,10 @@ impl Summary {
     }
 }
 
+fn is_grader(warning: &Problem) -> bool {
+    warning.code == GRADER
+}
+
 /// Warnings that are not about a reply's changes. A build that fails again for the same reason
 /// repeats its warning.
 fn others(lines: &[Line]) -> Vec<Problem> {
@@ -213,6 +219,10 @@ pub fn file_line(file: &FileStat, output: &Output) -> String {
         }
         _ => "binary".to_owned(),
     };
-    let by = if file.by_build { "  (by the build)" } else { "" };
+    let by = match (file.by_build, file.named_by_build) {
+        (true, _) => "  (by the build)",
+        (false, true) => "  (named by the build)",
+        (false, false) => "",
+    };
     format!("  {} {}  {counts}{by}", output.paint(STRONG, &file.status.to_string()), printable(&file.path))
 }

@@ -231,6 +231,7 @@ fn a_run_is_summed_up_from_its_record() {
         added: Some(3),
         removed: Some(1),
         by_build: false,
+        named_by_build: false,
     };
     let outcome = Outcome::Done { rounds: 3 };
     let log = "logs/a-run".to_owned();

@@ -39,6 +39,7 @@ pub fn on_disk(path: &Path) -> Option<Vec<u8>> {
 }
 
 impl FileChange {
+    /// Its entry of the summary.
     pub fn stat(&self) -> FileStat {
         let status = match (&self.before, &self.after) {
             (None, _) => 'A',
@@ -46,7 +47,7 @@ impl FileChange {
             (Some(_), Some(_)) => 'M',
         };
         let (added, removed) = self.texts().map(count_lines).unzip();
-        FileStat { path: self.path.clone(), status, added, removed, by_build: false }
+        FileStat { path: self.path.clone(), status, added, removed, by_build: false, named_by_build: false }
     }
 
     /// A unified diff with git's headers.

@@ -15,7 +15,7 @@ fn a_reply_whose_build_passes_ends_the_run_at_once() {
     greet now takes its name from the first argument and falls back to "world". I added a README that says so.
     Done after 1 round: the build passes.
       A README.md  +3 −0
-      M src/greet.sh  +2 −2
+      M src/greet.sh  +2 −2  (named by the build)
     rounds 1, 858 tokens in, 100 out, cost unknown, [TIME]
     log: agent-config/logs/[STAMP]-commit
     --- err

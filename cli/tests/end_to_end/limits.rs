@@ -46,7 +46,7 @@ fn the_last_allowed_call_is_made_and_the_next_is_not() {
     --- out
     Failed in round 3: 2 calls were made, and there may be no more
     help: raise --max-calls if it is worth that
-      M src/greet.sh  +1 −1
+      M src/greet.sh  +1 −1  (named by the build)
     rounds 2, 2,000 tokens in, 400 out, cost $0.0060, [TIME]
     log: agent-config/logs/[STAMP]-commit
     --- err

@@ -114,14 +114,16 @@ fn the_summary_of_a_run_that_was_killed_at_its_end_is_made_by_whatever_command_c
     for number in 1.. {
         let scene = Scene::with_replies([MENDS_IT]);
         let args = scene.flags();
-        let Some(ran) = injected(&scene, &format!("unlink:signal=KILL:when={number}"), &args) else { return };
+        let Some(ran) = injected(&scene, &format!("getdents64:signal=KILL:when={number}"), &args) else {
+            return;
+        };
         // strace ends as what it has killed.
         if ran.code.is_some() {
             break;
         }
         let record = if scene.runs().is_empty() { Vec::new() } else { scene.record() };
         let has_ended =
-            |(file, text): &(String, String)| file == "events.jsonl" && text.contains("\"ended\"");
+            |(file, text): &(String, String)| file == "events.jsonl" && text.contains("\"what\":\"ended\"");
         if !record.iter().any(has_ended) || record.iter().any(|(file, _)| file == "summary.json") {
             continue;
         }

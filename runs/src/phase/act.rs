@@ -45,6 +45,7 @@ const WORDS: Words = Words {
     },
 };
 
+/// How a phase is worked on.
 #[derive(Debug)]
 pub struct Request {
     /// The phase; the open one or the next one if `None`.
