@@ -154,8 +154,12 @@ impl Account {
         let (back, stays) = (of(Fate::PutBack), of(Fate::Stays));
         let mut attic = Attic::of(run.path());
         let gone = self.put_back(root, &before, &[of(Fate::Dropped), back.clone()].concat(), &mut attic)?;
-        let made = differences.iter().filter(|one| is_made(one) && root.join(&one.path).is_dir());
-        let folders: Vec<String> = made.filter_map(|one| Some(one.path.to_str()?.to_owned())).collect();
+        let made = differences.iter().filter(|one| is_made(one)).filter_map(|one| one.path.to_str());
+        // What is out of scope and empty by now goes, innermost first.
+        for folder in made.clone().rev().filter(|folder| self.may_change.refuses(folder).is_some()) {
+            let _ = std::fs::remove_dir(root.join(folder));
+        }
+        let folders = made.filter(|folder| root.join(folder).is_dir()).map(str::to_owned).collect();
         let put_back = back.iter().map(|one| one.path.display().to_string());
         let put_back = put_back.filter(|path| !gone.contains(path)).collect();
         let mut accounted = Accounted { put_back, ..Accounted::default() };
@@ -246,7 +250,10 @@ impl Account {
     fn fate(&self, root: &Path, one: &Difference) -> Fate {
         let Difference { path, before, after } = one;
         let Some(text) = path.to_str() else { return Fate::PutBack };
-        if path.file_name() == Some(OsStr::new(".git")) || self.may_change.refuses(text).is_some() {
+        // A folder that is not in scope itself may hold a file that is.
+        let refusal = self.may_change.refuses(text);
+        let refusal = refusal.filter(|refusal| !(is_made(one) && refusal.code() == guard::Code::OutOfScope));
+        if path.file_name() == Some(OsStr::new(".git")) || refusal.is_some() {
             return Fate::PutBack;
         }
         if is_made(one) {

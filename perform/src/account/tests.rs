@@ -180,6 +180,28 @@ fn what_may_stay_is_known_to_undo_and_the_rest_is_put_back() {
 }
 
 #[test]
+fn in_a_scope_of_files_a_command_keeps_these_and_nothing_beside_them() {
+    let mut project = Project::new(&[("src/a", "a\n"), ("src/b", "b\n")]);
+    project.account = Account::new("a command", Policy::scoped(["src/a", "gen/deep/out"]), Vec::new());
+    let accounted = project.command(|root| {
+        fs::create_dir_all(root.join("gen/deep")).unwrap();
+        fs::create_dir_all(root.join("report/html")).unwrap();
+        for path in ["src/a", "src/b", "gen/deep/out", "gen/deep/other", "report/html/x"] {
+            fs::write(root.join(path), "new\n").unwrap();
+        }
+    });
+    insta::assert_snapshot!(shown(&accounted), @r"
+    A gen/deep/out
+    M src/a
+    put back gen/deep/other
+    put back report/html/x
+    put back src/b
+    ");
+    assert!(!project.root().join("report").exists());
+    assert_eq!(fs::read_to_string(project.root().join("src/b")).unwrap(), "b\n");
+}
+
+#[test]
 fn a_command_that_comes_to_no_end_leaves_nothing() {
     let mut project = Project::new(&[("a", "a\n"), ("folder/b", "b\n")]);
     let before = project.all();
