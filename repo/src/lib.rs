@@ -23,6 +23,7 @@ use gix::sec::Trust;
 pub use committed::Committed;
 pub use git::{Git, GitError, Head, Identity};
 pub use look::{Asked, Look};
+pub use named::config_names_nothing;
 pub use stable_hash::{
     EmptyFolder, TreeError, empty_folders, is_left_out, restore_empty_folders, stable_hash,
 };

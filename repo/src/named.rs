@@ -12,6 +12,44 @@ const NAMES_ONLY: [&str; 5] = ["user", "author", "committer", "branch", "init"];
 /// Keys of the same kind, and addresses.
 const NAMES: [&str; 6] = ["url", "pushurl", "fetch", "push", "active", "branch"];
 
+/// Sections and keys of nearly every repository, none of which names a file.
+const PLAIN_SECTIONS: [&str; 7] = ["core", "remote", "branch", "user", "author", "committer", "init"];
+const PLAIN_KEYS: [&str; 16] = [
+    "repositoryformatversion",
+    "filemode",
+    "bare",
+    "logallrefupdates",
+    "ignorecase",
+    "symlinks",
+    "precomposeunicode",
+    "url",
+    "pushurl",
+    "fetch",
+    "push",
+    "remote",
+    "merge",
+    "rebase",
+    "name",
+    "email",
+];
+
+/// Whether the configuration of the repository at `root` certainly names no file: a look at a few lines, which is quicker than opening the
+/// repository. False if that cannot be told.
+pub fn config_names_nothing(root: &Path) -> bool {
+    let Ok(text) = std::fs::read_to_string(root.join(".git").join("config")) else { return false };
+    text.lines().map(str::trim).all(|line| match line.strip_prefix('[') {
+        Some(section) => {
+            let name = section.split([' ', ']']).next().unwrap_or_default();
+            section.ends_with(']') && PLAIN_SECTIONS.contains(&name)
+        }
+        None if line.is_empty() || line.starts_with('#') => true,
+        None => {
+            line.split('=').next().is_some_and(|key| PLAIN_KEYS.contains(&key.trim()))
+                && !line.ends_with('\\')
+        }
+    })
+}
+
 impl WorkTree {
     /// The files and folders below the root, relative to it, that a value of the repository's own configuration names, whatever the
     /// key: git reads or starts what it finds there.
@@ -64,6 +102,16 @@ mod tests {
     use crate::scratch::Scratch;
 
     #[test]
+    fn a_plain_configuration_is_told_without_opening_the_repository() {
+        let scratch = Scratch::new();
+        scratch.git(&["remote", "add", "origin", "https://host.invalid/x"]);
+        assert!(config_names_nothing(scratch.path()));
+        scratch.git(&["config", "core.hooksPath", "hooks"]);
+        assert!(!config_names_nothing(scratch.path()));
+        assert!(!config_names_nothing(&scratch.path().join("none")));
+    }
+
+    #[test]
     fn whatever_the_configuration_names_in_the_tree_is_found_with_what_is_included() {
         let scratch = Scratch::new();
         for file in
@@ -77,6 +125,7 @@ mod tests {
         scratch.git(&["config", "alias.x", "!sh ./src/a"]);
         scratch.git(&["config", "core.pager", "less"]);
         scratch.git(&["config", "user.name", "src team"]);
+        assert!(!config_names_nothing(scratch.path()));
         let tree = WorkTree::at(scratch.path()).unwrap();
         let named: Vec<String> =
             tree.named_by_config().iter().map(|path| path.display().to_string()).collect();

@@ -36,33 +36,41 @@ pub(super) fn write(folder: &Path, own: &[PathBuf], survey: &Survey) -> io::Resu
         let mut file = BufWriter::new(file);
         serde_json::to_writer(&mut file, own)?;
         file.write_all(b"\n")?;
+        let mut rows = 0_usize;
         for one in survey.iter() {
             serde_json::to_writer(&mut file, &row(one))?;
             file.write_all(b"\n")?;
+            rows += 1;
         }
+        writeln!(file, "{rows}")?;
         file.flush()
     })
 }
 
 /// `None` if no command was running.
 pub(super) fn read(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> {
-    let mut file = match File::open(folder.join(NOTE)) {
+    let file = match File::open(folder.join(NOTE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => BufReader::new(file?),
     };
-    let mut own = String::new();
-    file.read_line(&mut own)?;
-    let own = serde_json::from_str(&own)?;
-    let mut found = Vec::new();
-    for row in serde_json::Deserializer::from_reader(file).into_iter::<Row>() {
-        let (name, mode, len, mtime, ctime, id, owner) = row?;
+    let mut lines = file.lines();
+    let own = lines.next().transpose()?.and_then(|line| serde_json::from_str(&line).ok());
+    let (mut found, mut rows) = (Vec::new(), None);
+    for line in lines {
+        let line = line?;
+        let Ok((name, mode, len, mtime, ctime, id, owner)) = serde_json::from_str::<Row>(&line) else {
+            rows = line.parse().ok();
+            break;
+        };
         let path = match name {
             Name::Text(text) => PathBuf::from(text),
             Name::Bytes(bytes) => PathBuf::from(OsString::from_vec(bytes)),
         };
         found.push((path, Seen { mode, len, mtime, ctime, id, owner }));
     }
-    Ok(Some((own, Survey::new(found))))
+    // A power cut may have left a part of it, which would make every other file look new.
+    let is_whole = rows == Some(found.len());
+    Ok(own.filter(|_| is_whole).map(|own| (own, Survey::new(found))))
 }
 
 pub(super) fn remove(folder: &Path) -> io::Result<()> {

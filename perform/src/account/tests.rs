@@ -223,6 +223,14 @@ fn a_command_that_comes_to_no_end_leaves_nothing() {
     // Recover as after a kill: another process has only what is on disk.
     project.account.open(&guard, &run).unwrap();
     change();
+    // Of a note that a power cut has cut off nothing is believed.
+    let note = run.path().join("before/tree.json");
+    let whole = fs::read_to_string(&note).unwrap();
+    for cut in 0..whole.len() - 1 {
+        fs::write(&note, whole.get(..cut).unwrap()).unwrap();
+        assert!(settle(&root, run.path()).unwrap().is_empty(), "{cut}");
+    }
+    fs::write(&note, whole).unwrap();
     let restored = settle(&root, run.path()).unwrap();
     insta::assert_snapshot!(restored.join("\n"), @r"
     .gitignore
