@@ -27,11 +27,11 @@ use crate::seal::Attic;
 #[derive(Debug)]
 pub struct Account {
     /// Who changes the tree, as messages name it: `the build`.
-    pub who: &'static str,
+    who: &'static str,
     /// Changes to keep; all others are reverted.
-    pub may_change: Policy,
+    may_change: Policy,
     /// What the harness itself writes meanwhile, relative to the root; skipped.
-    pub own: Vec<PathBuf>,
+    own: Vec<PathBuf>,
     source: Source,
     /// Whether the survey is saved to disk, for [`settle`]. A loop that rolls back with git needs none.
     is_noted: bool,

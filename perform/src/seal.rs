@@ -17,6 +17,7 @@ use crate::fault::Fault;
 use content::{Contents, Place};
 
 pub(crate) use attic::Attic;
+pub(crate) use content::are_equal;
 
 mod attic;
 mod content;
@@ -165,7 +166,7 @@ impl Seal {
 }
 
 /// The file name of a path below the root.
-fn last(path: &Path) -> io::Result<&OsStr> {
+pub(crate) fn last(path: &Path) -> io::Result<&OsStr> {
     Ok(path.file_name().ok_or(io::ErrorKind::InvalidInput)?)
 }
 

@@ -33,14 +33,15 @@ const PLAIN_KEYS: [&str; 16] = [
     "email",
 ];
 
-/// Whether the configuration of the repository at `root` certainly names no file: a look at a few lines, which is quicker than opening the
-/// repository. False if that cannot be told.
+/// Whether the configuration of the repository at `root` certainly names no file, judged by its lines alone:
+/// opening the repository costs a run a millisecond each time. False if in doubt.
 pub fn config_names_nothing(root: &Path) -> bool {
     let Ok(text) = std::fs::read_to_string(root.join(".git").join("config")) else { return false };
     text.lines().map(str::trim).all(|line| match line.strip_prefix('[') {
         Some(section) => {
             let name = section.split([' ', ']']).next().unwrap_or_default();
-            section.ends_with(']') && PLAIN_SECTIONS.contains(&name)
+            // A key may follow on the same line.
+            section.find(']') == Some(section.len() - 1) && PLAIN_SECTIONS.contains(&name)
         }
         None if line.is_empty() || line.starts_with('#') => true,
         None => {
@@ -51,10 +52,11 @@ pub fn config_names_nothing(root: &Path) -> bool {
 }
 
 impl WorkTree {
-    /// The files and folders below the root, relative to it, that a value of the repository's own configuration names, whatever the
-    /// key: git reads or starts what it finds there.
+    /// The files and folders below the root, relative to it, that any value of the repository's own
+    /// configuration names. Git reads them or runs them, so whoever writes them runs code later.
     ///
-    /// A value may be a path or a command line; each word of it is tried, from the top of the work tree and from the git directory.
+    /// A value may be a path or a command line: each word is tried, relative to the top of the work tree and
+    /// to the git directory.
     pub fn named_by_config(&self) -> Vec<PathBuf> {
         let config = self.repository.config_snapshot();
         let sections = config.plumbing().sections();
@@ -80,7 +82,7 @@ impl WorkTree {
         found.into_iter().collect()
     }
 
-    /// The path relative to the root, if it is there and below the root, but not in a `.git`.
+    /// The path relative to the root, if it exists below the root and outside the root's `.git`.
     fn below_root(&self, path: &Path) -> Option<PathBuf> {
         let mut plain = PathBuf::new();
         for part in path.components() {
@@ -106,7 +108,9 @@ mod tests {
         let scratch = Scratch::new();
         scratch.git(&["remote", "add", "origin", "https://host.invalid/x"]);
         assert!(config_names_nothing(scratch.path()));
-        scratch.git(&["config", "core.hooksPath", "hooks"]);
+        scratch.write(".git/config", "[core] hooksPath = hooks[1]\n");
+        assert!(!config_names_nothing(scratch.path()));
+        scratch.write(".git/config", "[core]\n\thooksPath = hooks\n");
         assert!(!config_names_nothing(scratch.path()));
         assert!(!config_names_nothing(&scratch.path().join("none")));
     }

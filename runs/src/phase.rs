@@ -16,4 +16,4 @@ pub use desk::{NAME as DESK, serve};
 pub use folders::refuse_links;
 pub use past::LOGS;
 pub use project::{PROJECT, SPECS, read, specs};
-pub use verdicts::{Word, say};
+pub use verdicts::{Override, overrule};

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use runs::phase::{Request, Word};
+use runs::phase::{Override, Request};
 use settings::{Address, Layer, Sandbox, duration};
 
 use super::{TurnLimitArgs, sandbox};
@@ -82,7 +82,7 @@ pub enum Action {
     /// Work on this phase.
     Number(u32),
     /// Override whether a phase has passed.
-    Say(Word),
+    Override(Override),
 }
 
 impl FromStr for Action {
@@ -93,8 +93,8 @@ impl FromStr for Action {
             "init" => Ok(Self::Init),
             "check" => Ok(Self::Check),
             "run" => Ok(Self::Run),
-            "trust" => Ok(Self::Say(Word::Trust)),
-            "reopen" => Ok(Self::Say(Word::Reopen)),
+            "trust" => Ok(Self::Override(Override::Trust)),
+            "reopen" => Ok(Self::Override(Override::Reopen)),
             _ => match text.parse() {
                 Ok(number) if number > 0 => Ok(Self::Number(number)),
                 _ => Err(format!(

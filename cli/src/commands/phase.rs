@@ -20,16 +20,19 @@ pub fn run(args: &PhaseArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let root = root(host)?;
     phase::refuse_links(&root)?;
-    let needs_number = matches!(args.action, Action::Say(_));
+    let needs_number = matches!(args.action, Action::Override(_));
     if needs_number != args.number.is_some() {
-        let error =
-            if needs_number { anyhow!("which phase?") } else { anyhow!("there is one word too many") };
+        let error = if needs_number {
+            anyhow!("trust and reopen need the number of a phase")
+        } else {
+            anyhow!("only trust and reopen take the number of a phase")
+        };
         return Err(Failure::refused(error, "code-commit phase trust N, code-commit phase reopen N"));
     }
     match args.action {
         Action::Init => init::run(&root, output),
         Action::Check => check(&root, output),
-        Action::Say(word) => phase::say(&root, word, args.number.unwrap_or_default(), host),
+        Action::Override(word) => phase::overrule(&root, word, args.number.unwrap_or_default(), host),
         Action::Run | Action::Number(_) => phase::run(&root, &args.request(), host),
     }
 }

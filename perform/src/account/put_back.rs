@@ -1,6 +1,5 @@
 //! Restores what a command may not change. Never follows a symlink: a command may have left one anywhere.
 
-use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -13,7 +12,7 @@ use guard::{Difference, Seen, Survey};
 
 use super::source::Source;
 use crate::fault::Fault;
-use crate::seal::Attic;
+use crate::seal::{Attic, last};
 
 /// Restores one difference after another.
 pub(super) struct PutBack<'p, 'r> {
@@ -113,10 +112,6 @@ impl<'p, 'r> PutBack<'p, 'r> {
         }
         dir::reach::remove(&folder.as_fd().try_clone_to_owned()?, name)
     }
-}
-
-fn last(path: &Path) -> io::Result<&OsStr> {
-    Ok(path.file_name().ok_or(io::ErrorKind::InvalidInput)?)
 }
 
 fn modified(seen: &Seen) -> Option<SystemTime> {

@@ -14,6 +14,7 @@ use repo::{Committed, WorkTree};
 
 use super::{Accounted, named};
 use crate::fault::Fault;
+use crate::seal::are_equal;
 use crate::translate::changes;
 
 /// Uncommitted bytes to copy at most, small files first.
@@ -188,21 +189,6 @@ fn link(root: &Folder, path: &Path) -> Option<CString> {
 fn copy_anew(from: &Path, to: &Path) -> io::Result<()> {
     dir::remove(to)?;
     dir::copy(from, to)
-}
-
-fn are_equal(mut one: impl BufRead, mut other: impl BufRead) -> io::Result<bool> {
-    loop {
-        let (a, b) = (one.fill_buf()?, other.fill_buf()?);
-        let count = a.len().min(b.len());
-        if count == 0 {
-            return Ok(a.is_empty() && b.is_empty());
-        }
-        if a.get(..count) != b.get(..count) {
-            return Ok(false);
-        }
-        one.consume(count);
-        other.consume(count);
-    }
 }
 
 fn too_much(without: &[String]) -> Problem {

@@ -223,7 +223,7 @@ fn a_command_that_comes_to_no_end_leaves_nothing() {
     // Recover as after a kill: another process has only what is on disk.
     project.account.open(&guard, &run).unwrap();
     change();
-    // Of a note that a power cut has cut off nothing is believed.
+    // A note that a power cut has truncated restores nothing: it would make every other file look new.
     let note = run.path().join("before/tree.json");
     let whole = fs::read_to_string(&note).unwrap();
     for cut in 0..whole.len() - 1 {

@@ -104,7 +104,8 @@ impl Live<Write> for OrderWorld<'_, '_> {
     fn perform(&mut self, write: &Write) -> Result<Tried<WriteAnswer>, Fault> {
         self.cancel_point()?;
         let written = self.write(write);
-        // From here on, commands change the tree.
+        // An attempt whose write was refused leaves its survey open: this one's write is not a command's change.
+        self.account.reset(self.record.folder())?;
         self.look_before()?;
         tried(written)
     }

@@ -53,18 +53,22 @@ impl Contents {
 
     /// Whether `file` holds what was kept there.
     pub(super) fn are_in(&self, place: &Place, file: File) -> io::Result<bool> {
-        let (mut before, mut now) = (self.read(place)?, BufReader::new(file));
-        loop {
-            let (was, is) = (before.fill_buf()?, now.fill_buf()?);
-            let count = was.len().min(is.len());
-            if count == 0 {
-                return Ok(was.is_empty() && is.is_empty());
-            }
-            if was.get(..count) != is.get(..count) {
-                return Ok(false);
-            }
-            before.consume(count);
-            now.consume(count);
+        are_equal(self.read(place)?, BufReader::new(file))
+    }
+}
+
+/// Whether two files have the same content, without reading either into memory.
+pub(crate) fn are_equal(mut one: impl BufRead, mut other: impl BufRead) -> io::Result<bool> {
+    loop {
+        let (a, b) = (one.fill_buf()?, other.fill_buf()?);
+        let count = a.len().min(b.len());
+        if count == 0 {
+            return Ok(a.is_empty() && b.is_empty());
         }
+        if a.get(..count) != b.get(..count) {
+            return Ok(false);
+        }
+        one.consume(count);
+        other.consume(count);
     }
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use apply::Lock;
 use engine::{Named as _, Outcome};
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{FAILED_SPECS, Inputs, Phases, Role, Start};
@@ -21,7 +20,6 @@ use settings::{Address, Keys, Layer, Settings};
 use crate::agents::{Words, Work, can_be_told, can_keep, limits, warn_of_calls};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::lock;
 use crate::phase::access;
 use crate::phase::agents::{self, Chosen, Secrets};
 use crate::phase::desk::Counter;
@@ -71,13 +69,8 @@ pub struct Request {
 /// Works on the phase until it passes or the user is needed.
 pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
-    // This creates the repositories: if the root is one of them, the lock is in it.
-    Project::open(root, environment)?;
+    let (_lock, project) = &Project::lock(root, host)?;
     let state = place::state_of(root)?;
-    let _lock = Lock::acquire(&state, "code-commit phase").map_err(lock::no_lock)?;
-    // Before anything is checked: an agent whose harness was killed may still be at work.
-    lock::end_orphans(host);
-    let project = &Project::open(root, environment)?;
     for stale in project.stale() {
         output.warn(&format!("phase {stale} passed for other specs than there are now: it is open again"));
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use apply::Lock;
 use engine::Named as _;
 use logging::sha256_hex;
 use loop_phase::state::{State, Status};
@@ -15,7 +16,10 @@ use settings::Environment;
 use settings::phase::Config;
 
 use crate::exit::Failure;
+use crate::host::Host;
+use crate::lock;
 use crate::phase::folders::{Folders, refuse_links};
+use crate::place;
 use crate::text;
 
 /// The folder with the specs.
@@ -75,6 +79,17 @@ impl Project {
         let src_git = repository(folders.src(), environment)?;
         let tests_git = repository(folders.tests(), environment)?;
         Ok(Self { root: root.to_owned(), config, folders, specs, state, src_git, tests_git })
+    }
+
+    /// The same, and nobody else works on it as long as the lock lives.
+    pub(crate) fn lock(root: &Path, host: Host<'_>) -> Result<(Lock, Self), Failure> {
+        // This creates the repositories: if the root is one of them, the lock is in it.
+        Self::open(root, host.environment)?;
+        let state = place::state_of(root)?;
+        let lock = Lock::acquire(&state, "code-commit phase").map_err(lock::no_lock)?;
+        // Before anything is checked: an agent whose harness was killed may still be at work.
+        lock::end_orphans(host);
+        Ok((lock, Self::open(root, host.environment)?))
     }
 
     /// The source folder.

@@ -3,19 +3,16 @@
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use apply::Lock;
 use logging::Stamp;
 use names::ours::ABL;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::lock;
 use crate::phase::project::{Project, SPECS};
-use crate::place;
 
-/// The user's verdict on a phase.
+/// What the user says about a phase, whatever the record says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
+pub enum Override {
     /// It has passed: accepts a commit that says so, although this harness did not make it.
     Trust,
     /// It has not passed, whatever was recorded.
@@ -23,29 +20,25 @@ pub enum Word {
 }
 
 /// Changes the state of a phase as the user says.
-pub fn say(root: &Path, word: Word, phase: u32, host: Host<'_>) -> Result<Exit, Failure> {
-    let environment = host.environment;
-    Project::open(root, environment)?;
-    let state = place::state_of(root)?;
-    let _lock = Lock::acquire(&state, "code-commit phase").map_err(lock::no_lock)?;
-    let mut project = Project::open(root, environment)?;
+pub fn overrule(root: &Path, word: Override, phase: u32, host: Host<'_>) -> Result<Exit, Failure> {
+    let (_lock, mut project) = Project::lock(root, host)?;
     if !project.specs.contains_key(&phase) {
         let error = anyhow!("there is no {SPECS}/phase{phase}.md");
         return Err(Failure::refused(error, "write the spec of that phase"));
     }
     let at = Stamp::now().rfc3339();
     let said = match word {
-        Word::Trust if project.has_passed(phase) => format!("Phase {phase} has passed already."),
-        Word::Trust if !project.is_committed_as_passed(phase)? => {
+        Override::Trust if project.has_passed(phase) => format!("Phase {phase} has passed already."),
+        Override::Trust if !project.is_committed_as_passed(phase)? => {
             let error = anyhow!("no commit says that phase {phase} has passed");
             return Err(Failure::refused(error, format!("code-commit phase {phase} works on it")));
         }
-        Word::Trust => {
+        Override::Trust => {
             let specs = project.specs_sha256(phase);
             project.state.complete(phase, specs, at);
             format!("Phase {phase} counts as passed, for the specs as they are now.")
         }
-        Word::Reopen => {
+        Override::Reopen => {
             project.state.reopen(phase, at);
             format!("Phase {phase} is open again: code-commit phase run works on it.")
         }
