@@ -11,6 +11,7 @@ use logging::{RedactWriter, millis};
 use runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output};
 
 use crate::Event;
+use crate::account::Account;
 use crate::fault::Fault;
 use crate::record::{Record, output_text};
 use crate::translate;
@@ -40,11 +41,14 @@ impl BuildCommand {
         round: u32,
         file: &str,
         root: &Path,
+        account: &Account,
         cancel: &Cancel,
         record: &mut Record<'_>,
     ) -> Result<Built, Fault> {
         record.tell(&Event::BuildBegins { round });
-        let once = |trial: &Trial<'_>, record: &mut Record<'_>| self.once(file, root, cancel, trial, record);
+        let once = |trial: &Trial<'_>, record: &mut Record<'_>| {
+            self.once(file, root, account, cancel, trial, record)
+        };
         let (output, broken) = under_seal("build", root, &self.sealed, record, once)?;
         Ok(Built {
             round,
@@ -61,6 +65,7 @@ impl BuildCommand {
         &self,
         file: &str,
         root: &Path,
+        account: &Account,
         cancel: &Cancel,
         trial: &Trial<'_>,
         record: &mut Record<'_>,
@@ -75,7 +80,9 @@ impl BuildCommand {
             ..Command::new(&self.argv, root, self.env.clone())
         };
         let mut lost: Option<io::Error> = None;
-        let ran = runner::run(&command, &self.confinement, cancel, &mut |_, bytes| {
+        let mut confinement = self.confinement.clone();
+        confinement.access.view = account.view()?;
+        let ran = runner::run(&command, &confinement, cancel, &mut |_, bytes| {
             if let Err(error) = log.write_all(bytes) {
                 lost.get_or_insert(error);
             }
