@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::Built;
+use guard::Guard;
 use logging::{RedactWriter, millis};
 use runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output};
 
@@ -35,21 +36,20 @@ pub struct BuildCommand {
 }
 
 impl BuildCommand {
-    /// Runs it at `root`, and again if it broke the seal. Output goes to `file`.
+    /// Runs it at the guard's root, and again if it broke the seal. Output goes to `file`.
     pub(crate) fn run(
         &self,
         round: u32,
         file: &str,
-        root: &Path,
-        account: &Account,
+        (guard, account): (&Guard, &Account),
         cancel: &Cancel,
         record: &mut Record<'_>,
     ) -> Result<Built, Fault> {
         record.tell(&Event::BuildBegins { round });
         let once = |trial: &Trial<'_>, record: &mut Record<'_>| {
-            self.once(file, root, account, cancel, trial, record)
+            self.once(file, (guard, account), cancel, trial, record)
         };
-        let (output, broken) = under_seal("build", root, &self.sealed, record, once)?;
+        let (output, broken) = under_seal("build", guard.root(), &self.sealed, record, once)?;
         Ok(Built {
             round,
             ended: translate::ended(output.ended),
@@ -64,8 +64,7 @@ impl BuildCommand {
     fn once(
         &self,
         file: &str,
-        root: &Path,
-        account: &Account,
+        (guard, account): (&Guard, &Account),
         cancel: &Cancel,
         trial: &Trial<'_>,
         record: &mut Record<'_>,
@@ -77,7 +76,7 @@ impl BuildCommand {
         let command = Command {
             deadline: self.timeout,
             limits: self.limits,
-            ..Command::new(&self.argv, root, self.env.clone())
+            ..Command::new(&self.argv, guard.root(), self.env.clone())
         };
         let mut lost: Option<io::Error> = None;
         let mut confinement = self.confinement.clone();
@@ -87,7 +86,7 @@ impl BuildCommand {
                 lost.get_or_insert(error);
             }
         });
-        let broken = trial.restore(&folder)?;
+        let broken = trial.restore(&folder, account.broken_in_view(guard, &self.sealed)?)?;
         let output = match ran.map_err(Fault::Run) {
             Ok(output) if output.ended != Ended::Interrupted => output,
             ended => {

@@ -165,7 +165,8 @@ impl CommitWorld<'_, '_> {
     fn build_once(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
         let warning = self.account.open(&self.rules.guard, self.record.folder())?;
         warning.into_iter().try_for_each(|warning| self.record.warn(warning))?;
-        Ok(self.build.run(round, file, &self.rules.root, &self.account, &self.cancel, &mut self.record))
+        let account = (&self.rules.guard, &self.account);
+        Ok(self.build.run(round, file, account, &self.cancel, &mut self.record))
     }
 
     fn cancel_point(&self) -> Result<(), Fault> {

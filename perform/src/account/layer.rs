@@ -15,7 +15,7 @@ use dir::Folder;
 use guard::{Difference, Guard, Seen};
 use rustix::fs::{AtFlags, FileType, Mode, Stat};
 
-use crate::seal::are_equal;
+use crate::seal::{are_equal, last};
 
 /// Reads the layer and brings changes from it into the tree.
 pub(super) struct Layer<'l> {
@@ -90,15 +90,49 @@ impl<'l> Layer<'l> {
         Ok(found)
     }
 
-    /// Visits every entry; goes into a folder if `visit` says so. Not recursive: a command chooses the depth.
-    fn walk(&self, mut visit: impl FnMut(&Level, &Entry) -> io::Result<bool>) -> io::Result<()> {
-        let top = Level {
+    /// Whether a path, below which nothing counts, is not what it is in the tree.
+    pub(super) fn changes(&self, path: &Path) -> io::Result<bool> {
+        let mut level = self.top()?;
+        let mut is_hidden = false;
+        let exists = || self.tree.folder_of(path).and_then(|folder| folder.stat(last(path)?));
+        let exists = || exists().is_ok_and(|found| found.is_some());
+        let mut names = path.iter().peekable();
+        while let Some(name) = names.next() {
+            let Some(entry) = self.entry(&level, name.to_owned())? else { return Ok(is_hidden && exists()) };
+            if names.peek().is_none() {
+                return Ok(!entry.is_unchanged(&level));
+            }
+            if !is_folder(&entry.upper) {
+                return Ok(exists());
+            }
+            is_hidden |= entry.covers_folder(&level);
+            level = level.enter(entry.name, Belongs::Accounted)?;
+        }
+        Ok(false)
+    }
+
+    fn top(&self) -> io::Result<Level> {
+        Ok(Level {
             upper: self.upper.try_clone()?,
             tree: Some(self.tree.try_clone()?),
             path: PathBuf::new(),
             belongs: Belongs::Accounted,
-        };
-        let mut todo = self.visit_all(&Arc::new(top), &mut visit)?;
+        })
+    }
+
+    /// `None` if there is none.
+    fn entry(&self, level: &Level, name: OsString) -> io::Result<Option<Entry>> {
+        let Some(upper) = level.upper.stat(&name)? else { return Ok(None) };
+        let tree = level.tree.as_ref().map(|tree| tree.stat(&name)).transpose()?.flatten();
+        let path = level.path.join(&name);
+        let was_folder = is_whiteout(&upper) && tree.as_ref().is_some_and(is_folder);
+        let belongs = self.belongs(level, &path, is_folder(&upper) || was_folder);
+        Ok(Some(Entry { name, path, upper, tree, belongs }))
+    }
+
+    /// Visits every entry; goes into a folder if `visit` says so. Not recursive: a command chooses the depth.
+    fn walk(&self, mut visit: impl FnMut(&Level, &Entry) -> io::Result<bool>) -> io::Result<()> {
+        let mut todo = self.visit_all(&Arc::new(self.top()?), &mut visit)?;
         while let Some((above, name, belongs)) = todo.pop() {
             match above.enter(name, belongs) {
                 Ok(level) => todo.extend(self.visit_all(&Arc::new(level), &mut visit)?),
@@ -117,15 +151,10 @@ impl<'l> Layer<'l> {
     ) -> io::Result<Vec<(Arc<Level>, OsString, Belongs)>> {
         let mut inner = Vec::new();
         for (name, _) in level.upper.entries()? {
-            let name = OsString::from_vec(name);
-            let Some(upper) = level.upper.stat(&name)? else { continue };
-            let tree = level.tree.as_ref().map(|tree| tree.stat(&name)).transpose()?.flatten();
-            let path = level.path.join(&name);
-            let was_folder = is_whiteout(&upper) && tree.as_ref().is_some_and(is_folder);
-            let belongs = self.belongs(level, &path, is_folder(&upper) || was_folder);
-            let entry = Entry { name, path, upper, tree, belongs };
+            // It may have been moved meanwhile.
+            let Some(entry) = self.entry(level, OsString::from_vec(name))? else { continue };
             if visit(level, &entry)? {
-                inner.push((Arc::clone(level), entry.name, belongs));
+                inner.push((Arc::clone(level), entry.name, entry.belongs));
             }
         }
         Ok(inner)

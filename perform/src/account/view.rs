@@ -68,6 +68,23 @@ impl Layers {
 }
 
 impl Account {
+    /// Those of the sealed paths that the command changed in its view. In the tree they are as they were.
+    pub(crate) fn broken_in_view(&self, guard: &Guard, sealed: &[PathBuf]) -> Result<Vec<String>, Fault> {
+        let Some(layers) = &self.layers else { return Ok(Vec::new()) };
+        let upper = layers.upper();
+        let look = || {
+            let layer = Layer::open(guard, &upper, &[], &[])?;
+            let mut broken = Vec::new();
+            for path in sealed {
+                if layer.changes(path)? {
+                    broken.push(path.display().to_string());
+                }
+            }
+            Ok(broken)
+        };
+        look().map_err(Fault::file("look at what the command changed in", &upper))
+    }
+
     /// Judges what the layer holds, stores pre-images in `undo`, and brings in what may stay.
     pub(super) fn bring_in(
         &self,
