@@ -106,7 +106,7 @@ impl<'l> Layer<'l> {
                 return Ok(exists());
             }
             is_hidden |= entry.covers_folder(&level);
-            level = level.enter(entry.name, Belongs::Accounted)?;
+            level = level.enter(&entry.name, Belongs::Accounted)?;
         }
         Ok(false)
     }
@@ -134,7 +134,7 @@ impl<'l> Layer<'l> {
     fn walk(&self, mut visit: impl FnMut(&Level, &Entry) -> io::Result<bool>) -> io::Result<()> {
         let mut todo = self.visit_all(&Arc::new(self.top()?), &mut visit)?;
         while let Some((above, name, belongs)) = todo.pop() {
-            match above.enter(name, belongs) {
+            match above.enter(&name, belongs) {
                 Ok(level) => todo.extend(self.visit_all(&Arc::new(level), &mut visit)?),
                 // The command removed its own permissions.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
@@ -191,9 +191,9 @@ impl<'l> Layer<'l> {
 }
 
 impl Level {
-    fn enter(&self, name: OsString, belongs: Belongs) -> io::Result<Level> {
-        let tree = self.tree.as_ref().and_then(|tree| tree.open_in(&name).ok());
-        Ok(Level { upper: self.upper.open_in(&name)?, tree, path: self.path.join(&name), belongs })
+    fn enter(&self, name: &OsStr, belongs: Belongs) -> io::Result<Level> {
+        let tree = self.tree.as_ref().and_then(|tree| tree.open_in(name).ok());
+        Ok(Level { upper: self.upper.open_in(name)?, tree, path: self.path.join(name), belongs })
     }
 }
 
