@@ -14,8 +14,9 @@ use logging::RunFolder;
 use runner::View;
 
 use super::adopt::Places;
+use super::fate::{Fate, is_made};
 use super::layer::Layer;
-use super::{Account, Accounted, BEFORE, Fate, is_made, warning};
+use super::{Account, Accounted, BEFORE, warning};
 use crate::fault::Fault;
 use crate::kept::UNDO;
 use crate::seal::{Attic, last};
