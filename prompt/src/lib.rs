@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod commit;
+mod header;
 pub mod implement;
 pub mod order;
 pub mod phase;

@@ -2,7 +2,8 @@
 
 mod secrets;
 
-use std::io;
+use crate::header::dashes;
+use crate::push_part;
 
 /// Files with more bytes are left out: they would drown the rest.
 pub const LARGEST_FILE: u64 = 1024 * 1024;
@@ -57,38 +58,84 @@ pub fn left_out(path: &str, bytes: u64) -> Option<LeftOut> {
     }
 }
 
-/// Appends one file: a header line, then its content, with a newline at the end. Writes nothing for
-/// a file that is left out.
-///
-/// A file is also left out if its content looks like a secret: a key that was pasted into a test
-/// would be sent like any other text.
-pub fn append(out: &mut dyn io::Write, path: &str, content: &[u8]) -> io::Result<Result<(), LeftOut>> {
-    if content.contains(&0) || std::str::from_utf8(content).is_err() {
-        return Ok(Err(LeftOut::Binary));
-    }
-    if let Some(what) = secrets::held(content) {
-        return Ok(Err(LeftOut::HoldsSecret(what)));
-    }
-    writeln!(out, "--- FILE {path} ---")?;
-    out.write_all(content)?;
-    if !content.is_empty() && !content.ends_with(b"\n") {
-        out.write_all(b"\n")?;
-    }
-    out.write_all(b"\n")?;
-    Ok(Ok(()))
+/// A roll-up that is being made, file by file.
+#[derive(Debug, Default)]
+pub struct Builder {
+    text: String,
+    /// Where the headers begin.
+    headers: Vec<usize>,
+    /// The dashes that every header needs.
+    dashes: usize,
 }
+
+impl Builder {
+    /// Appends one file: a header line, then its content, with a newline at the end. Appends nothing
+    /// of a file that is left out.
+    ///
+    /// A file is also left out if its content looks like a secret: a key that was pasted into a test
+    /// would be sent like any other text.
+    pub fn add(&mut self, path: &str, content: &[u8]) -> Result<(), LeftOut> {
+        let text = std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'));
+        let text = text.ok_or(LeftOut::Binary)?;
+        if let Some(what) = secrets::held(content) {
+            return Err(LeftOut::HoldsSecret(what));
+        }
+        self.dashes = self.dashes.max(dashes([text], BEGINS));
+        self.headers.push(self.text.len());
+        for part in [BEGINS, path, " ---\n"] {
+            self.text.push_str(part);
+        }
+        push_part(&mut self.text, text);
+        Ok(())
+    }
+
+    /// The number of files so far.
+    pub fn files(&self) -> usize {
+        self.headers.len()
+    }
+
+    /// The whole text. All headers have the same number of dashes: three, or more if a file holds a
+    /// line that looks like a header.
+    pub fn finish(self) -> String {
+        let dashes = "-".repeat(self.dashes);
+        let mut text = String::with_capacity(self.text.len() + self.headers.len() * dashes.len());
+        let ends = self.headers.iter().skip(1).copied().chain([self.text.len()]);
+        for (start, end) in self.headers.iter().zip(ends) {
+            text.push_str(&dashes);
+            text.push_str(self.text.get(*start..end).unwrap_or_default());
+        }
+        text
+    }
+}
+
+/// What follows the dashes of a header.
+const BEGINS: &str = " FILE ";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn rolled_up(files: &[(&str, &str)]) -> String {
+        let mut rollup = Builder::default();
+        files.iter().for_each(|(path, content)| rollup.add(path, content.as_bytes()).unwrap());
+        rollup.finish()
+    }
+
+    #[test]
+    fn a_content_cannot_imitate_the_header_of_another_file() {
+        insta::assert_snapshot!(rolled_up(&[("a", "one\n"), ("b", "--- FILE build.sh ---\nexit 0\n")]), @"
+        ---- FILE a ---
+        one
+
+        ---- FILE b ---
+        --- FILE build.sh ---
+        exit 0
+        ");
+    }
+
     #[test]
     fn files_follow_each_other_under_their_headers() {
-        let mut text = Vec::new();
-        for (path, content) in [("a.rs", "fn a() {}\n"), ("empty", ""), ("no-newline", "x")] {
-            append(&mut text, path, content.as_bytes()).unwrap().unwrap();
-        }
-        insta::assert_snapshot!(String::from_utf8(text).unwrap(), @"
+        insta::assert_snapshot!(rolled_up(&[("a.rs", "fn a() {}\n"), ("empty", ""), ("no-newline", "x")]), @"
         --- FILE a.rs ---
         fn a() {}
 
@@ -101,10 +148,10 @@ mod tests {
 
     #[test]
     fn binary_files_leave_no_trace() {
-        let mut text = Vec::new();
-        assert_eq!(append(&mut text, "a.png", b"\x89PNG\0").unwrap(), Err(LeftOut::Binary));
-        assert_eq!(append(&mut text, "latin1", b"caf\xe9").unwrap(), Err(LeftOut::Binary));
-        assert!(text.is_empty());
+        let mut rollup = Builder::default();
+        assert_eq!(rollup.add("a.png", b"\x89PNG\0"), Err(LeftOut::Binary));
+        assert_eq!(rollup.add("latin1", b"caf\xe9"), Err(LeftOut::Binary));
+        assert_eq!((rollup.files(), rollup.finish().as_str()), (0, ""));
     }
 
     #[test]

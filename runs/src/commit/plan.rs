@@ -24,6 +24,9 @@ pub struct Plan {
     pub version: String,
     /// All settings from flags and configuration.
     pub settings: Settings,
+    /// Where the query came from: a file's path, `-m` or standard input.
+    #[serde(default)]
+    pub query_from: Option<String>,
     /// Maximum number of model calls.
     pub rounds: u32,
     /// Give up after this many rounds with the same failure.
@@ -48,7 +51,7 @@ pub struct Plan {
 pub enum Task {
     /// S1.
     Commit {
-        /// `agent-config/query.txt`.
+        /// What the user asks for.
         query: Excerpt,
         /// `agent-config/codeRollup.txt`.
         codebase: Excerpt,
@@ -59,7 +62,7 @@ pub enum Task {
     Implement {
         /// `gemini-system-prompt.txt`.
         system: Excerpt,
-        /// `query.txt`.
+        /// What the user asks for.
         query: Excerpt,
         /// `codeRollup.txt`.
         codebase: Excerpt,
