@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::edits::{self, Form};
 use crate::header::dashes;
 use crate::{push_last_part, push_part};
 
@@ -26,6 +27,8 @@ pub struct Task<'a> {
     pub codebase: &'a str,
     /// What may not be written: names or rules, shown to the model as a list.
     pub protected: &'a [String],
+    /// Whether the model may edit lines.
+    pub form: Form,
 }
 
 /// A prompt, and the positions of the two inputs in it.
@@ -138,6 +141,9 @@ fn push_system(text: &mut String, task: &Task<'_>, of_the_round: &str) {
         text.push_str(&format!("+ {name}\n"));
     }
     text.push('\n');
+    if task.form == Form::Edits {
+        push_part(text, &edits::lesson());
+    }
     push_part(text, of_the_round);
 }
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod commit;
+pub mod edits;
 mod header;
 pub mod implement;
 pub mod order;

@@ -108,6 +108,22 @@ impl Builder {
     }
 }
 
+/// The content of a file in a roll-up, with a newline at its end; `None` if the file is not in it.
+#[must_use]
+pub fn content_of<'c>(codebase: &'c str, path: &str) -> Option<&'c str> {
+    let count = codebase.len() - codebase.trim_start_matches('-').len();
+    let dashes = codebase.get(..count)?;
+    let header = format!("{dashes}{BEGINS}{path} ---\n");
+    let is_line = |at: &usize| *at == 0 || codebase.as_bytes().get(at - 1) == Some(&b'\n');
+    let at = codebase.match_indices(&header).map(|(at, _)| at).find(is_line)?;
+    let rest = codebase.get(at + header.len()..)?;
+    let next = format!("{dashes}{BEGINS}");
+    let is_line = |at: &usize| *at == 0 || rest.as_bytes().get(at - 1) == Some(&b'\n');
+    let end = rest.match_indices(&next).map(|(at, _)| at).find(is_line).unwrap_or(rest.len());
+    let content = rest.get(..end)?;
+    Some(content.strip_suffix('\n').unwrap_or(content))
+}
+
 /// What follows the dashes of a header.
 const BEGINS: &str = " FILE ";
 
@@ -131,6 +147,19 @@ mod tests {
         --- FILE build.sh ---
         exit 0
         ");
+    }
+
+    #[test]
+    fn a_content_is_found_again_by_its_path() {
+        let files = [("a", "one\n"), ("b", "--- FILE a ---\nx"), ("empty", ""), ("lines", "\n\n")];
+        let text = rolled_up(&files);
+        for (path, content) in files {
+            let lines = if content.ends_with('\n') { content.to_owned() } else { format!("{content}\n") };
+            let lines = if content.is_empty() { String::new() } else { lines };
+            assert_eq!(content_of(&text, path), Some(lines.as_str()), "{path}");
+        }
+        assert_eq!((content_of(&text, "c"), content_of("", "a")), (None, None));
+        assert_eq!(content_of("int main() {}\n", "a"), None, "a format of somebody else");
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) mod run;
 
 pub use self::fault::leaves_tree_changed;
 pub use self::inputs::SYSTEM_PROMPT;
-pub use self::plan::{Plan, Task, policy};
+pub use self::plan::{Plan, Task, form, policy};
 pub use self::query::Query;
 pub use self::run::{Finished, Prepared, begin, guard};
 

@@ -221,6 +221,9 @@ settings! {
         /// Refuse replies that change a file which the build command or its script names; by default such a
         /// change is flagged.
         protect_grader: Option<bool> => protect_grader: Setting<bool> = Setting::default(false), lowers;
+        /// Teach the model to answer with edits of lines, too, instead of whole files only.
+        edits: Option<bool> => edits: Setting<bool> = Setting::default(false), never,
+            switch("edits", "Let the model edit lines instead of giving whole files", "no-edits", "Ask for whole files only");
         /// Prices that override the built-in table.
         #[schemars(schema_with = "prices")]
         price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;

@@ -83,6 +83,7 @@ fn every_setting_is_shown_with_its_origin() {
     protect                     *.snap  user file
     protect                     tests/**  project file
     protect_grader              false  default
+    edits                       false  default
     price                       -  default
     --- err
     ");

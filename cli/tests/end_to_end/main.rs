@@ -21,6 +21,7 @@ mod costs;
 mod disk_errors;
 mod docs;
 mod doctor;
+mod edits;
 mod elsewhere;
 mod hostile;
 mod house;

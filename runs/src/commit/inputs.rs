@@ -5,12 +5,13 @@ use std::path::Path;
 use anyhow::Context as _;
 use logging::Redactor;
 use names::ours::AGENT_CONFIG;
+use prompt::edits::{Form, lesson};
 use repo::WorkTree;
 use report::Output;
 use settings::{Environment, Keys, Settings};
 
 use super::{Query, Which, beside_or_above, protected_for_model, refused};
-use crate::commit::plan::Task;
+use crate::commit::plan::{Task, form};
 use crate::commit::rollup::Rollup;
 use crate::exit::Failure;
 use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
@@ -99,7 +100,11 @@ impl Sources<'_> {
             Codebase::Ours(made) => (made.rollup.text.clone(), None, Some(made)),
         };
         let task = match system.flatten() {
-            None => Task::commit(text, codebase, protected_for_model(settings, root)),
+            None => Task::commit(text, codebase, protected_for_model(settings, root), form(settings)),
+            // The system prompt is the user's own, and knows of no edits.
+            Some(system) if form(settings) == Form::Edits => {
+                Task::implement(format!("{}\n\n{}", system.trim_end(), lesson()), text, codebase)
+            }
             Some(system) => Task::implement(system, text, codebase),
         };
         Ok(Ready { task, query_from: query.origin(query_file), theirs, made, is_new })
