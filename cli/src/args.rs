@@ -209,6 +209,18 @@ pub struct RollupArgs {
     /// Where to write it; - for standard output
     #[arg(long, short, value_name = "FILE", default_value = "agent-config/codeRollup.txt")]
     pub output: PathBuf,
+    /// Only files that this gitignore pattern matches; can be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub include: Vec<String>,
+    /// No files that this gitignore pattern matches; can be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+    /// Show only the files that matter most for agent-config/query.txt, and list the others
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub budget: Option<u64>,
+    /// Say which files are shown and why
+    #[arg(long)]
+    pub explain: bool,
 }
 
 /// Flags of `parse`.

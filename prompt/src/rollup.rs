@@ -1,5 +1,6 @@
 //! The code roll-up: all files that a model should see, as one text.
 
+pub mod choose;
 mod secrets;
 
 use crate::header::dashes;
@@ -58,12 +59,21 @@ pub fn left_out(path: &str, bytes: u64) -> Option<LeftOut> {
     }
 }
 
+/// The text of a file that a model may see.
+pub fn text_of(content: &[u8]) -> Result<&str, LeftOut> {
+    let text = std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'));
+    let text = text.ok_or(LeftOut::Binary)?;
+    secrets::held(content).map_or(Ok(text), |what| Err(LeftOut::HoldsSecret(what)))
+}
+
 /// A roll-up that is being made, file by file.
 #[derive(Debug, Default)]
 pub struct Builder {
     text: String,
     /// Where the headers begin.
     headers: Vec<usize>,
+    /// Where the header of a list begins.
+    lists: Vec<usize>,
     /// The dashes that every header needs.
     dashes: usize,
 }
@@ -75,11 +85,7 @@ impl Builder {
     /// A file is also left out if its content looks like a secret: a key that was pasted into a test
     /// would be sent like any other text.
     pub fn add(&mut self, path: &str, content: &[u8]) -> Result<(), LeftOut> {
-        let text = std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'));
-        let text = text.ok_or(LeftOut::Binary)?;
-        if let Some(what) = secrets::held(content) {
-            return Err(LeftOut::HoldsSecret(what));
-        }
+        let text = text_of(content)?;
         self.dashes = self.dashes.max(dashes([text], BEGINS));
         self.headers.push(self.text.len());
         for part in [BEGINS, path, " ---\n"] {
@@ -87,6 +93,28 @@ impl Builder {
         }
         push_part(&mut self.text, text);
         Ok(())
+    }
+
+    /// Appends the files that are not shown for lack of room, with their sizes in bytes, so that the model
+    /// knows what there is. Stops after `most` bytes.
+    pub fn list<'p>(&mut self, files: impl IntoIterator<Item = (&'p str, usize)>, most: usize) {
+        let mut files = files.into_iter().peekable();
+        if files.peek().is_none() {
+            return;
+        }
+        let (mut list, mut more) = (String::new(), 0);
+        for (path, bytes) in files {
+            // The blanks keep a name from looking like a header.
+            let line = format!("  {path}  {bytes} bytes\n");
+            if more == 0 && list.len() + line.len() <= most { list.push_str(&line) } else { more += 1 }
+        }
+        if more > 0 {
+            list.push_str(&format!("  and more: {more}\n"));
+        }
+        self.dashes = self.dashes.max(dashes([], BEGINS));
+        self.lists.push(self.text.len());
+        self.text.push_str(LIST);
+        push_part(&mut self.text, &list);
     }
 
     /// The number of files so far.
@@ -99,8 +127,9 @@ impl Builder {
     pub fn finish(self) -> String {
         let dashes = "-".repeat(self.dashes);
         let mut text = String::with_capacity(self.text.len() + self.headers.len() * dashes.len());
-        let ends = self.headers.iter().skip(1).copied().chain([self.text.len()]);
-        for (start, end) in self.headers.iter().zip(ends) {
+        let headers: Vec<usize> = self.headers.iter().chain(&self.lists).copied().collect();
+        let ends = headers.iter().skip(1).copied().chain([self.text.len()]);
+        for (start, end) in headers.iter().zip(ends) {
             text.push_str(&dashes);
             text.push_str(self.text.get(*start..end).unwrap_or_default());
         }
@@ -126,6 +155,8 @@ pub fn content_of<'c>(codebase: &'c str, path: &str) -> Option<&'c str> {
 
 /// What follows the dashes of a header.
 const BEGINS: &str = " FILE ";
+/// The header of what is not shown, which begins like one of a file, so that no content can imitate it.
+const LIST: &str = " FILE LIST: these files exist, too, and are not shown ---\n";
 
 #[cfg(test)]
 mod tests {
@@ -147,6 +178,27 @@ mod tests {
         --- FILE build.sh ---
         exit 0
         ");
+    }
+
+    #[test]
+    fn what_is_not_shown_is_listed_behind_the_files() {
+        let mut rollup = Builder::default();
+        rollup.add("a", b"one\n").unwrap();
+        rollup.list([("b.rs", 10), ("c.rs", 20), ("d.rs", 30)], 34);
+        let text = rollup.finish();
+        insta::assert_snapshot!(text, @"
+        --- FILE a ---
+        one
+
+        --- FILE LIST: these files exist, too, and are not shown ---
+          b.rs  10 bytes
+          c.rs  20 bytes
+          and more: 1
+        ");
+        assert_eq!(content_of(&text, "a"), Some("one\n"));
+        let mut nothing = Builder::default();
+        nothing.list([], 100);
+        assert_eq!(nothing.finish(), "");
     }
 
     #[test]

@@ -95,6 +95,7 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     let theirs = ready.theirs(tree.root());
     let mut plan = Plan {
         query_from: Some(ready.query_from.clone()),
+        chosen: ready.chosen(),
         same_failures: args.same_failures,
         restore_on_failure: args.on_failure == OnFailure::Restore,
         early_stop: args.early_stop,
@@ -148,6 +149,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         version: env!("CARGO_PKG_VERSION").to_owned(),
         rounds: settings.rounds(most),
         query_from: None,
+        chosen: Vec::new(),
         same_failures: None,
         restore_on_failure: false,
         early_stop: false,

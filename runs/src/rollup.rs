@@ -1,5 +1,6 @@
 //! The code roll-up: made from the files that git tracks, and stored with a note of how it was made.
 
+mod chosen;
 mod note;
 mod on_disk;
 
@@ -8,11 +9,14 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use guard::Choice;
 use logging::{Redactor, name_as_text};
-use prompt::rollup::{Builder, LeftOut};
+use prompt::rollup::{Builder, LeftOut, text_of};
 use repo::{Besides, Tracked, WorkTree};
 use report::{Output, phrases, printable_name};
+use settings::Environment;
 
+pub use self::chosen::Chosen;
 pub use self::note::{Options, Stored};
 use self::on_disk::{Found, OnDisk};
 use crate::exit::Failure;
@@ -24,11 +28,14 @@ const NAMED_FILES: usize = 10;
 const NAMED_LINKS: usize = 5;
 
 /// A roll-up in memory.
+#[derive(Debug, Default)]
 pub struct RollUp {
     /// What a model is shown.
     pub text: String,
     /// The number of files in it.
     pub files: usize,
+    /// The files in it and why, the most important first, if a budget had to be kept.
+    pub chosen: Vec<Chosen>,
     /// Files that no model should see.
     pub left_out: Vec<(String, LeftOut)>,
     /// Files in it that contain a key: no run sends it.
@@ -37,31 +44,69 @@ pub struct RollUp {
     pub besides: Besides,
 }
 
-/// Makes a roll-up of every tracked file that a model should see, in git's order, as it is on disk. The
-/// redactor knows the keys to look for.
-pub fn make(tree: &WorkTree, redactor: &Redactor) -> Result<RollUp, Failure> {
-    let (tracked, mut besides) = (tree.tracked()?, tree.besides()?);
+/// What a roll-up is made from.
+#[derive(Clone, Copy)]
+pub struct Sources<'s> {
+    /// The project.
+    pub tree: &'s WorkTree,
+    /// For the git program, which knows what was changed lately.
+    pub environment: &'s Environment,
+    /// Knows the keys to look for.
+    pub redactor: &'s Redactor,
+    /// What the model is asked; decides what is shown if there is a budget.
+    pub query: &'s str,
+}
+
+/// Makes a roll-up of the tracked files that a model should see, in git's order, as they are on disk. With a
+/// budget, the files that matter most for the query are shown, and the others listed.
+pub fn make(sources: Sources<'_>, options: &Options) -> Result<RollUp, Failure> {
+    let mut builder = Builder::default();
+    let mut rollup = match options.budget {
+        None => read(sources, options, |path, content| builder.add(path, content))?,
+        Some(budget) => {
+            let mut files = Vec::new();
+            let rollup = read(sources, options, |path, content| {
+                files.push((path.to_owned(), text_of(content)?.to_owned()));
+                Ok(())
+            })?;
+            RollUp { chosen: chosen::add(&mut builder, &files, sources, budget), ..rollup }
+        }
+    };
+    rollup.files = builder.files();
+    rollup.text = builder.finish();
+    Ok(rollup)
+}
+
+/// Gives every wanted file to `take`; gives a roll-up without text that knows of those that were left out.
+fn read(
+    sources: Sources<'_>,
+    options: &Options,
+    mut take: impl FnMut(&str, &[u8]) -> Result<(), LeftOut>,
+) -> Result<RollUp, Failure> {
+    let Sources { tree, redactor, .. } = sources;
+    let (include, exclude) = (Choice::of(&options.include), Choice::of(&options.exclude));
+    let is_wanted = |path: &str| (include.is_empty() || include.covers(path)) && !exclude.covers(path);
+    let mut rollup = RollUp { besides: tree.besides()?, ..RollUp::default() };
     let on_disk =
         OnDisk::at(tree.root()).map_err(|error| Failure::refused(error, "make the folder readable"))?;
-    let (mut builder, mut content) = (Builder::default(), Vec::new());
-    let (mut left_out, mut with_key) = (Vec::new(), Vec::new());
-    for Tracked { path, .. } in tracked {
+    let mut content = Vec::new();
+    for Tracked { path, .. } in tree.tracked()?.into_iter().filter(|file| is_wanted(&file.path)) {
         let found = on_disk
             .read(&path, &mut content)
             .with_context(|| format!("cannot read {path}"))
             .map_err(|error| Failure::refused(error, "make it readable, or stop tracking it with git"))?;
         match found {
-            Found::Content => match builder.add(&path, &content) {
-                Err(why) => left_out.push((path, why)),
-                Ok(()) if redactor.finds_key(&content) => with_key.push(path),
+            Found::Content => match take(&path, &content) {
+                Err(why) => rollup.left_out.push((path, why)),
+                Ok(()) if redactor.finds_key(&content) => rollup.with_key.push(path),
                 Ok(()) => (),
             },
-            Found::LeftOut(why) => left_out.push((path, why)),
-            Found::Link => besides.links.push(path),
+            Found::LeftOut(why) => rollup.left_out.push((path, why)),
+            Found::Link => rollup.besides.links.push(path),
             Found::Other => (),
         }
     }
-    Ok(RollUp { files: builder.files(), text: builder.finish(), left_out, with_key, besides })
+    Ok(rollup)
 }
 
 impl RollUp {

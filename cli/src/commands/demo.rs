@@ -26,7 +26,9 @@ pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let project = Project::with(&FILES).map_err(|error| no_project(error, environment))?;
     let tree = place::work_tree(project.root())?;
-    let rollup = rollup::make(&tree, &Redactor::default())?;
+    let no_keys = Redactor::default();
+    let sources = rollup::Sources { tree: &tree, environment, redactor: &no_keys, query: "" };
+    let rollup = rollup::make(sources, &rollup::Options::default())?;
     rollup.keep(project.root(), &rollup::Options::default()).context("cannot write the demo's roll-up")?;
     let server = Server::start(Script::new([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)))
         .context("cannot start a server on 127.0.0.1")?;

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use names::ours::AGENT_CONFIG;
-use runs::preflight::CODE_ROLLUP;
-use runs::rollup::{self, Options, RollUp};
+use report::{Output, phrases, printable_name};
+use runs::preflight::{CODE_ROLLUP, QUERY};
+use runs::rollup::{self, Chosen, Options, RollUp, Sources};
 use runs::{Exit, Failure, Host, place, preflight};
 use serde_json::json;
-use settings::Keys;
+use settings::{Keys, Layer, Settings};
 
 use crate::args::RollupArgs;
 
@@ -21,13 +22,21 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
             .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     }
     let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
-    let rollup = rollup::make(&tree, &redactor)?;
+    let settings = runs::config::load(tree.root(), Layer::default(), host)?;
+    let options = options(args, &settings);
+    // Without a query, nothing is more important than what was changed lately.
+    let query = preflight::input(tree.root(), QUERY, "").unwrap_or_default();
+    let sources = Sources { tree: &tree, environment, redactor: &redactor, query: &query };
+    let rollup = rollup::make(sources, &options)?;
     if args.output == Path::new("-") {
         output.raw(rollup.text.as_bytes());
     } else {
         let hint = format!("make {AGENT_CONFIG} writable, or name another file with --output");
-        store(&rollup, &args.output, tree.root()).map_err(|error| Failure::refused(error, hint))?;
+        store(&rollup, &options, &args.output, tree.root()).map_err(|error| Failure::refused(error, hint))?;
         output.report(&format!("{}: {}", args.output.display(), rollup.size()));
+    }
+    if args.explain {
+        explain(&rollup, output);
     }
     rollup.tell(output);
     if rollup.files == 0 {
@@ -38,16 +47,34 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let odd = rollup.odd_names().into_iter().map(|path| (path, "its name is not UTF-8"));
     output.object(&json!({
         "files": rollup.files, "bytes": rollup.text.len(),
-        "left_out": left_out.chain(links).chain(odd)
+        "chosen": rollup.chosen, "left_out": left_out.chain(links).chain(odd)
             .map(|(path, reason)| json!({ "path": path, "reason": reason })).collect::<Vec<_>>(),
     }));
     Ok(Exit::Done)
 }
 
+/// Flags add patterns to those of the configuration, and replace its budget.
+fn options(args: &RollupArgs, settings: &Settings) -> Options {
+    let Options { mut include, mut exclude, budget } = Options::of(settings);
+    include.extend(args.include.iter().cloned());
+    exclude.extend(args.exclude.iter().cloned());
+    Options { include, exclude, budget: args.budget.or(budget) }
+}
+
+fn explain(rollup: &RollUp, output: &Output) {
+    if rollup.chosen.is_empty() {
+        output.note("every file that is not left out is shown: there is no budget");
+    }
+    for Chosen { path, why, tokens } in &rollup.chosen {
+        let tokens = phrases::count(*tokens, "token");
+        output.note(&format!("shown: {} ({why}, {tokens})", printable_name(path)));
+    }
+}
+
 /// Only the roll-up that runs send has a note of how it was made.
-fn store(rollup: &RollUp, to: &Path, root: &Path) -> anyhow::Result<()> {
+fn store(rollup: &RollUp, options: &Options, to: &Path, root: &Path) -> anyhow::Result<()> {
     if to == Path::new(CODE_ROLLUP) {
-        return rollup.keep(root, &Options::default());
+        return rollup.keep(root, options);
     }
     if to.starts_with(AGENT_CONFIG) {
         preflight::own_folder(root)?;

@@ -210,3 +210,75 @@ fn no_file_of_a_project_can_pass_for_another_one() {
     assert_eq!(headers.len(), 5, "{prompt}");
     assert!(prompt.contains(&format!("\n---- FILE notes.txt ---\n{imitation}")), "{prompt}");
 }
+
+/// The run's own selection, by path.
+fn chosen(scene: &Scene) -> Vec<String> {
+    let plan: serde_json::Value = serde_json::from_str(&scene.recorded("run.json")).unwrap();
+    let chosen = plan["chosen"].as_array().cloned().unwrap_or_default();
+    chosen
+        .iter()
+        .map(|file| format!("{}: {}", file["path"].as_str().unwrap(), file["why"].as_str().unwrap()))
+        .collect()
+}
+
+#[test]
+fn patterns_choose_what_a_roll_up_holds_and_a_run_makes_it_anew_with_them() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    assert_eq!(scene.run(&["rollup", "--include", "*.sh", "--exclude", "/tests/"]).code, Some(0));
+    let headers = |text: &str| {
+        let paths = text.lines().filter_map(|line| line.strip_prefix("--- FILE ")?.strip_suffix(" ---"));
+        paths.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(headers(&scene.project.read(ROLLUP).unwrap()), ["build.sh", "src/greet.sh"]);
+    scene.project.write("src/new.sh", b"# new\n").unwrap();
+    scene.project.write("src/new.txt", b"new\n").unwrap();
+    scene.project.commit("more").unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    assert_eq!(
+        headers(&scene.recorded("1-query.txt")).get(1..).unwrap(),
+        ["build.sh", "src/greet.sh", "src/new.sh"]
+    );
+}
+
+#[test]
+fn the_configuration_chooses_for_a_first_run_and_flags_add_to_it() {
+    let scene = fresh(&[MENDS_IT]);
+    scene
+        .project
+        .write("code-commit.toml", b"[rollup]\nexclude = [\"/code-commit.toml\", \".gitignore\"]\n")
+        .unwrap();
+    scene.project.commit("configured").unwrap();
+    let ran = scene.commit(&["-m", "Greet."]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.err.contains("agent-config/codeRollup.txt: 3 files, "), "{ran}");
+    let more = scene.run(&["rollup", "--exclude", "tests/"]);
+    assert!(more.out.starts_with("agent-config/codeRollup.txt: 2 files, "), "{more}");
+}
+
+#[test]
+fn within_a_budget_the_files_that_matter_for_the_query_are_shown_and_the_others_listed() {
+    let big = "x\n".repeat(4000);
+    let files: Vec<_> = FILES.into_iter().chain([("docs/big.txt", big.as_str())]).collect();
+    let scene = Scene::with_files(&files, Script::new([MENDS_IT, MENDS_IT].map(Step::text)));
+    assert_eq!(scene.run(&["rollup", "--budget", "600"]).code, Some(0));
+    let ran = scene.commit(&["-m", "Mend greet_test.sh."]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    insta::assert_snapshot!(chosen(&scene).join("\n"), @"
+    tests/greet_test.sh: named by the query
+    build.sh: names a file that the query names
+    .gitignore: changed lately
+    src/greet.sh: changed lately
+    ");
+    let prompt = scene.recorded("1-query.txt");
+    assert!(
+        prompt.contains(
+            "\n--- FILE LIST: these files exist, too, and are not shown ---\n  docs/big.txt  8000 bytes\n"
+        ),
+        "{prompt}"
+    );
+    assert!(!prompt.contains("x\nx\n"));
+    let explained = scene.run(&["rollup", "--budget", "600", "--explain"]);
+    assert!(explained.err.contains("shown: src/greet.sh ("), "{explained}");
+    let whole = scene.run(&["rollup", "--explain"]);
+    assert!(whole.err.contains("there is no budget"), "{whole}");
+}

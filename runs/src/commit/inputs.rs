@@ -15,7 +15,7 @@ use crate::commit::plan::{Task, form};
 use crate::commit::rollup::Rollup;
 use crate::exit::Failure;
 use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
-use crate::rollup::{self, Options, RollUp, Stored};
+use crate::rollup::{self, Chosen, Options, RollUp, Stored};
 
 /// Tells the model of S0 how to answer.
 pub const SYSTEM_PROMPT: &str = "agent-config/gemini-system-prompt.txt";
@@ -40,7 +40,7 @@ pub(super) struct Ready {
     pub(super) query_from: String,
     /// The path of the roll-up if a person or a script has made it.
     theirs: Option<String>,
-    made: Option<Made>,
+    made: Option<Box<Made>>,
     /// The project has no `agent-config` yet.
     is_new: bool,
 }
@@ -64,7 +64,7 @@ struct Made {
 enum Codebase {
     /// A roll-up that a person or a script has made, unchanged.
     Theirs(String),
-    Ours(Made),
+    Ours(Box<Made>),
 }
 
 impl Sources<'_> {
@@ -82,7 +82,8 @@ impl Sources<'_> {
         let from_file =
             || preflight::input(root, &query_file, &format!("describe the change in {query_file}"));
         let text = or_missing(query.text().unwrap_or_else(from_file));
-        let codebase = self.codebase()?.map_err(|what| missing.push(what)).ok();
+        let codebase =
+            self.codebase(text.as_deref().unwrap_or_default())?.map_err(|what| missing.push(what)).ok();
         let mut or_missing = |found: Result<String, Missing>| found.map_err(|what| missing.push(what)).ok();
         let system = (which == Which::Implement)
             .then(|| or_missing(preflight::input(root, &self.place(SYSTEM_PROMPT), SYSTEM_PROMPT_REMEDY)));
@@ -126,7 +127,7 @@ impl Sources<'_> {
 
     /// The stored roll-up if a person made it. One that is ours is made anew, so that it is never outdated; so
     /// is a missing one if the query is given.
-    fn codebase(&self) -> Result<Result<Codebase, Missing>, Failure> {
+    fn codebase(&self, query: &str) -> Result<Result<Codebase, Missing>, Failure> {
         let (root, path) = (self.tree.root(), self.place(CODE_ROLLUP));
         let old = (path == CODE_ROLLUP).then(|| Stored::ours(root)).flatten();
         let may_make =
@@ -135,17 +136,23 @@ impl Sources<'_> {
             let read = preflight::input(root, &path, "make it with: code-commit rollup");
             return Ok(read.map(Codebase::Theirs));
         }
-        let options = old.as_ref().map(|old| old.options.clone()).unwrap_or_default();
-        let rollup = rollup::make(self.tree, self.redactor)?;
+        let options = old.as_ref().map_or_else(|| Options::of(self.settings), |old| old.options.clone());
+        let Self { tree, environment, redactor, .. } = *self;
+        let rollup = rollup::make(rollup::Sources { tree, environment, redactor, query }, &options)?;
         if rollup.files == 0 {
             let what = "git tracks no files here that a model could be shown";
             return Ok(Err(Missing::new(what, "git add the project's files")));
         }
-        Ok(Ok(Codebase::Ours(Made { rollup, options, old })))
+        Ok(Ok(Codebase::Ours(Box::new(Made { rollup, options, old }))))
     }
 }
 
 impl Ready {
+    /// What of the code is shown and why, if not all of it is.
+    pub(super) fn chosen(&self) -> Vec<Chosen> {
+        self.made.as_ref().map(|made| made.rollup.chosen.clone()).unwrap_or_default()
+    }
+
     /// The roll-up if it may be outdated: it was not made for this run.
     pub(super) fn theirs(&self, root: &Path) -> Option<Rollup<'_>> {
         self.theirs.clone().map(|path| Rollup::at(root, path, self.task.codebase()))

@@ -17,6 +17,7 @@ use settings::Settings;
 use crate::deciders;
 use crate::records;
 use crate::registry::{Known, RUN_JSON};
+use crate::rollup::Chosen;
 
 /// What a run is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Plan {
     /// Where the query came from: a file's path, `-m` or standard input.
     #[serde(default)]
     pub query_from: Option<String>,
+    /// The files that the model is shown and why, if a budget keeps the code roll-up small.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chosen: Vec<Chosen>,
     /// Maximum number of model calls.
     pub rounds: u32,
     /// Give up after this many rounds with the same failure.

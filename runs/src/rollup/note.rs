@@ -4,6 +4,7 @@ use std::path::Path;
 
 use logging::sha256_hex;
 use serde::{Deserialize, Serialize};
+use settings::{Setting, Settings};
 
 use super::RollUp;
 use crate::preflight::CODE_ROLLUP;
@@ -16,7 +17,29 @@ const MOST_BYTES: u64 = 1 << 20;
 /// What a roll-up is to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Options {}
+pub struct Options {
+    /// Only what these gitignore patterns match; everything if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Not what these match.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// Its tokens at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
+}
+
+impl Options {
+    /// Those of the configuration.
+    pub fn of(settings: &Settings) -> Self {
+        let all = |lists: &[Setting<Vec<String>>]| lists.iter().flat_map(|list| list.value.clone()).collect();
+        Self {
+            include: all(&settings.rollup_include),
+            exclude: all(&settings.rollup_exclude),
+            budget: settings.rollup_budget.value,
+        }
+    }
+}
 
 /// How a roll-up was made.
 #[derive(Serialize, Deserialize)]
