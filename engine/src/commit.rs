@@ -130,6 +130,15 @@ pub struct Built {
     /// What it changed and may not: it is as it was before the build.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,
+    /// The size of the new and changed files that the rules of git ignore. 0 if it is unknown, which it is
+    /// where the build worked in the tree itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ignored_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Built {

@@ -18,7 +18,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use apply::Lock;
+use apply::{Lock, OldFile, PreImageOf};
 use engine::Problem;
 use guard::{Difference, Guard, Policy, Seen, Survey};
 use logging::RunFolder;
@@ -86,7 +86,7 @@ impl Account {
     }
 
     /// A new view for the command, if it works in one.
-    pub(crate) fn view(&self) -> Result<Option<runner::View>, Fault> {
+    pub fn view(&self) -> Result<Option<runner::View>, Fault> {
         let renew = |layers: &Layers| layers.renew().map_err(Fault::file("make", &layers.upper()));
         self.layers.as_ref().map(renew).transpose()
     }
@@ -214,7 +214,11 @@ impl Account {
         let put_back = put_back.filter(|path| !gone.contains(path)).collect();
         let mut accounted = Accounted { put_back, ..Accounted::default() };
         let places = Places { root, now: root, undo };
-        places.adopt(&stays, folders, &|path, seen| self.source.read(path, seen), &mut accounted)?;
+        let old = |path: &Path, was: &Seen| {
+            let content = self.source.read(path, was)?;
+            Some(OldFile::Copy(PreImageOf { content: Box::new(content), mode: was.mode, owner: was.owner }))
+        };
+        places.adopt(&stays, folders, &old, &mut accounted)?;
         accounted.warnings.extend(not_restored(self.who, &gone));
         accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
         forget(run)?;

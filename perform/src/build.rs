@@ -58,6 +58,7 @@ impl BuildCommand {
             elapsed_ms: millis(output.elapsed),
             changes: Vec::new(),
             put_back: Vec::new(),
+            ignored_bytes: 0,
         })
     }
 

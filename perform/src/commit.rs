@@ -14,7 +14,7 @@ use logging::{Durability, Layout, Stamp};
 use runner::{Cancel, RunError};
 
 use crate::Event;
-use crate::account::Account;
+use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
 use crate::fault::Fault;
@@ -139,8 +139,9 @@ impl Live<Build> for CommitWorld<'_, '_> {
             ),
             Err(fault) => (self.account.abandon(guard, &run)?, Err(fault)),
         };
-        accounted.warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
-        built.map(|built| Built { changes: accounted.changes, put_back: accounted.put_back, ..built })
+        let Accounted { changes, put_back, unaccounted_bytes: ignored_bytes, warnings } = accounted;
+        warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        built.map(|built| Built { changes, put_back, ignored_bytes, ..built })
     }
 }
 

@@ -90,6 +90,7 @@ fn built(code: i32, output: &str) -> Says {
         elapsed_ms: 1,
         changes: Vec::new(),
         put_back: Vec::new(),
+        ignored_bytes: 0,
     })
 }
 
