@@ -5,18 +5,47 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use llm::http::{Agent, BaseUrl, BaseUrlError, Limits, Network, NetworkError};
+use llm::provider::SCRIPTED;
 use llm::scripted::ScriptError;
-use llm::{Model, Provider, Recorded, Retry, Scripted};
+use llm::{Client, Dialect, Model, ModelId, Provider, Recorded, Retry, Scripted, Secret};
 use llm_gemini::Gemini;
 use llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
 use repo::WorkTree;
 use report::Output;
 use runs::model::{OpenModel, warn_in_the_clear};
-use runs::{Failure, Host, records};
+use runs::{Failure, Host, preflight, records};
 use settings::{Environment, Keys, Settings};
 
 /// All supported services.
 pub struct Services;
+
+/// Makes a client that speaks one dialect.
+type Open = fn(Parts<'_>) -> Box<dyn Model>;
+
+/// The dialects. A crate with another one is one more row.
+const DIALECTS: [(&str, Open); 2] = [
+    ("gemini", |it| it.client(Gemini::new(it.base.clone(), it.model.clone(), it.key.clone()))),
+    ("openai", |it| {
+        let switches = switches(it.settings, Switches::of(&it.base));
+        it.client(OpenAi::new(it.base.clone(), it.model.clone(), it.key.clone()).with_switches(switches))
+    }),
+];
+
+/// What a client is made of.
+struct Parts<'s> {
+    settings: &'s Settings,
+    agent: Arc<Agent>,
+    model: &'s ModelId,
+    base: BaseUrl,
+    key: Secret,
+}
+
+impl Parts<'_> {
+    fn client(&self, dialect: impl Dialect + 'static) -> Box<dyn Model> {
+        let retry = Retry::default().seeded_at_random();
+        Box::new(Client::new(Arc::clone(&self.agent), dialect).with_retry(retry))
+    }
+}
 
 impl OpenModel for Services {
     fn open(
@@ -26,30 +55,34 @@ impl OpenModel for Services {
         tree: &WorkTree,
         host: Host<'_>,
     ) -> Result<Box<dyn Model>, Failure> {
-        let Host { environment, output, .. } = host;
         let model = &settings.model.value;
-        let key = keys.of(model.provider()).cloned().unwrap_or_default();
-        let agent = || agent(environment, settings.timeout.value);
-        let retry = Retry::default().seeded_at_random();
-        match model.provider() {
-            Provider::Gemini => {
-                let base = base(settings, llm_gemini::BASE_URL, "http://127.0.0.1:8080", output)?;
-                Ok(Box::new(Gemini::new(agent()?, base, model.clone(), key).with_retry(retry)))
-            }
-            Provider::OpenAi => {
-                let base = base(settings, llm_openai::BASE_URL, "http://127.0.0.1:8080/v1", output)?;
-                let switches = switches(settings, Switches::of(&base));
-                let open = OpenAi::new(agent()?, base, model.clone(), key);
-                Ok(Box::new(open.with_switches(switches).with_retry(retry)))
-            }
-            Provider::Scripted => Ok(Box::new(Scripted::read(Path::new(model.name())).map_err(no_script)?)),
-            Provider::Recorded => {
-                let run = records::find(tree, Some(model.name()))?;
-                let replies = records::replies(&run)?;
-                Ok(Box::new(Recorded::new(model.clone(), replies)))
-            }
-        }
+        let Some(provider) = preflight::provider(settings)? else {
+            return from_file(model, tree);
+        };
+        let dialect = DIALECTS.iter().find(|(name, _)| *name == provider.dialect);
+        let (_, open) = dialect.ok_or_else(|| no_dialect(provider))?;
+        let base = base(settings, provider, host.output)?;
+        let agent = agent(host.environment, settings.timeout.value)?;
+        let key = keys.of(provider).cloned().unwrap_or_default();
+        Ok(open(Parts { settings, agent, model, base, key }))
     }
+}
+
+/// A model that answers from a script or a record.
+fn from_file(model: &ModelId, tree: &WorkTree) -> Result<Box<dyn Model>, Failure> {
+    if model.provider() == SCRIPTED {
+        return Ok(Box::new(Scripted::read(Path::new(model.name())).map_err(no_script)?));
+    }
+    let run = records::find(tree, Some(model.name()))?;
+    let replies = records::replies(&run)?;
+    Ok(Box::new(Recorded::new(model.clone(), replies)))
+}
+
+fn no_dialect(provider: &Provider) -> Failure {
+    let known = DIALECTS.map(|(name, _)| name).join(", ");
+    let error =
+        anyhow::anyhow!("the provider {} has the unknown dialect `{}`", provider.name, provider.dialect);
+    Failure::refused(error, format!("in your configuration choose one of {known}"))
 }
 
 fn no_script(error: ScriptError) -> Failure {
@@ -82,12 +115,15 @@ fn switches(settings: &Settings, likely: Switches) -> Switches {
 }
 
 /// Flags and files were validated when read: an error here comes from the environment.
-fn base(settings: &Settings, default: &str, example: &str, output: &Output) -> Result<BaseUrl, Failure> {
+fn base(settings: &Settings, provider: &Provider, output: &Output) -> Result<BaseUrl, Failure> {
     let address = &settings.base_url;
-    let base = address.value.as_deref().unwrap_or(default).parse().map_err(|error: BaseUrlError| {
+    let text = address.value.as_deref().unwrap_or(&provider.base_url);
+    let base = text.parse().map_err(|error: BaseUrlError| {
         let error =
             anyhow::Error::from(error).context(format!("the address in {} cannot be used", address.origin));
-        Failure::refused(error, format!("write it like {example}, or unset it"))
+        // A server of one's own has its API at the same path.
+        let path = provider.base_url.splitn(4, '/').nth(3).map(|path| format!("/{path}")).unwrap_or_default();
+        Failure::refused(error, format!("write it like http://127.0.0.1:8080{path}, or unset it"))
     })?;
     warn_in_the_clear(&base, output);
     Ok(base)

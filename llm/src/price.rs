@@ -1,11 +1,12 @@
 //! What tokens cost: a dated table that the configuration can override.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Usage;
+use crate::{ModelId, Provider, Usage};
 
 /// The table this version was built with.
 const BUILT_IN: &str = include_str!("../data/prices.toml");
@@ -229,6 +230,12 @@ pub struct Prices {
     /// The first match counts.
     #[serde(rename = "model")]
     models: Vec<Price>,
+    /// The user's own, which override all others.
+    #[serde(skip)]
+    own: Vec<Price>,
+    /// Those of providers that have prices of their own.
+    #[serde(skip)]
+    by_provider: BTreeMap<String, Vec<Price>>,
 }
 
 /// Why a table cannot be read.
@@ -251,16 +258,37 @@ impl Prices {
 
     /// The same table, overridden by the user's own prices.
     #[must_use]
-    pub fn behind(mut self, own: Vec<Price>) -> Self {
-        self.models.splice(0..0, own);
+    pub fn behind(self, own: Vec<Price>) -> Self {
+        Self { own, ..self }
+    }
+
+    /// The same table with the prices of another provider. A server that is not built in may ask
+    /// for another price than the service whose model it serves, or for none.
+    #[must_use]
+    pub fn and_of(mut self, provider: &Provider) -> Self {
+        if let Some(prices) = &provider.prices {
+            self.by_provider.insert(provider.name.clone(), prices.clone());
+        }
         self
     }
 
-    /// The price of a model on a given day; `None` means unknown, never free.
-    pub fn of(&self, model: &str, day: &Day) -> Option<&Price> {
+    /// The price of a model on a given day; `None` means unknown, never free. `served` is the model that
+    /// answered, if that is known.
+    pub fn of(&self, asked: &ModelId, served: Option<&str>, day: &Day) -> Option<&Price> {
+        let of_provider = self.by_provider.get(asked.provider()).unwrap_or(&self.models);
+        self.find(served.unwrap_or(asked.name()), of_provider, day)
+    }
+
+    /// The same for a model of which only its name is known, as agents report it.
+    pub fn of_name(&self, model: &str, day: &Day) -> Option<&Price> {
+        self.find(model, &self.models, day)
+    }
+
+    fn find<'p>(&'p self, model: &str, of_provider: &'p [Price], day: &Day) -> Option<&'p Price> {
         let holds = |price: &&Price| price.until.as_ref().is_none_or(|until| day <= until);
         let model = model.strip_prefix("models/").unwrap_or(model);
-        self.models.iter().filter(holds).find(|price| is_version_of(model, &price.prefix))
+        let all = self.own.iter().chain(of_provider);
+        all.filter(holds).find(|price| is_version_of(model, &price.prefix))
     }
 }
 

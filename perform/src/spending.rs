@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use llm::{
-    Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Price, Prices, Provider, Request, Spend,
-    Spent, Usage, Watch,
+    Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Price, Prices, Request, Spend, Spent, Usage,
+    Watch,
 };
 
 use engine::{Attempted, Built, Cause, Line, Ran};
@@ -130,15 +130,12 @@ impl Spending {
     }
 
     fn price(&self, asked: &ModelId, served: Option<&str>) -> Option<&Price> {
-        self.prices.of(served.unwrap_or(asked.name()), self.today.as_ref()?)
+        self.prices.of(asked, served, self.today.as_ref()?)
     }
 
     /// Replies from a file cost nothing, whatever the name of the model.
     fn budget_for(&self, model: &ModelId) -> Budget {
-        match model.provider() {
-            Provider::Scripted | Provider::Recorded => Budget { max_cost: None, ..self.budget },
-            Provider::Gemini | Provider::OpenAi => self.budget,
-        }
+        if model.is_file() { Budget { max_cost: None, ..self.budget } } else { self.budget }
     }
 }
 

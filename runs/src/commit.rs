@@ -71,7 +71,7 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     let settings = settings(which, args, tree.root(), host)?;
     preflight::own_or_absent(tree.root()).map_err(|missing| refused(vec![missing]))?;
     if args.edit {
-        edit_query(which, &tree, environment)?;
+        edit_query(which, &tree, environment, &keys)?;
     }
     let task = preflight(which, &tree, &settings, &keys, environment)?;
     let lock = lock::take(&tree, host)?;
@@ -105,15 +105,15 @@ fn settings(which: Which, args: &Request, root: &Path, host: Host<'_>) -> Result
 }
 
 /// Lets the supervisor write the query; refuses if it would be committed with the project (S1 §Safety).
-fn edit_query(which: Which, tree: &WorkTree, environment: &Environment) -> Result<(), Failure> {
+fn edit_query(which: Which, tree: &WorkTree, environment: &Environment, keys: &Keys) -> Result<(), Failure> {
     let root = tree.root();
     match which {
         Which::Commit => {
             let ignored = preflight::agent_config_is_ignored(root);
             ignored.map_err(|missing| refused(vec![preflight::project_above(tree).unwrap_or(missing)]))?;
-            edit::open(root, QUERY, environment)
+            edit::open(root, QUERY, environment, keys)
         }
-        Which::Implement => edit::open(root, &beside_or_above(root, QUERY), environment),
+        Which::Implement => edit::open(root, &beside_or_above(root, QUERY), environment, keys),
     }
 }
 
@@ -173,8 +173,7 @@ fn preflight(
     let query = text(QUERY, &format!("describe the change in {QUERY}"));
     let codebase = text(CODE_ROLLUP, "make it with: code-commit rollup");
     let system = (which == Which::Implement).then(|| text(SYSTEM_PROMPT, SYSTEM_PROMPT_REMEDY)).flatten();
-    let base_url = settings.base_url.value.as_deref();
-    missing.extend(preflight::key(&settings.model.value, base_url, keys).err());
+    missing.extend(preflight::key(settings, keys).err());
     missing.extend(preflight::price(settings).err());
     missing.extend(preflight::build_command(root, &settings.build.value, environment).err());
     match (query, codebase) {

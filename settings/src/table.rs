@@ -6,15 +6,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use llm::{ModelId, Money, Price};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use llm::{ModelId, Money, Price, Provider};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::key::{Flag, Given, Key, Takes};
+use crate::provider::{prices, providers};
 use crate::slot::Slot;
 use crate::{
     Address, AnswerSchema, Byproducts, CommandLine, CommitScope, Count, Dollars, ModelName, OutputLimit,
-    Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time, VariableName,
+    OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time, VariableName,
 };
 
 macro_rules! optional {
@@ -91,10 +92,10 @@ settings! {
         /// How a server of the OpenAI dialect differs from what its address suggests.
         dialect: Dialect,
     } {
-        /// `gemini/NAME`, `openai/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is obvious. Trusted files only.
+        /// `PROVIDER/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is obvious. Trusted files only.
         // It decides what a call costs, and who is sent the code.
         name: Option<ModelName> => model: Setting<ModelId> = Setting::default(default_model()), differs,
-            one("model", "MODEL", "The model: gemini/NAME, openai/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is obvious").without_default();
+            one("model", "MODEL", "The model: PROVIDER/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is obvious").without_default();
         /// Where the service is: for Gemini the origin, for the OpenAI dialect the address with its `/v1`. It counts for models of the
         /// same provider only. Trusted files only.
         // A variable of the environment sets it, too: which one depends on the provider, see `Settings::put_environment`.
@@ -224,6 +225,10 @@ settings! {
         /// Prices that override the built-in table.
         #[schemars(schema_with = "prices")]
         price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;
+        /// Services that are not built in, each a table `[providers.NAME]`. Trusted files only.
+        // A key is sent to the address that stands here.
+        #[schemars(schema_with = "providers")]
+        providers: OwnProviders => providers: Vec<Setting<Provider>> = Vec::new(), differs;
     }
 }
 
@@ -283,32 +288,4 @@ fn is_weaker(wanted: &Sandbox, now: Option<&Sandbox>) -> bool {
         Sandbox::Bwrap => 3,
     };
     now.is_some_and(|now| wanted != now && strength(wanted) <= strength(now))
-}
-
-/// US dollars for a million tokens.
-fn prices(_: &mut SchemaGenerator) -> Schema {
-    let dollars = || json_schema!({ "type": "number", "minimum": 0 });
-    json_schema!({
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["prefix", "input", "output"],
-            "additionalProperties": false,
-            "properties": {
-                "prefix": { "type": "string" },
-                "until": { "type": "string", "format": "date" },
-                "input": dollars(), "cached": dollars(), "cache_write": dollars(), "output": dollars(),
-                "max_output": { "type": "integer", "minimum": 1 },
-                "long": {
-                    "type": "object",
-                    "required": ["above", "input", "output"],
-                    "additionalProperties": false,
-                    "properties": {
-                        "above": { "type": "integer", "minimum": 1 },
-                        "input": dollars(), "cached": dollars(), "output": dollars(),
-                    },
-                },
-            },
-        },
-    })
 }

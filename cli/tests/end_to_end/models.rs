@@ -162,3 +162,67 @@ fn a_script_or_a_run_that_is_not_there_is_refused() {
     insta::assert_snapshot!("no_script", scene.run(&["--model", "scripted/none.txt", "--sandbox", "off"]));
     insta::assert_snapshot!("no_recorded_run", scene.run(&["--model", "recorded/none", "--sandbox", "off"]));
 }
+
+/// A user's file with a provider of its own.
+fn with_provider(script: Script) -> Scene {
+    let scene = Scene::new(script);
+    let origin = scene.server.origin();
+    scene.user_file(&format!(
+        "[model]\nname = \"local/llama\"\n[providers.local]\ndialect = \"openai\"\nbase_url = \"{origin}/v1\"\n\
+         key_env = \"LOCAL_KEY\"\n[[providers.local.price]]\nprefix = \"llama\"\ninput = 1.0\noutput = 2.0\n"
+    ));
+    scene
+}
+
+#[test]
+fn a_provider_of_the_users_configuration_is_called_with_its_own_key_at_its_own_price() {
+    let scene = with_provider(Script::new([Step::text(MENDS_IT)]));
+    let others =
+        [("OPENAI_API_KEY", "sk-another-key-000000000"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")];
+    let refused = scene.run_with(&["--sandbox", "off"], &others);
+    assert!(refused.code == Some(3) && refused.err.contains("there is no key for local/llama"), "{refused}");
+    assert!(
+        refused.err.contains("help: set LOCAL_KEY, or put the key into agent-config/local-key.txt"),
+        "{refused}"
+    );
+
+    let keyed = [others[0], others[1], ("LOCAL_KEY", KEY)];
+    let ran = scene.run_with(&["--sandbox", "off", "--max-cost", "900"], &keyed);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let seen = scene.server.requests();
+    assert_eq!(seen[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!((seen[0].path.as_str(), &seen[0].json()["model"]), ("/v1/chat/completions", &"llama".into()));
+    assert!(ran.out.contains("$0."), "the price is known: {ran}");
+    assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
+}
+
+#[test]
+fn a_key_of_a_provider_of_ones_own_is_redacted_wherever_it_is_echoed() {
+    let echo = Step::status(400).message(&format!("what is {KEY}?"));
+    let scene = with_provider(Script::new([echo]));
+    let ran = scene.run_with(&["--sandbox", "off"], &[("LOCAL_KEY", KEY)]);
+    assert!(ran.code == Some(4) && !ran.to_string().contains(KEY), "{ran}");
+    assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
+}
+
+#[test]
+fn a_provider_of_a_project_needs_trust() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let provider = format!(
+        "[providers.local]\ndialect = \"openai\"\nbase_url = \"{}/v1\"\nkey_env = \"OPENAI_API_KEY\"\n",
+        scene.server.origin()
+    );
+    scene.project.write("code-commit.toml", provider.as_bytes()).unwrap();
+    let run = || scene.run_with(&["--sandbox", "off", "--model", "local/llama"], &[("OPENAI_API_KEY", KEY)]);
+    insta::assert_snapshot!("untrusted_provider", run());
+    assert_eq!(scene.server.requests().len(), 0);
+    assert_eq!(scene.run(&["trust", "--yes"]).code, Some(0));
+    assert_eq!(run().code, Some(0));
+}
+
+#[test]
+fn a_dialect_that_does_not_exist_is_refused_with_those_that_do() {
+    let scene = Scene::with_replies([]);
+    scene.user_file("[providers.odd]\ndialect = \"morse\"\nbase_url = \"http://127.0.0.1:1\"\n");
+    insta::assert_snapshot!("unknown_dialect", scene.run(&["--sandbox", "off", "--model", "odd/m"]));
+}
