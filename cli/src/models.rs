@@ -8,11 +8,12 @@ use llm::http::{Agent, BaseUrl, BaseUrlError, Limits, Network, NetworkError};
 use llm::provider::SCRIPTED;
 use llm::scripted::ScriptError;
 use llm::{Client, Dialect, Model, ModelId, Provider, Recorded, Retry, Scripted, Secret};
+use llm_anthropic::Anthropic;
 use llm_gemini::Gemini;
 use llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
 use repo::WorkTree;
 use report::Output;
-use runs::model::{OpenModel, warn_in_the_clear};
+use runs::model::{OpenModel, today, warn_in_the_clear};
 use runs::{Failure, Host, preflight, records};
 use settings::{Environment, Keys, Settings};
 
@@ -23,8 +24,12 @@ pub struct Services;
 type Open = fn(Parts<'_>) -> Box<dyn Model>;
 
 /// The dialects. A crate with another one is one more row.
-const DIALECTS: [(&str, Open); 2] = [
+const DIALECTS: [(&str, Open); 3] = [
     ("gemini", |it| it.client(Gemini::new(it.base.clone(), it.model.clone(), it.key.clone()))),
+    ("anthropic", |it| {
+        let service = Anthropic::new(it.base.clone(), it.model.clone(), it.key.clone());
+        it.client(it.max_output.into_iter().fold(service, Anthropic::with_max_output))
+    }),
     ("openai", |it| {
         let switches = switches(it.settings, Switches::of(&it.base));
         it.client(OpenAi::new(it.base.clone(), it.model.clone(), it.key.clone()).with_switches(switches))
@@ -38,6 +43,8 @@ struct Parts<'s> {
     model: &'s ModelId,
     base: BaseUrl,
     key: Secret,
+    /// The most that the model can write in one answer, if that is known.
+    max_output: Option<u64>,
 }
 
 impl Parts<'_> {
@@ -64,7 +71,9 @@ impl OpenModel for Services {
         let base = base(settings, provider, host.output)?;
         let agent = agent(host.environment, settings.timeout.value)?;
         let key = keys.of(provider).cloned().unwrap_or_default();
-        Ok(open(Parts { settings, agent, model, base, key }))
+        let price = |day| settings.prices().of(model, None, &day).and_then(|price| price.max_output);
+        let max_output = today().and_then(price).or(provider.max_output);
+        Ok(open(Parts { settings, agent, model, base, key, max_output }))
     }
 }
 

@@ -143,6 +143,9 @@ impl TryFrom<String> for ModelId {
 pub struct Request<'a> {
     /// The user turn.
     pub prompt: &'a str,
+    /// The number of bytes at the beginning of the prompt that later calls will repeat: what a cache is good for.
+    /// Zero if that is not known.
+    pub stable: usize,
     /// The system instruction.
     pub system: Option<&'a str>,
     /// If `None`, the service decides, which services recommend for their newest models.
@@ -156,6 +159,13 @@ pub struct Request<'a> {
     /// What the caller has left for the whole call, including retries; no retry starts that would
     /// exceed it.
     pub time_left: Option<Duration>,
+}
+
+impl<'a> Request<'a> {
+    /// The beginning of the prompt that later calls will repeat, and the rest.
+    pub fn stable_and_rest(&self) -> (&'a str, &'a str) {
+        self.prompt.split_at_checked(self.stable).unwrap_or(("", self.prompt))
+    }
 }
 
 #[cfg(test)]

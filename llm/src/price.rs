@@ -165,6 +165,8 @@ pub struct LongPrice {
     pub input: Money,
     /// A million tokens of cached input.
     pub cached: Option<Money>,
+    /// A million tokens written to a cache.
+    pub cache_write: Option<Money>,
     /// A million tokens of output.
     pub output: Money,
 }
@@ -179,16 +181,14 @@ struct Rates {
 
 impl Price {
     fn rates(&self, input_tokens: u64) -> Rates {
-        let (input, cached, output) = match self.long {
-            Some(long) if input_tokens > long.above => (long.input, long.cached, long.output),
-            _ => (self.input, self.cached, self.output),
+        let (input, cached, cache_write, output) = match self.long {
+            Some(long) if input_tokens > long.above => {
+                (long.input, long.cached, long.cache_write, long.output)
+            }
+            _ => (self.input, self.cached, self.cache_write, self.output),
         };
-        Rates {
-            input,
-            cached: cached.unwrap_or(input),
-            cache_write: self.cache_write.unwrap_or(input),
-            output,
-        }
+        let or_input = |price: Option<Money>| price.unwrap_or(input);
+        Rates { input, cached: or_input(cached), cache_write: or_input(cache_write), output }
     }
 
     /// The cost of the usage; `None` if a count is missing.
@@ -293,11 +293,12 @@ impl Prices {
 }
 
 /// Whether `name` is `prefix`, possibly with a version: `gemini-3.8-flash-001` is,
-/// `gemini-3.8-flash-lite` is not.
+/// `gemini-3.8-flash-lite` is not. A single digit is part of the name: `claude-opus-5-5` is not a
+/// `claude-opus-5`.
 fn is_version_of(name: &str, prefix: &str) -> bool {
     let is_version = |part: &str| {
         matches!(part, "preview" | "latest" | "exp")
-            || (!part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+            || (part.len() > 1 && part.bytes().all(|b| b.is_ascii_digit()))
     };
     match name.strip_prefix(prefix) {
         Some("") => true,

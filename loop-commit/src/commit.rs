@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{Apply, Ask, Build, Harness, Outcome, Restore};
-use prompt::commit::{Failure, Task, initial, repair};
+use prompt::commit::{Failure, Task, initial, repair, stable_bytes};
 
 use crate::changed::ChangedFiles;
 use crate::rounds::{self, Conversation, Limits};
@@ -53,6 +53,10 @@ impl<'i> Repairs<'i> {
 impl Conversation for Repairs<'_> {
     fn first(&self) -> String {
         initial(&self.task()).text
+    }
+
+    fn stable(&self) -> usize {
+        stable_bytes(&self.task())
     }
 
     fn applied(&mut self, reply: &Arc<str>) {

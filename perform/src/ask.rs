@@ -32,10 +32,11 @@ pub struct Asking {
 }
 
 impl Asking {
-    fn request<'r>(&self, prompt: &'r str, schema: Option<&'r serde_json::Value>) -> Request<'r> {
+    fn request<'r>(&self, question: &Question<'r>) -> Request<'r> {
         Request {
-            prompt,
-            schema,
+            prompt: question.prompt,
+            stable: question.stable,
+            schema: question.schema,
             stream: self.stream,
             temperature: self.temperature,
             time_left: self.timeout,
@@ -49,6 +50,8 @@ impl Asking {
 pub(crate) struct Question<'q> {
     pub(crate) round: u32,
     pub(crate) prompt: &'q str,
+    /// The number of bytes at its beginning that later prompts repeat.
+    pub(crate) stable: usize,
     /// The schema of the answer, if it must be JSON.
     pub(crate) schema: Option<&'q serde_json::Value>,
     /// The files for prompt and answer.
@@ -73,13 +76,13 @@ pub(crate) struct Asker<'a> {
 impl Asker<'_> {
     /// Gives the answer; events during the call go to the record.
     pub(crate) fn ask(&self, question: &Question<'_>, record: &mut Record<'_>) -> Result<AskAnswer, Fault> {
-        let Question { round, prompt, schema, files } = *question;
+        let Question { round, prompt, files, .. } = *question;
         if record.folder().redactor().finds_key(prompt) {
             return Err(Fault::KeyInPrompt { round });
         }
         // Stored before limits are checked: a run stopped by one resumes with this prompt.
         let query = store(record, &files.prompt, prompt, Durability::Written)?;
-        let mut request = self.asking.request(prompt, schema);
+        let mut request = self.asking.request(question);
         let spending = &self.asking.spending;
         let forecast = match spending.allow(self.model, &mut request, &mut Waiting(self.cancel)) {
             Ok(forecast) => forecast,

@@ -109,14 +109,26 @@ pub fn repair(task: &Task<'_>, failure: &Failure<'_>, replacements: &[Replacemen
     text
 }
 
+/// The number of bytes at the beginning that all prompts of a task have in common.
+#[must_use]
+pub fn stable_bytes(task: &Task<'_>) -> usize {
+    let mut text = String::new();
+    push_rules(&mut text, task);
+    text.len()
+}
+
 fn push_system(text: &mut String, task: &Task<'_>, of_the_round: &str) {
+    push_rules(text, task);
+    push_part(text, of_the_round);
+}
+
+fn push_rules(text: &mut String, task: &Task<'_>) {
     push_part(text, PROJECT_STRUCTURE);
     push_last_part(text, MODIFICATION_INSTRUCTIONS);
     for name in task.protected {
         text.push_str(&format!("+ {name}\n"));
     }
     text.push('\n');
-    push_part(text, of_the_round);
 }
 
 #[cfg(test)]

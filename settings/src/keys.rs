@@ -10,8 +10,8 @@ use names::ours::AGENT_CONFIG;
 
 use crate::{Environment, Files, Layer};
 
-/// Variables with keys that agents need.
-const OF_AGENTS: [&str; 2] = ["ANTHROPIC_API_KEY", "CODEX_API_KEY"];
+/// A variable with a key that only an agent needs.
+const OF_AGENTS: &str = "CODEX_API_KEY";
 
 /// All keys that this process can see. All of them are redacted in every output, whichever model is
 /// asked.
@@ -57,7 +57,7 @@ impl Keys {
         let settings = files.map(|files| files.settings(environment, Layer::default()).settings);
         let own = settings.iter().flat_map(|settings| &settings.providers).map(|own| &own.value);
         let of_providers = Provider::all_built_in().iter().chain(own).flat_map(|provider| &provider.key_env);
-        let variables: Vec<String> = of_providers.cloned().chain(OF_AGENTS.map(str::to_owned)).collect();
+        let variables: Vec<String> = of_providers.cloned().chain([OF_AGENTS.to_owned()]).collect();
         let from_environment = variables.iter().filter_map(|name| {
             let secret = Secret::new(environment.text(name)?);
             Some(Key { secret, source: Source::Variable(name.clone()) })

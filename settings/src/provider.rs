@@ -33,7 +33,7 @@ impl TryFrom<String> for ProviderName {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OwnProvider {
-    /// The wire format: `gemini` or `openai`.
+    /// The wire format: `gemini`, `openai` or `anthropic`.
     pub dialect: String,
     /// Where the service is: as for `--base-url`.
     pub base_url: Address,
@@ -128,7 +128,7 @@ pub(crate) fn prices(_: &mut SchemaGenerator) -> Schema {
                     "additionalProperties": false,
                     "properties": {
                         "above": { "type": "integer", "minimum": 1 },
-                        "input": dollars(), "cached": dollars(), "output": dollars(),
+                        "input": dollars(), "cached": dollars(), "cache_write": dollars(), "output": dollars(),
                     },
                 },
             },

@@ -96,11 +96,11 @@ settings! {
         // It decides what a call costs, and who is sent the code.
         name: Option<ModelName> => model: Setting<ModelId> = Setting::default(default_model()), differs,
             one("model", "MODEL", "The model: PROVIDER/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is obvious").without_default();
-        /// Where the service is: for Gemini the origin, for the OpenAI dialect the address with its `/v1`. It counts for models of the
+        /// Where the service is: for Gemini and Anthropic the origin, for the OpenAI dialect the address with its `/v1`. It counts for models of the
         /// same provider only. Trusted files only.
         // A variable of the environment sets it, too: which one depends on the provider, see `Settings::put_environment`.
         base_url: Option<Address> => base_url: Setting<Option<String>> = unset(), differs,
-            one("base-url", "URL", "The address of the model's service: for Gemini the origin, for the OpenAI dialect including /v1");
+            one("base-url", "URL", "The address of the model's service: for Gemini and Anthropic the origin, for the OpenAI dialect including /v1");
         /// If not set, the service decides.
         temperature: Option<Temperature> => temperature: Setting<Option<f64>> = unset(), never,
             one("temperature", "NUMBER", "How freely the model chooses its words, 0 to 2; by default its service decides");

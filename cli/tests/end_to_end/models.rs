@@ -2,6 +2,7 @@
 
 use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
 use fixtures::server::{Script, Step};
+use serde_json::json;
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::Ran;
@@ -161,6 +162,29 @@ fn a_script_or_a_run_that_is_not_there_is_refused() {
     let scene = Scene::with_replies([]);
     insta::assert_snapshot!("no_script", scene.run(&["--model", "scripted/none.txt", "--sandbox", "off"]));
     insta::assert_snapshot!("no_recorded_run", scene.run(&["--model", "recorded/none", "--sandbox", "off"]));
+}
+
+#[test]
+fn the_anthropic_dialect_repeats_a_beginning_that_is_marked_for_its_cache() {
+    let cached = Step::text(MENDS_IT).usage(json!({"cache_read_input_tokens": 900_000}));
+    let scene = Scene::new(Script::new([Step::text(BREAKS_THE_BUILD), cached]));
+    let environment = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", scene.server.origin())];
+    let args = ["--sandbox", "off", "--model", "claude-sonnet-4-6", "--max-cost", "90"];
+    let ran = scene.run_with(&args, &environment);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let seen = scene.server.requests();
+    let blocks: Vec<_> = seen.iter().map(|seen| seen.json()["messages"][0]["content"].clone()).collect();
+    for (seen, blocks) in seen.iter().zip(&blocks) {
+        assert_eq!((seen.path.as_str(), seen.header("x-api-key")), ("/v1/messages", Some(KEY)));
+        assert_eq!(seen.json()["max_tokens"], 64_000);
+        assert_eq!(blocks[0]["cache_control"]["type"], "ephemeral");
+    }
+    assert_eq!(blocks[0][0]["text"], blocks[1][0]["text"]);
+    assert!(
+        ran.out.contains("901,") && ran.out.contains("cost $0.27"),
+        "what was cached is counted as input: {ran}"
+    );
+    assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
 }
 
 /// A user's file with a provider of its own.

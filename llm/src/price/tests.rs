@@ -67,9 +67,14 @@ fn a_version_of_a_model_has_its_price_and_a_sibling_has_not() {
     ] {
         assert!(known(name), "{name}");
     }
-    for name in
-        ["gemini-3.8-flash-lite", "gemini-3.8", "gemini-3.8-flashy", "gpt-6-sol", "", "gemini-3.8-flash-"]
-    {
+    for name in [
+        "gemini-3.8-flash-lite",
+        "gemini-3.8",
+        "gemini-3.8-flashy",
+        "claude-opus-5-6",
+        "",
+        "gemini-3.8-flash-",
+    ] {
         assert!(!known(name), "{name}");
     }
 }

@@ -112,3 +112,15 @@ fn what_the_instructions_teach_is_what_the_parser_reads() {
     assert_eq!(reply.user().count(), 1);
     assert_eq!(parser::parse(no_change).unwrap().no_change().count(), 1);
 }
+
+#[test]
+fn every_prompt_of_a_task_begins_with_the_same_rules() {
+    let protected = ["build.sh".to_owned()];
+    let task = Task { query: "query", codebase: "code", protected: &protected };
+    let stable = stable_bytes(&task);
+    let first = initial(&task).text;
+    let second = repair(&task, &Failure::Build("failed"), &[]);
+    assert_eq!(first[..stable], second[..stable]);
+    assert!(first[..stable].contains("+ build.sh\n"));
+    assert!(first[stable..].starts_with(INITIAL_QUERY) && second[stable..].starts_with(REPAIR_QUERY));
+}
