@@ -10,7 +10,7 @@ use llm::scripted::ScriptError;
 use llm::{Client, Dialect, Model, ModelId, Provider, Recorded, Retry, Scripted, Secret};
 use llm_anthropic::Anthropic;
 use llm_gemini::Gemini;
-use llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
+use llm_openai::{OpenAi, OutputLimit, Responses, Schema, Switches, SystemRole};
 use repo::WorkTree;
 use report::Output;
 use runs::model::{OpenModel, today, warn_in_the_clear};
@@ -24,7 +24,7 @@ pub struct Services;
 type Open = fn(Parts<'_>) -> Box<dyn Model>;
 
 /// The dialects. A crate with another one is one more row.
-const DIALECTS: [(&str, Open); 3] = [
+const DIALECTS: [(&str, Open); 4] = [
     ("gemini", |it| it.client(Gemini::new(it.base.clone(), it.model.clone(), it.key.clone()))),
     ("anthropic", |it| {
         let service = Anthropic::new(it.base.clone(), it.model.clone(), it.key.clone());
@@ -34,6 +34,7 @@ const DIALECTS: [(&str, Open); 3] = [
         let switches = switches(it.settings, Switches::of(&it.base));
         it.client(OpenAi::new(it.base.clone(), it.model.clone(), it.key.clone()).with_switches(switches))
     }),
+    ("openai-responses", |it| it.client(Responses::new(it.base.clone(), it.model.clone(), it.key.clone()))),
 ];
 
 /// What a client is made of.

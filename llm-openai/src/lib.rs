@@ -4,6 +4,7 @@ mod failure;
 mod finish;
 mod reply;
 mod request;
+mod responses;
 mod switches;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use llm::http::{BaseUrl, Head, Post};
 use llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
 
+pub use responses::Responses;
 pub use switches::{OutputLimit, Schema, Switches, SystemRole};
 
 /// One model of a server that speaks the chat dialect.

@@ -192,8 +192,8 @@ mod tests {
         };
         let Prompt { text, stable } = prompt(&task, &Attempt { number: 2, of: 3, failure: Some(failure) });
         let first = prompt(&task, &Attempt { number: 1, of: 3, failure: None });
-        assert_eq!((first.stable, &first.text[..stable]), (stable, &text[..stable]));
-        assert!(text[stable..].starts_with("Attempt 2 of 3."), "{text}");
+        assert_eq!((first.stable, first.text.split_at(stable).0), (stable, text.split_at(stable).0));
+        assert!(text.split_at(stable).1.starts_with("Attempt 2 of 3."), "{text}");
         let behind = text.strip_prefix(INSTRUCTIONS).unwrap();
         insta::assert_snapshot!(behind, @"
 

@@ -33,7 +33,7 @@ impl TryFrom<String> for ProviderName {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OwnProvider {
-    /// The wire format: `gemini`, `openai` or `anthropic`.
+    /// The wire format: `gemini`, `openai`, `openai-responses` or `anthropic`.
     pub dialect: String,
     /// Where the service is: as for `--base-url`.
     pub base_url: Address,

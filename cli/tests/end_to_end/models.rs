@@ -250,3 +250,23 @@ fn a_dialect_that_does_not_exist_is_refused_with_those_that_do() {
     scene.user_file("[providers.odd]\ndialect = \"morse\"\nbase_url = \"http://127.0.0.1:1\"\n");
     insta::assert_snapshot!("unknown_dialect", scene.run(&["--sandbox", "off", "--model", "odd/m"]));
 }
+
+#[test]
+fn the_responses_dialect_is_spoken_with_the_key_of_openai() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    let url = format!("{}/v1", scene.server.origin());
+    for stream in ["--stream", "--no-stream"] {
+        let args = ["--sandbox", "off", "--model", "openai-responses/gpt-test", stream];
+        let ran = scene.run_with(&args, &[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &url)]);
+        // The second run finds the script at its end: what counts is what it was asked.
+        assert_eq!(ran.code, Some(if stream == "--stream" { 0 } else { 4 }), "{ran}");
+    }
+    for request in scene.server.requests() {
+        assert_eq!(request.path, "/v1/responses");
+        assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+        assert_eq!(
+            (&request.json()["store"], request.json().get("previous_response_id")),
+            (&json!(false), None)
+        );
+    }
+}
