@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::provider::{RECORDED, SCRIPTED};
-use crate::{CallError, Provider, Reply, Watch};
+use crate::{CallError, List, Provider, Reply, Watch};
 
 /// Something that replies to prompts. Every implementation does its own retries and reports each
 /// HTTP attempt to the [`Watch`]; its result is final.
@@ -26,6 +26,11 @@ pub trait Model: Send + Sync {
     /// `None`.
     fn count_tokens(&self, _request: &Request<'_>, _watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
         Ok(None)
+    }
+
+    /// Who else may be asked; see [`choices`](crate::choices).
+    fn list(&self) -> Option<&List> {
+        None
     }
 
     /// Checks that key and model work, with the cheapest request that the service offers.

@@ -99,7 +99,8 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
 fn settings(which: Which, args: &Request, root: &Path, host: Host<'_>) -> Result<Settings, Failure> {
     let mut settings = crate::config::load(root, args.layer.clone(), host)?;
     if which == Which::Implement && settings.model.origin == Origin::Default {
-        settings.model.value = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
+        let model: llm::ModelId = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
+        settings.model.value = model.into();
     }
     Ok(settings)
 }

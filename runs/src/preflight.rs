@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use llm::Provider;
+use llm::{ModelId, Provider};
 use names::ours::{AGENT_CONFIG, BUILD};
 use repo::WorkTree;
 use report::printable;
@@ -156,18 +156,21 @@ pub fn own_folder(root: &Path) -> anyhow::Result<()> {
 /// Checks the key for the model's service. A server with a custom address may need none, and reports it if it
 /// does.
 pub fn key(settings: &Settings, keys: &Keys) -> Result<(), Missing> {
-    let Some(provider) = provider(settings)? else { return Ok(()) };
+    settings.all_models().into_iter().try_for_each(|model| key_of(model, settings, keys))
+}
+
+fn key_of(model: &ModelId, settings: &Settings, keys: &Keys) -> Result<(), Missing> {
+    let Some(provider) = provider(model, settings)? else { return Ok(()) };
     let may_need_none = provider.key_optional && settings.base_url.value.is_some();
     if may_need_none && keys.of(provider).is_none() {
         return Ok(());
     }
     let or_else = if provider.key_optional { "; a server of your own is named with --base-url" } else { "" };
-    key_for(provider, settings, or_else, keys)
+    key_for(model, provider, or_else, keys)
 }
 
-/// The provider of the model; `None` for one that answers from a file.
-pub fn provider(settings: &Settings) -> Result<Option<&Provider>, Missing> {
-    let model = &settings.model.value;
+/// The provider of a model; `None` for one that answers from a file.
+pub fn provider<'s>(model: &ModelId, settings: &'s Settings) -> Result<Option<&'s Provider>, Missing> {
     let found = settings.provider_of(model);
     if found.is_some() || model.is_file() {
         return Ok(found);
@@ -184,22 +187,26 @@ pub fn provider(settings: &Settings) -> Result<Option<&Provider>, Missing> {
 
 /// A cost limit needs a known price; whether it is known is clear before the first call.
 pub fn price(settings: &Settings) -> Result<(), Missing> {
-    let name = &settings.model.value;
-    spending(settings).keeps_cost(name).map_err(|error| {
-        Missing::new(
-            format!("{name}: {error}"),
-            "put its price into [[price]] of your configuration, or drop the limit (--max-cost)",
-        )
+    let spending = spending(settings);
+    settings.all_models().into_iter().try_for_each(|name| {
+        spending.keeps_cost(name).map_err(|error| {
+            Missing::new(
+                format!("{name}: {error}"),
+                "put its price into [[price]] of your configuration, or drop the limit (--max-cost)",
+            )
+        })
     })
 }
 
 /// The same, if a custom server is sent a key too.
 pub(crate) fn key_anyway(settings: &Settings, keys: &Keys) -> Result<(), Missing> {
-    provider(settings)?.map_or(Ok(()), |provider| key_for(provider, settings, "", keys))
+    settings.all_models().into_iter().try_for_each(|model| {
+        provider(model, settings)?.map_or(Ok(()), |provider| key_for(model, provider, "", keys))
+    })
 }
 
 /// `or_else` is appended to the hint.
-fn key_for(provider: &Provider, settings: &Settings, or_else: &str, keys: &Keys) -> Result<(), Missing> {
+fn key_for(model: &ModelId, provider: &Provider, or_else: &str, keys: &Keys) -> Result<(), Missing> {
     if let Some(source) = keys.unsendable(provider) {
         let what = format!("the key in {source} contains a blank, a line ending or an unprintable character");
         return Err(Missing::new(what, "put only the key there"));
@@ -207,7 +214,6 @@ fn key_for(provider: &Provider, settings: &Settings, or_else: &str, keys: &Keys)
     if provider.key_env.is_empty() || keys.of(provider).is_some() {
         return Ok(());
     }
-    let model = &settings.model.value;
     // An existing key file that holds no key: the user has tried to put it there.
     Err(match keys.without(provider) {
         Some(without) => Missing::new(

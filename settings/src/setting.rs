@@ -7,7 +7,7 @@ use llm::{Budget, ModelId, Prices, Provider};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Bases, Environment, KEYS, Layer, Settings};
+use crate::{Bases, Environment, KEYS, Layer, Models, Settings};
 
 /// Where a setting comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,8 +85,8 @@ impl Settings {
     /// An address belongs to the provider it was written for: if a later layer names a model of
     /// another provider, that provider's key must not be sent there.
     pub fn put(&mut self, mut layer: Layer, origin: Origin, bases: Bases<'_>) {
-        let provider = layer.model.name.as_ref().map(|name| name.0.provider());
-        if provider.is_some_and(|provider| provider != self.model.value.provider()) {
+        let provider = layer.model.name.as_ref().map(|name| name.0.first().provider());
+        if provider.is_some_and(|provider| provider != self.model.value.first().provider()) {
             self.base_url = Setting::default(None);
             self.dialect_max_tokens = Setting::default(None);
             self.dialect_system_role = Setting::default(None);
@@ -100,7 +100,7 @@ impl Settings {
     /// Applies the environment's address for the model's provider, if there is one. The address is
     /// not checked.
     pub fn put_environment(&mut self, environment: &Environment) {
-        let provider = Provider::built_in(self.model.value.provider());
+        let provider = Provider::built_in(self.model.value.first().provider());
         let Some(variable) = provider.and_then(|provider| provider.base_env.as_deref()) else { return };
         if let Some(address) = environment.text(variable) {
             let value = Some(address.to_owned());
@@ -112,6 +112,11 @@ impl Settings {
     pub fn provider_of(&self, model: &ModelId) -> Option<&Provider> {
         let own = self.providers.iter().map(|own| &own.value);
         Provider::all_built_in().iter().chain(own).find(|provider| provider.name == model.provider())
+    }
+
+    /// Every model that a run may ask, the first one first.
+    pub fn all_models(&self) -> Vec<&ModelId> {
+        self.model.value.iter().chain(self.escalate.value.iter().flat_map(Models::iter)).collect()
     }
 
     /// Every provider, the built-in ones first.

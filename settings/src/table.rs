@@ -14,8 +14,9 @@ use crate::key::{Flag, Given, Key, Takes};
 use crate::provider::{prices, providers};
 use crate::slot::Slot;
 use crate::{
-    Address, AnswerSchema, Byproducts, CommandLine, CommitScope, Count, Dollars, ModelName, OutputLimit,
-    OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time, VariableName,
+    Address, AnswerSchema, Byproducts, CommandLine, CommitScope, Count, Dollars, ModelNames, Models,
+    OutputLimit, OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time,
+    VariableName,
 };
 
 macro_rules! optional {
@@ -92,10 +93,13 @@ settings! {
         /// How a server of the OpenAI dialect differs from what its address suggests.
         dialect: Dialect,
     } {
-        /// `PROVIDER/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is obvious. Trusted files only.
+        /// `PROVIDER/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is obvious; several are separated by commas. Trusted files only.
         // It decides what a call costs, and who is sent the code.
-        name: Option<ModelName> => model: Setting<ModelId> = Setting::default(default_model()), differs,
-            one("model", "MODEL", "The model: PROVIDER/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is obvious").without_default();
+        name: Option<ModelNames> => model: Setting<Models> = Setting::default(default_model()), differs,
+            one("model", "MODEL", "The model: PROVIDER/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is obvious; of several, separated by commas, the next is asked if one is out of quota, out of service or too small").without_default();
+        /// Models for repairs, separated by commas: one for each, the last one for all further ones. Trusted files only.
+        escalate: Option<ModelNames> => escalate: Setting<Option<Models>> = unset(), differs,
+            one("escalate", "MODEL", "The models for repairs, separated by commas: one for each, the last one for all further ones");
         /// Where the service is: for Gemini and Anthropic the origin, for the OpenAI dialect the address with its `/v1`. It counts for models of the
         /// same provider only. Trusted files only.
         // A variable of the environment sets it, too: which one depends on the provider, see `Settings::put_environment`.
@@ -237,8 +241,8 @@ fn unset<T>() -> Setting<Option<T>> {
 }
 
 #[expect(clippy::expect_used, reason = "the name is a constant, which every test reads")]
-fn default_model() -> ModelId {
-    "gemini-3.8-flash".parse().expect("the name of a model")
+fn default_model() -> Models {
+    Models::from("gemini-3.8-flash".parse::<ModelId>().expect("the name of a model"))
 }
 
 fn default_build() -> CommandLine {

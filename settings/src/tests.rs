@@ -33,7 +33,7 @@ fn weakening(user: &str, project: &str) -> (Vec<String>, Settings) {
 #[test]
 fn an_unknown_key_is_an_error_that_points_at_its_line() {
     insta::assert_snapshot!(wrong("protect = []\n\n[model]\nnmae = \"gpt-6\"\n"), @r#"
-    unknown field `nmae`, expected one of `name`, `base_url`, `temperature`, `stream`, `timeout`, `dialect`
+    unknown field `nmae`, expected one of `name`, `escalate`, `base_url`, `temperature`, `stream`, `timeout`, `dialect`
      --> code-commit.toml:4:1
       |
     4 | nmae = "gpt-6"
@@ -252,7 +252,7 @@ const SERVER: &str =
 fn a_provider_of_the_user_is_one_like_the_built_in_ones() {
     let mut settings = Settings::default();
     settings.put(layer(&format!("model.name='server/llama'\n{SERVER}")), Origin::User, bases());
-    let provider = settings.provider_of(&settings.model.value).unwrap();
+    let provider = settings.provider_of(settings.model.value.first()).unwrap();
     assert_eq!(
         (provider.dialect.as_str(), provider.key_env.as_slice()),
         ("openai", &["SERVER_KEY".to_owned()][..])

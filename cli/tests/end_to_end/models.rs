@@ -270,3 +270,117 @@ fn the_responses_dialect_is_spoken_with_the_key_of_openai() {
         );
     }
 }
+
+/// Two services on one server, told apart by their dialects.
+fn two_services(script: Script) -> (Scene, [(&'static str, String); 5]) {
+    let scene = Scene::new(script);
+    let origin = scene.server.origin().to_owned();
+    let environment = [
+        ("GEMINI_API_KEY", KEY.to_owned()),
+        ("GOOGLE_GEMINI_BASE_URL", origin.clone()),
+        ("ANTHROPIC_API_KEY", "sk-ant-opens-nothing-0099".to_owned()),
+        ("ANTHROPIC_BASE_URL", origin.clone()),
+        ("OPENAI_BASE_URL", format!("{origin}/v1")),
+    ];
+    (scene, environment)
+}
+
+fn of_two(scene: &Scene, environment: &[(&'static str, String); 5], more: &[&str]) -> Ran {
+    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
+    scene.run_with(&[&["--sandbox", "off"], more].concat(), &environment)
+}
+
+fn paths(scene: &Scene) -> Vec<String> {
+    let requests = scene.server.requests();
+    requests.iter().map(|seen| seen.path.split(['?', ':']).next().unwrap_or_default().to_owned()).collect()
+}
+
+/// A daily quota that is used up.
+fn no_quota() -> Step {
+    Step { quota_id: Some("GenerateRequestsPerDayPerProject".into()), ..Step::status(429) }
+}
+
+const TWO: [&str; 2] = ["--model", "gemini/gemini-3.8-flash,anthropic/claude-sonnet-4-6"];
+
+#[test]
+fn where_the_first_service_is_out_of_quota_in_round_2_the_second_ends_the_run_green() {
+    let steps = [Step::text(BREAKS_THE_BUILD), no_quota(), Step::text(MENDS_IT)];
+    let (scene, environment) = two_services(Script::new(steps));
+    let ran = of_two(&scene, &environment, &[&TWO[..], &["--max-cost", "90"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let gemini = "/v1beta/models/gemini-3.8-flash";
+    assert_eq!(paths(&scene), [gemini, gemini, "/v1/messages"]);
+    assert!(ran.err.contains("gemini/gemini-3.8-flash gave no answer (daily quota used up"), "{ran}");
+    assert!(ran.err.contains("anthropic/claude-sonnet-4-6 is asked instead"), "{ran}");
+    assert!(!ran.err.contains("answered in the place of"), "{ran}");
+    let journal = scene.record().into_iter().find(|(path, _)| path.ends_with("events.jsonl")).unwrap().1;
+    assert!(journal.contains(r#""code":"other-model""#), "{journal}");
+    assert!(journal.contains(r#""model":"anthropic/claude-sonnet-4-6""#), "{journal}");
+    assert_eq!(scene.run(&["replay"]).code, Some(0));
+}
+
+#[test]
+fn a_key_that_is_wrong_is_not_passed_over() {
+    let (scene, environment) = two_services(Script::new([Step::status(403)]));
+    let ran = of_two(&scene, &environment, &TWO);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 1), "{ran}");
+}
+
+#[test]
+fn a_prompt_that_is_too_long_for_one_model_goes_to_the_next() {
+    let too_long =
+        Step::status(400).message("The input token count (9) exceeds the maximum number of tokens");
+    let (scene, environment) = two_services(Script::new([too_long, Step::text(MENDS_IT)]));
+    let ran = of_two(&scene, &environment, &TWO);
+    assert!(ran.code == Some(0) && ran.err.contains("is too large for the model"), "{ran}");
+}
+
+#[test]
+fn each_repair_is_asked_of_a_stronger_model() {
+    let (scene, environment) = two_services(Script::new([
+        Step::text(BREAKS_THE_BUILD),
+        Step::text(BREAKS_THE_BUILD),
+        Step::text(MENDS_IT),
+    ]));
+    let escalate = ["--model", "gemini-3.8-flash", "--escalate", "gemini-3.1-pro-preview,claude-opus-4-8"];
+    let ran = of_two(&scene, &environment, &escalate);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let models = "/v1beta/models";
+    assert_eq!(
+        paths(&scene),
+        [
+            format!("{models}/gemini-3.8-flash"),
+            format!("{models}/gemini-3.1-pro-preview"),
+            "/v1/messages".into()
+        ]
+    );
+    assert!(ran.err.contains("asking anthropic/claude-opus-4-8"), "{ran}");
+}
+
+#[test]
+fn the_limit_on_money_needs_the_price_of_every_model() {
+    let (scene, environment) = two_services(Script::new([]));
+    let unknown = ["--model", "gemini-3.8-flash", "--escalate", "gemini-of-next-year", "--max-cost", "1"];
+    let ran = of_two(&scene, &environment, &unknown);
+    assert!(ran.code == Some(3) && ran.err.contains("gemini/gemini-of-next-year: the price"), "{ran}");
+}
+
+#[test]
+fn one_base_url_is_not_for_models_of_two_dialects() {
+    let (scene, environment) = two_services(Script::new([]));
+    let ran = of_two(&scene, &environment, &[&TWO[..], &["--base-url", "http://127.0.0.1:9"]].concat());
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(2), 0), "{ran}");
+    assert!(ran.err.contains("--base-url is one server, and the models speak anthropic and gemini"), "{ran}");
+}
+
+#[test]
+fn a_run_that_went_on_with_another_model_is_resumed_without_paying_again() {
+    let steps =
+        [no_quota(), Step::text(BREAKS_THE_BUILD), no_quota(), Step::status(403), Step::text(MENDS_IT)];
+    let (scene, environment) = two_services(Script::new(steps));
+    assert_eq!(of_two(&scene, &environment, &TWO).code, Some(4));
+    assert_eq!(scene.server.requests().len(), 4);
+    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let resumed = scene.run_with(&["resume"], &environment);
+    assert_eq!((resumed.code, scene.server.requests().len()), (Some(0), 5), "{resumed}");
+}

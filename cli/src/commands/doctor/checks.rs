@@ -106,8 +106,10 @@ fn keys_found(settings: &Settings, keys: &Keys) -> Vec<Check> {
     let mut checks: Vec<Check> = found.collect();
     checks.extend(preflight::key(settings, keys).err().map(|missing| from("key", missing)));
     if checks.is_empty() {
-        let remedy =
-            settings.provider_of(&settings.model.value).or(providers.first().copied()).map(keys::remedy);
+        let remedy = settings
+            .provider_of(settings.model.value.first())
+            .or(providers.first().copied())
+            .map(keys::remedy);
         checks.push(Check::absent("key", format!("none; {}", remedy.unwrap_or_default())));
     }
     checks
