@@ -114,7 +114,7 @@ fn a_scripted_run_is_told_line_by_line() {
             terminal.see(&Event::AskBegins {
                 round: asked.round,
                 prompt_bytes: 12_345,
-                model: "gemini/gemini-test".to_owned(),
+                model: "gemini/a-model".to_owned(),
             });
         }
         terminal.see(&Event::Line { line: &line, json: &json });
@@ -124,15 +124,13 @@ fn a_scripted_run_is_told_line_by_line() {
     terminal.see(&Event::Said { round: 3, text: "Read the notes.\n" });
     terminal.see(&Event::Warning(&warning));
     insta::assert_snapshot!(err.text(), @"
-    round 1/4  asking gemini/gemini-test (12.3 kB)
+    round 1/4  asking gemini/a-model (12.3 kB)
     round 1/4  answered in 1.2 s: 820 B, 4,000 tokens in, 200 out
-    warning: a-model answered in the place of gemini-test; its price counts
     round 1/4  reply refused, nothing was written:
                the reply holds no file
                what it says is in logs/a-run/1-response.txt
-    round 2/4  asking gemini/gemini-test (12.3 kB)
+    round 2/4  asking gemini/a-model (12.3 kB)
     round 2/4  answered in 1.2 s: 820 B, 4,000 tokens in, 200 out
-    warning: a-model answered in the place of gemini-test; its price counts
     round 2/4  created src/a.rs
     round 2/4  the build fails: exit code 1 (2.5 s)
                … 2 more lines in the log
@@ -148,9 +146,8 @@ fn a_scripted_run_is_told_line_by_line() {
                line 12
                line 13
                line 14
-    round 3/4  asking gemini/gemini-test (12.3 kB)
+    round 3/4  asking gemini/a-model (12.3 kB)
     round 3/4  answered in 1.2 s: 820 B, 4,000 tokens in, 200 out
-    warning: a-model answered in the place of gemini-test; its price counts
     round 3/4  created src/a.rs
     round 3/4  the build passes (2.5 s)
     round 3/4  the service is busy; trying again in 12 s
@@ -185,7 +182,7 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
     let warning = problem("runs-later", "git runs this later");
     let wait = Duration::from_millis(1500);
     let events = [
-        Event::AskBegins { round: 1, prompt_bytes: 12_345, model: "gemini/gemini-test".to_owned() },
+        Event::AskBegins { round: 1, prompt_bytes: 12_345, model: "gemini/a-model".to_owned() },
         Event::Receiving { round: 1, elapsed: wait, bytes: 10 },
         Event::Waiting { round: 1, wait, reason: "busy".to_owned() },
         Event::Said { round: 1, text: "Read \u{202e}this.\n" },
@@ -196,7 +193,7 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
     ];
     events.iter().for_each(|event| ndjson.see(event));
     insta::assert_snapshot!(out.text(), @r#"
-    {"event":"ask-begins","model":"gemini/gemini-test","prompt_bytes":12345,"round":1}
+    {"event":"ask-begins","model":"gemini/a-model","prompt_bytes":12345,"round":1}
     {"event":"waiting","reason":"busy","round":1,"wait_ms":1500}
     {"event":"said","round":1,"text":"Read \u202ethis.\n"}
     {"event":"build-begins","round":1}
