@@ -57,7 +57,13 @@ impl Keys {
         let settings = files.map(|files| files.settings(environment, Layer::default()).settings);
         let own = settings.iter().flat_map(|settings| &settings.providers).map(|own| &own.value);
         let of_providers = Provider::all_built_in().iter().chain(own).flat_map(|provider| &provider.key_env);
-        let variables: Vec<String> = of_providers.cloned().chain([OF_AGENTS.to_owned()]).collect();
+        let mut variables: Vec<String> = Vec::new();
+        for name in of_providers.map(String::as_str).chain([OF_AGENTS]) {
+            // Several providers may share a key.
+            if !variables.iter().any(|known| known == name) {
+                variables.push(name.to_owned());
+            }
+        }
         let from_environment = variables.iter().filter_map(|name| {
             let secret = Secret::new(environment.text(name)?);
             Some(Key { secret, source: Source::Variable(name.clone()) })
