@@ -5,18 +5,54 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use llm::http::{Agent, BaseUrl, BaseUrlError, Limits, Network, NetworkError};
+use llm::provider::SCRIPTED;
 use llm::scripted::ScriptError;
-use llm::{Model, Provider, Recorded, Retry, Scripted};
+use llm::{Client, Dialect, List, Model, ModelId, Provider, Recorded, Retry, Scripted, Secret};
+use llm_anthropic::Anthropic;
 use llm_gemini::Gemini;
-use llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
+use llm_openai::{OpenAi, OutputLimit, Responses, Schema, Switches, SystemRole};
 use repo::WorkTree;
-use report::Output;
-use runs::model::{OpenModel, warn_in_the_clear};
-use runs::{Failure, Host, records};
-use settings::{Environment, Keys, Settings};
+use runs::model::{OpenModel, today, warn_in_the_clear};
+use runs::{Exit, Failure, Host, preflight, records};
+use settings::{Environment, Keys, Models, Origin, Settings};
 
 /// All supported services.
 pub struct Services;
+
+/// Makes a client that speaks one dialect.
+type Open = fn(Parts<'_>) -> Box<dyn Model>;
+
+/// The dialects. A crate with another one is one more row.
+const DIALECTS: [(&str, Open); 4] = [
+    ("gemini", |it| it.client(Gemini::new(it.base.clone(), it.model.clone(), it.key.clone()))),
+    ("anthropic", |it| {
+        let service = Anthropic::new(it.base.clone(), it.model.clone(), it.key.clone());
+        it.client(it.max_output.into_iter().fold(service, Anthropic::with_max_output))
+    }),
+    ("openai", |it| {
+        let switches = switches(it.settings, Switches::of(&it.base));
+        it.client(OpenAi::new(it.base.clone(), it.model.clone(), it.key.clone()).with_switches(switches))
+    }),
+    ("openai-responses", |it| it.client(Responses::new(it.base.clone(), it.model.clone(), it.key.clone()))),
+];
+
+/// What a client is made of.
+struct Parts<'s> {
+    settings: &'s Settings,
+    agent: Arc<Agent>,
+    model: &'s ModelId,
+    base: BaseUrl,
+    key: Secret,
+    /// The most that the model can write in one answer, if that is known.
+    max_output: Option<u64>,
+}
+
+impl Parts<'_> {
+    fn client(&self, dialect: impl Dialect + 'static) -> Box<dyn Model> {
+        let retry = Retry::default().seeded_at_random();
+        Box::new(Client::new(Arc::clone(&self.agent), dialect).with_retry(retry))
+    }
+}
 
 impl OpenModel for Services {
     fn open(
@@ -26,30 +62,107 @@ impl OpenModel for Services {
         tree: &WorkTree,
         host: Host<'_>,
     ) -> Result<Box<dyn Model>, Failure> {
-        let Host { environment, output, .. } = host;
-        let model = &settings.model.value;
-        let key = keys.of(model.provider()).cloned().unwrap_or_default();
-        let agent = || agent(environment, settings.timeout.value);
-        let retry = Retry::default().seeded_at_random();
-        match model.provider() {
-            Provider::Gemini => {
-                let base = base(settings, llm_gemini::BASE_URL, "http://127.0.0.1:8080", output)?;
-                Ok(Box::new(Gemini::new(agent()?, base, model.clone(), key).with_retry(retry)))
-            }
-            Provider::OpenAi => {
-                let base = base(settings, llm_openai::BASE_URL, "http://127.0.0.1:8080/v1", output)?;
-                let switches = switches(settings, Switches::of(&base));
-                let open = OpenAi::new(agent()?, base, model.clone(), key);
-                Ok(Box::new(open.with_switches(switches).with_retry(retry)))
-            }
-            Provider::Scripted => Ok(Box::new(Scripted::read(Path::new(model.name())).map_err(no_script)?)),
-            Provider::Recorded => {
-                let run = records::find(tree, Some(model.name()))?;
-                let replies = records::replies(&run)?;
-                Ok(Box::new(Recorded::new(model.clone(), replies)))
-            }
+        let agent = agent(host.environment, settings.timeout.value)?;
+        let opener = Opener { settings, keys, tree, host, agent };
+        opener.one_dialect()?;
+        let models = &settings.model.value;
+        let first = opener.open(models.first())?;
+        let others = opener.open_all(models.others().iter())?;
+        let stronger = opener.open_all(settings.escalate.value.iter().flat_map(Models::iter))?;
+        if others.is_empty() && stronger.is_empty() {
+            return Ok(first);
         }
+        Ok(Box::new(List::new(first, others, stronger)))
     }
+}
+
+/// Opens the models of a run.
+struct Opener<'o> {
+    settings: &'o Settings,
+    keys: &'o Keys,
+    tree: &'o WorkTree,
+    host: Host<'o>,
+    agent: Arc<Agent>,
+}
+
+impl Opener<'_> {
+    fn open_all<'m>(
+        &self,
+        models: impl Iterator<Item = &'m ModelId>,
+    ) -> Result<Vec<Box<dyn Model>>, Failure> {
+        models.map(|model| self.open(model)).collect()
+    }
+
+    fn open(&self, model: &ModelId) -> Result<Box<dyn Model>, Failure> {
+        let settings = self.settings;
+        let Some(provider) = preflight::provider(model, settings)? else {
+            return from_file(model, self.tree);
+        };
+        let dialect = DIALECTS.iter().find(|(name, _)| *name == provider.dialect);
+        let (_, open) = dialect.ok_or_else(|| no_dialect(provider))?;
+        let base = self.base(provider)?;
+        let key = self.keys.of(provider).cloned().unwrap_or_default();
+        let price = |day| settings.prices().of(model, None, &day).and_then(|price| price.max_output);
+        let max_output = today().and_then(price).or(provider.max_output);
+        let agent = Arc::clone(&self.agent);
+        Ok(open(Parts { settings, agent, model, base, key, max_output }))
+    }
+
+    /// An address given as a flag is that of every model: a key must not be sent to a server of another dialect.
+    fn one_dialect(&self) -> Result<(), Failure> {
+        let (models, address) = (self.settings.all_models(), &self.settings.base_url);
+        let dialects = models.iter().filter_map(|model| Some(&self.settings.provider_of(model)?.dialect));
+        let mut dialects: Vec<&str> = dialects.map(String::as_str).collect();
+        dialects.sort_unstable();
+        dialects.dedup();
+        if address.origin != Origin::Flag || dialects.len() < 2 {
+            return Ok(());
+        }
+        let error =
+            anyhow::anyhow!("--base-url is one server, and the models speak {}", dialects.join(" and "));
+        Err(Failure::new(Exit::Usage, error).help("drop --base-url, or name models of one dialect"))
+    }
+
+    /// Flags and files were validated when read: an error here comes from the environment. An address that was not given as
+    /// a flag counts for the provider that it was written for.
+    fn base(&self, provider: &Provider) -> Result<BaseUrl, Failure> {
+        let Self { settings, host: Host { environment, output, .. }, .. } = self;
+        let is_for_all = settings.base_url.origin == Origin::Flag;
+        let is_its = is_for_all || settings.model.value.first().provider() == provider.name;
+        let (set, origin) = if is_its {
+            (settings.base_url.value.as_deref(), settings.base_url.origin.to_string())
+        } else {
+            let variable = provider.base_env.as_deref().unwrap_or_default();
+            (environment.text(variable), variable.to_owned())
+        };
+        let text = set.unwrap_or(&provider.base_url);
+        let base = text.parse().map_err(|error: BaseUrlError| {
+            let error = anyhow::Error::from(error).context(format!("the address in {origin} cannot be used"));
+            // A server of one's own has its API at the same path.
+            let path =
+                provider.base_url.splitn(4, '/').nth(3).map(|path| format!("/{path}")).unwrap_or_default();
+            Failure::refused(error, format!("write it like http://127.0.0.1:8080{path}, or unset it"))
+        })?;
+        warn_in_the_clear(&base, output);
+        Ok(base)
+    }
+}
+
+/// A model that answers from a script or a record.
+fn from_file(model: &ModelId, tree: &WorkTree) -> Result<Box<dyn Model>, Failure> {
+    if model.provider() == SCRIPTED {
+        return Ok(Box::new(Scripted::read(Path::new(model.name())).map_err(no_script)?));
+    }
+    let run = records::find(tree, Some(model.name()))?;
+    let replies = records::replies(&run)?;
+    Ok(Box::new(Recorded::new(model.clone(), replies)))
+}
+
+fn no_dialect(provider: &Provider) -> Failure {
+    let known = DIALECTS.map(|(name, _)| name).join(", ");
+    let error =
+        anyhow::anyhow!("the provider {} has the unknown dialect `{}`", provider.name, provider.dialect);
+    Failure::refused(error, format!("in your configuration choose one of {known}"))
 }
 
 fn no_script(error: ScriptError) -> Failure {
@@ -79,18 +192,6 @@ fn switches(settings: &Settings, likely: Switches) -> Switches {
             Asked::None => Schema::None,
         }),
     }
-}
-
-/// Flags and files were validated when read: an error here comes from the environment.
-fn base(settings: &Settings, default: &str, example: &str, output: &Output) -> Result<BaseUrl, Failure> {
-    let address = &settings.base_url;
-    let base = address.value.as_deref().unwrap_or(default).parse().map_err(|error: BaseUrlError| {
-        let error =
-            anyhow::Error::from(error).context(format!("the address in {} cannot be used", address.origin));
-        Failure::refused(error, format!("write it like {example}, or unset it"))
-    })?;
-    warn_in_the_clear(&base, output);
-    Ok(base)
 }
 
 /// One HTTP agent for the run, so that connections and certificates are set up once.

@@ -16,6 +16,10 @@ pub struct Ask {
     /// The whole prompt.
     #[serde(serialize_with = "digest")]
     pub prompt: Arc<str>,
+    /// The number of bytes at its beginning that later prompts of the run repeat: services cache them. It changes nothing
+    /// that a model could see, so it is not part of the record.
+    #[serde(skip)]
+    pub stable: usize,
 }
 
 impl Request for Ask {

@@ -15,6 +15,8 @@ pub enum Event<'a> {
         round: u32,
         /// The prompt's length in bytes.
         prompt_bytes: u64,
+        /// Who is asked.
+        model: String,
     },
     /// A model call is in progress. There are many of these.
     Receiving {

@@ -7,62 +7,22 @@ mod request;
 
 use std::sync::Arc;
 
-use llm::http::{Agent, BaseUrl, Head, Post};
-use llm::{Answer, CallError, Dialect, Model, ModelId, Reply, Request, Retry, Secret, Stream, Unread, Watch};
-
-/// Where Google serves the API.
-pub const BASE_URL: &str = "https://generativelanguage.googleapis.com";
+use llm::http::{BaseUrl, Head, Post};
+use llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
 
 /// One Gemini model.
 #[derive(Debug)]
 pub struct Gemini {
-    agent: Arc<Agent>,
-    retry: Retry,
-    wire: Wire,
-}
-
-/// Everything but the I/O.
-#[derive(Debug)]
-struct Wire {
     base: BaseUrl,
     id: ModelId,
     key: Secret,
 }
 
-impl Gemini {
-    /// A model of the service at `base`, which is an origin: the version is added here.
-    pub fn new(agent: Arc<Agent>, base: BaseUrl, id: ModelId, key: Secret) -> Self {
-        Self { agent, retry: Retry::default(), wire: Wire { base, id, key } }
-    }
-
-    /// The same model with other retry rules.
-    #[must_use]
-    pub fn with_retry(self, retry: Retry) -> Self {
-        Self { retry, ..self }
-    }
-}
-
-impl Model for Gemini {
+impl Dialect for Gemini {
     fn id(&self) -> &ModelId {
-        &self.wire.id
+        &self.id
     }
 
-    fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
-        llm::call(&self.agent, &self.wire, &self.retry, request, watch)
-    }
-
-    fn count_tokens(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
-        let body = llm::fetch(&self.agent, &self.wire, &self.wire.count(request)?, watch)?;
-        reply::read_count(&body).map(Some)
-    }
-
-    /// Requests the model's description, which is free.
-    fn check(&self, watch: &mut dyn Watch) -> Result<(), CallError> {
-        llm::fetch(&self.agent, &self.wire, &self.wire.describe(), watch).map(|_| ())
-    }
-}
-
-impl Dialect for Wire {
     fn post(&self, request: &Request<'_>, continuation: Option<&str>) -> Result<Post, CallError> {
         let (method, query) =
             if request.stream { ("streamGenerateContent", "?alt=sse") } else { ("generateContent", "") };
@@ -82,16 +42,26 @@ impl Dialect for Wire {
     fn failure(&self, head: &Head, body: &[u8]) -> CallError {
         failure::of(head, body, self.id.name(), &self.key)
     }
-}
 
-impl Wire {
-    fn count(&self, request: &Request<'_>) -> Result<Post, CallError> {
+    fn count(&self, request: &Request<'_>) -> Result<Option<Post>, CallError> {
         let body = request::Count::of(self.id.name(), request);
-        Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.address(":countTokens") })
+        Ok(Some(Post { body: Arc::new(llm::json::body(&body)?), ..self.address(":countTokens") }))
     }
 
-    fn describe(&self) -> Post {
-        self.address("")
+    fn read_count(&self, body: &[u8]) -> Result<u64, CallError> {
+        reply::read_count(body)
+    }
+
+    /// The model's description, which is free.
+    fn describe(&self) -> Option<Post> {
+        Some(self.address(""))
+    }
+}
+
+impl Gemini {
+    /// A model of the service at `base`, which is an origin: the version is added here.
+    pub fn new(base: BaseUrl, id: ModelId, key: Secret) -> Self {
+        Self { base, id, key }
     }
 
     fn address(&self, method: &str) -> Post {

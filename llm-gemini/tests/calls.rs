@@ -9,15 +9,15 @@ use code_commit_llm_gemini::Gemini;
 use fixtures::server::{Hang, Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{Attempt, AttemptStatus, Finish, Model, Reply, Request, Secret, Spend, Waited, Watch};
+use llm::{Attempt, AttemptStatus, Client, Finish, Model, Reply, Request, Secret, Spend, Waited, Watch};
 use serde_json::{Value, json};
 
 const KEY: &str = "AIzaSyTest-key-0123456789-xy";
 
-fn model(server: &Server) -> Gemini {
+fn model(server: &Server) -> Client<Gemini> {
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
     let base = server.origin().parse().expect("an origin");
-    Gemini::new(agent, base, "gemini-3.8-flash".parse().expect("a name"), Secret::new(KEY))
+    Client::new(agent, Gemini::new(base, "gemini-3.8-flash".parse().expect("a name"), Secret::new(KEY)))
 }
 
 fn server(steps: impl IntoIterator<Item = Step>) -> Server {
@@ -274,7 +274,7 @@ fn a_body_of_two_hundred_megabytes_is_read_up_to_the_limit_only() {
         let server = server([Step::huge(200)]);
         let agent = Arc::new(Agent::new(Network::default(), Limits { body: 4 << 20, ..Limits::default() }));
         let base = server.origin().parse().unwrap();
-        let model = Gemini::new(agent, base, "gemini-x".parse().unwrap(), Secret::new(KEY));
+        let model = Client::new(agent, Gemini::new(base, "gemini-x".parse().unwrap(), Secret::new(KEY)));
         let mut notes = Notes::default();
         let error = model.call(&Request { stream, ..Request::default() }, &mut notes).unwrap_err();
         assert_eq!(error.to_string(), "the answer is larger than 4194304 bytes");
@@ -384,7 +384,8 @@ fn a_key_that_no_header_can_hold_is_an_error_that_does_not_show_it() {
     let server = server([Step::text("x")]);
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
     let base = server.origin().parse().unwrap();
-    let model = Gemini::new(agent, base, "gemini-x".parse().unwrap(), Secret::new("two\nlines-of-key"));
+    let model =
+        Client::new(agent, Gemini::new(base, "gemini-x".parse().unwrap(), Secret::new("two\nlines-of-key")));
     let error = model.call(&Request::default(), &mut Notes::default()).unwrap_err();
     assert_eq!(error.code(), "setup");
     assert!(!format!("{error:?} {model:?}").contains("lines-of-k"), "{error:?}");

@@ -12,7 +12,7 @@ use code_commit_llm_gemini::Gemini;
 use fixtures::server::{Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{Finish, Model, Request, Retry, Secret};
+use llm::{Client, Finish, Model, Request, Retry, Secret};
 
 /// A field of `/proc/self/status` in bytes.
 fn memory(field: &str) -> Option<usize> {
@@ -47,7 +47,7 @@ fn call(mb: usize, stream: bool) {
     let server = Server::start(Script::new([Step::huge(mb)])).expect("a server");
     let agent = Arc::new(Agent::new(Network::default(), Limits { body: 4 << 30, ..Limits::default() }));
     let base = server.origin().parse().expect("an origin");
-    let model = Gemini::new(agent, base, "gemini-x".parse().expect("a name"), Secret::new("k"));
+    let model = Client::new(agent, Gemini::new(base, "gemini-x".parse().expect("a name"), Secret::new("k")));
     // Nothing but the client may copy the text.
     let mut watch = Silent(Notes::default());
     let reply = model.call(&Request { stream, ..Request::default() }, &mut watch).expect("an answer");
@@ -101,7 +101,8 @@ fn check_many_small_things() {
         let server = Server::start(Script::new([step])).expect("a server");
         let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
         let base = server.origin().parse().expect("an origin");
-        let model = Gemini::new(agent, base, "gemini-x".parse().expect("a name"), Secret::new("k"));
+        let model =
+            Client::new(agent, Gemini::new(base, "gemini-x".parse().expect("a name"), Secret::new("k")));
         let once = Retry { max_tries: 1, ..Retry::default() };
         let model = model.with_retry(once);
         let mut watch = Silent(Notes::default());

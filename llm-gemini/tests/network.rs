@@ -12,7 +12,7 @@ use code_commit_llm_gemini::Gemini;
 use fixtures::server::{Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{CallError, Model, Reply, Request, Retry, Secret};
+use llm::{CallError, Client, Model, Reply, Request, Retry, Secret};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -26,7 +26,8 @@ fn call(base: &str, env: &[(&str, &str)]) -> Result<Reply, CallError> {
     let network = Network::from_env(|name| env.get(name).copied()).expect("a network");
     let agent = Arc::new(Agent::new(network, Limits::default()));
     let id = "gemini-x".parse().expect("a name");
-    let model = Gemini::new(agent, base.parse().expect("an address"), id, Secret::new("AIza-test-key"));
+    let model =
+        Client::new(agent, Gemini::new(base.parse().expect("an address"), id, Secret::new("AIza-test-key")));
     let once = Retry { max_tries: 1, ..Retry::default() };
     model.with_retry(once).call(&Request { prompt: "hi", ..Request::default() }, &mut Notes::default())
 }

@@ -11,7 +11,7 @@ use code_commit_llm_gemini::Gemini;
 use fixtures::server::{Framing, Hang, Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{CallError, Model, Reply, Request, Secret};
+use llm::{CallError, Client, Model, Reply, Request, Secret};
 use serde_json::json;
 
 const KEY: &str = "AIzaSyTest-key-0123456789-xy";
@@ -25,10 +25,13 @@ fn limits() -> Limits {
     }
 }
 
-fn model(origin: &str, limits: Limits) -> Gemini {
+fn model(origin: &str, limits: Limits) -> Client<Gemini> {
     let agent = Arc::new(Agent::new(Network::default(), limits));
     let base = origin.parse().expect("an origin");
-    Gemini::new(agent, base, "gemini/gemini-3.8-flash".parse().expect("a name"), Secret::new(KEY))
+    Client::new(
+        agent,
+        Gemini::new(base, "gemini/gemini-3.8-flash".parse().expect("a name"), Secret::new(KEY)),
+    )
 }
 
 /// One line: the result and the attempts it took.

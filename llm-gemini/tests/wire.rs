@@ -8,7 +8,7 @@ use code_commit_llm_gemini::Gemini;
 use fixtures::server::{Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{Model, Request, Secret};
+use llm::{Client, Model, Request, Secret};
 
 /// Serves `body` and returns how the client reads it.
 fn check(status: u16, body: &str) -> String {
@@ -17,7 +17,8 @@ fn check(status: u16, body: &str) -> String {
     let server = Server::start(Script::new([step])).expect("a server");
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
     let base = server.origin().parse().expect("an origin");
-    let model = Gemini::new(agent, base, "gemini-3.8-flash".parse().expect("a name"), Secret::new("k"));
+    let model =
+        Client::new(agent, Gemini::new(base, "gemini-3.8-flash".parse().expect("a name"), Secret::new("k")));
     // No retries: only the first answer matters.
     let mut notes = Notes { broke: true, ..Notes::default() };
     match model.call(&Request { prompt: "hi", stream: true, ..Request::default() }, &mut notes) {

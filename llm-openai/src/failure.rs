@@ -46,6 +46,7 @@ pub(crate) fn in_stream(error: &Value, service: &Service) -> CallError {
     let by_code = match error.get("code").and_then(Value::as_str) {
         Some("rate_limit_exceeded") => Some(429),
         Some("server_is_overloaded" | "slow_down") => Some(503),
+        Some("invalid_prompt") => Some(400),
         _ if error.as_str().is_some_and(|text| text.starts_with("Unexpected endpoint")) => Some(404),
         _ => None,
     };

@@ -225,7 +225,7 @@ impl Merge {
 }
 
 /// Appends a string or a list of parts; nothing for null.
-fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
+pub(crate) fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
     let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return Ok(()) };
     let bad = || CallError::BadReply { detail: "content that is no text".into() };
     if !raw.get().starts_with('[') {

@@ -8,17 +8,24 @@ use code_commit_llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
 use fixtures::server::{Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{Model, Request, Secret};
+use llm::{Client, Model, Request, Secret};
 use serde_json::{Value, json};
 
 fn server(steps: impl IntoIterator<Item = Step>) -> Server {
     Server::start(Script::new(steps)).expect("a server")
 }
 
-fn model(server: &Server, key: &str) -> OpenAi {
-    let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
+fn service(server: &Server, key: &str) -> OpenAi {
     let base = format!("{}/v1/", server.origin()).parse().expect("an address");
-    OpenAi::new(agent, base, "openai/org/m".parse().expect("a name"), Secret::new(key))
+    OpenAi::new(base, "openai/org/m".parse().expect("a name"), Secret::new(key))
+}
+
+fn client(service: OpenAi) -> Client<OpenAi> {
+    Client::new(Arc::new(Agent::new(Network::default(), Limits::default())), service)
+}
+
+fn model(server: &Server, key: &str) -> Client<OpenAi> {
+    client(service(server, key))
 }
 
 /// The body that a server with these switches receives for a request that sets everything.
@@ -34,7 +41,9 @@ fn sent(switches: Switches) -> String {
         max_output_tokens: Some(256),
         ..Request::default()
     };
-    model(&server, "k").with_switches(switches).call(&request, &mut Notes::default()).expect("an answer");
+    client(service(&server, "k").with_switches(switches))
+        .call(&request, &mut Notes::default())
+        .expect("an answer");
     String::from_utf8(server.requests().remove(0).body).expect("UTF-8")
 }
 
@@ -54,7 +63,7 @@ fn the_three_switches_say_what_a_server_is_sent() {
 #[test]
 fn the_switches_follow_from_the_address() {
     let of = |base: &str| Switches::of(&base.parse().unwrap());
-    assert_eq!(of(code_commit_llm_openai::BASE_URL), Switches::OPENAI);
+    assert_eq!(of("https://api.openai.com/v1"), Switches::OPENAI);
     assert_eq!(of("https://API.openai.com/v1/"), Switches::OPENAI);
     assert_eq!(of("http://localhost:11434/v1"), Switches::COMPATIBLE);
     assert_eq!(of("https://api.openai.com.evil.example/v1"), Switches::COMPATIBLE);

@@ -11,7 +11,7 @@ use code_commit_llm_openai::OpenAi;
 use fixtures::server::{Framing, Hang, Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{CallError, Model, Request, Secret};
+use llm::{CallError, Client, Model, Request, Secret};
 use serde_json::json;
 
 const KEY: &str = "sk-test-key-0123456789-xy";
@@ -25,7 +25,7 @@ fn outcome_below(path: &str, name: &str, stream: bool, steps: Vec<Step>) -> Stri
     let limits = Limits { idle: Duration::from_millis(400), body: 1 << 20, ..Limits::default() };
     let agent = Arc::new(Agent::new(Network::default(), limits));
     let base = format!("{}{path}", server.origin()).parse().expect("an address");
-    let model = OpenAi::new(agent, base, "openai/m".parse().expect("a name"), Secret::new(KEY));
+    let model = Client::new(agent, OpenAi::new(base, "openai/m".parse().expect("a name"), Secret::new(KEY)));
     let mut notes = Notes::default();
     let result = model.call(&Request { prompt: "hi", stream, ..Request::default() }, &mut notes);
     let mut line = format!("{name:<34} ");

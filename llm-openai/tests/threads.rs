@@ -11,7 +11,7 @@ use code_commit_llm_openai::OpenAi;
 use fixtures::server::{Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{Model, Request, Secret};
+use llm::{Client, Model, Request, Secret};
 
 /// The ids of the threads that make calls.
 fn callers() -> Vec<String> {
@@ -26,8 +26,10 @@ fn calls_one_after_another_take_one_thread_and_one_connection() {
     let server = Server::start(Script::new([Step::text("x").times(3)])).expect("a server");
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
     let base = format!("{}/v1", server.origin()).parse().expect("an address");
-    let model =
-        OpenAi::new(agent, base, "openai/m".parse().expect("a name"), Secret::new("sk-test-key-01234"));
+    let model = Client::new(
+        agent,
+        OpenAi::new(base, "openai/m".parse().expect("a name"), Secret::new("sk-test-key-01234")),
+    );
     assert_eq!(callers(), [""; 0], "none before the first call");
     let mut seen = Vec::new();
     for stream in [false, true, false] {

@@ -13,15 +13,18 @@ use code_commit_llm_openai::OpenAi;
 use fixtures::server::{Hang, Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{Model, Request, Secret, Waited, Watch};
+use llm::{Client, Model, Request, Secret, Waited, Watch};
 
-fn model(origin: &str) -> OpenAi {
+fn model(origin: &str) -> Client<OpenAi> {
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
     let base = format!("{origin}/v1").parse().expect("an address");
-    OpenAi::new(agent, base, "openai/m".parse().expect("a name"), Secret::new("sk-test-key-0123456789"))
+    Client::new(
+        agent,
+        OpenAi::new(base, "openai/m".parse().expect("a name"), Secret::new("sk-test-key-0123456789")),
+    )
 }
 
-fn text(model: &OpenAi) -> String {
+fn text(model: &Client<OpenAi>) -> String {
     let request = Request { prompt: "hi", ..Request::default() };
     model.call(&request, &mut Notes::default()).map_or_else(|e| e.code().to_owned(), |reply| reply.text)
 }

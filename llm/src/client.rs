@@ -1,18 +1,32 @@
 //! What all clients have in common: send, read, journal, retry. A [`Dialect`] only translates.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::http::{Agent, Exchange, Head, Next, Post};
 use crate::retry::{Answer, Tried, Try, with_retry};
 use crate::watch::{Attempt, Spend};
-use crate::{CallError, ErrorBody, Finish, Progress, Reply, Request, Retry, Secret, Unread, Watch};
+use crate::{
+    CallError, ErrorBody, Finish, Model, ModelId, Progress, Reply, Request, Retry, Secret, Unread, Watch,
+};
 
 /// The maximum that is read of an error's body, or of a page in place of a reply; the important
 /// part is at the beginning.
 const LONGEST_ERROR: usize = 64 << 10;
 
-/// A wire format. Pure: bytes in, bytes out.
-pub trait Dialect {
+/// A model of a service: its dialect over HTTP.
+#[derive(Debug)]
+pub struct Client<D> {
+    agent: Arc<Agent>,
+    retry: Retry,
+    dialect: D,
+}
+
+/// One model of a service, in its wire format. Pure: bytes in, bytes out. This is all that a new service needs.
+pub trait Dialect: Send + Sync {
+    /// The model.
+    fn id(&self) -> &ModelId;
+
     /// The HTTP request for `request`.
     fn post(&self, request: &Request<'_>, continuation: Option<&str>) -> Result<Post, CallError>;
 
@@ -25,6 +39,26 @@ pub trait Dialect {
 
     /// What a status other than 200 means. The body may be anything.
     fn failure(&self, head: &Head, body: &[u8]) -> CallError;
+
+    /// The request that counts the tokens of `request`, if the service can do that without billing.
+    fn count(&self, _request: &Request<'_>) -> Result<Option<Post>, CallError> {
+        Ok(None)
+    }
+
+    /// The number of tokens in the answer to [`Dialect::count`].
+    fn read_count(&self, _body: &[u8]) -> Result<u64, CallError> {
+        Err(CallError::BadReply { detail: "no count".into() })
+    }
+
+    /// The cheapest request that shows whether key and model work, if there is one.
+    fn describe(&self) -> Option<Post> {
+        None
+    }
+
+    /// Whether the answer to [`Dialect::describe`] has the model.
+    fn read_description(&self, _body: &[u8]) -> Result<(), CallError> {
+        Ok(())
+    }
 }
 
 /// Assembles a streamed answer.
@@ -39,8 +73,41 @@ pub trait Stream {
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError>;
 }
 
+impl<D: Dialect> Client<D> {
+    /// A client with the usual retry rules.
+    pub fn new(agent: Arc<Agent>, dialect: D) -> Self {
+        Self { agent, retry: Retry::default(), dialect }
+    }
+
+    /// The same client with other retry rules.
+    #[must_use]
+    pub fn with_retry(self, retry: Retry) -> Self {
+        Self { retry, ..self }
+    }
+}
+
+impl<D: Dialect> Model for Client<D> {
+    fn id(&self) -> &ModelId {
+        self.dialect.id()
+    }
+
+    fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
+        call(&self.agent, &self.dialect, &self.retry, request, watch)
+    }
+
+    fn count_tokens(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
+        let Some(post) = self.dialect.count(request)? else { return Ok(None) };
+        self.dialect.read_count(&fetch(&self.agent, &self.dialect, &post, watch)?).map(Some)
+    }
+
+    fn check(&self, watch: &mut dyn Watch) -> Result<(), CallError> {
+        let Some(post) = self.dialect.describe() else { return Ok(()) };
+        self.dialect.read_description(&fetch(&self.agent, &self.dialect, &post, watch)?)
+    }
+}
+
 /// Makes a call in `dialect`, with retries.
-pub fn call(
+fn call(
     agent: &Agent,
     dialect: &dyn Dialect,
     retry: &Retry,
@@ -208,7 +275,7 @@ fn millis(duration: Duration) -> u64 {
 }
 
 /// One request without retries that is answered by a small document: counting tokens, describing a model.
-pub fn fetch(
+fn fetch(
     agent: &Agent,
     dialect: &dyn Dialect,
     post: &Post,

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallError, Reply, Watch};
+use crate::provider::{RECORDED, SCRIPTED};
+use crate::{CallError, List, Provider, Reply, Watch};
 
 /// Something that replies to prompts. Every implementation does its own retries and reports each
 /// HTTP attempt to the [`Watch`]; its result is final.
@@ -27,37 +28,14 @@ pub trait Model: Send + Sync {
         Ok(None)
     }
 
+    /// Who else may be asked; see [`choices`](crate::choices).
+    fn list(&self) -> Option<&List> {
+        None
+    }
+
     /// Checks that key and model work, with the cheapest request that the service offers.
     fn check(&self, _watch: &mut dyn Watch) -> Result<(), CallError> {
         Ok(())
-    }
-}
-
-/// Which client speaks to the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Provider {
-    /// Google's Gemini API.
-    Gemini,
-    /// `api.openai.com` and every server with the same chat dialect.
-    OpenAi,
-    /// Replies from a file.
-    Scripted,
-    /// The replies of an earlier run.
-    Recorded,
-}
-
-impl Provider {
-    const ALL: [Self; 4] = [Self::Gemini, Self::OpenAi, Self::Scripted, Self::Recorded];
-
-    /// The word before the slash in [`ModelId`].
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Gemini => "gemini",
-            Self::OpenAi => "openai",
-            Self::Scripted => "scripted",
-            Self::Recorded => "recorded",
-        }
     }
 }
 
@@ -66,16 +44,16 @@ impl Provider {
 ///
 /// ```
 /// # use code_commit_llm as llm;
-/// use llm::{ModelId, Provider};
+/// use llm::ModelId;
 /// let id: ModelId = "gemini-3.8-flash".parse()?;
-/// assert_eq!(id.provider(), Provider::Gemini);
+/// assert_eq!(id.provider(), "gemini");
 /// assert_eq!(id.to_string(), "gemini/gemini-3.8-flash");
 /// # Ok::<(), llm::ModelIdError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ModelId {
-    provider: Provider,
+    provider: String,
     name: String,
 }
 
@@ -87,71 +65,67 @@ pub enum ModelIdError {
     #[error("`{0}` is no model name: it is empty, or it holds a blank or a control character")]
     BadName(String),
     /// The provider does not follow from the name.
-    #[error(
-        "cannot tell the provider of `{0}`: write gemini/NAME, openai/NAME, scripted/FILE or recorded/RUN"
-    )]
+    #[error("cannot tell the provider of `{0}`: write PROVIDER/NAME, scripted/FILE or recorded/RUN")]
     UnknownProvider(String),
 }
 
 impl FromStr for ModelId {
     type Err = ModelIdError;
 
+    /// The provider may be one of the configuration, which is not known here.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if let Some((word, name)) = text.split_once('/')
-            && let Some(provider) = Provider::ALL.into_iter().find(|p| p.as_str() == word)
+        if let Some((provider, name)) = text.split_once('/')
+            && Provider::is_name(provider)
         {
             return Self::new(provider, name);
         }
-        let provider = provider_of(text).ok_or_else(|| ModelIdError::UnknownProvider(text.to_owned()))?;
-        Self::new(provider, text)
+        let provider =
+            Provider::of_bare_name(text).ok_or_else(|| ModelIdError::UnknownProvider(text.to_owned()))?;
+        Self::new(&provider.name, text)
     }
-}
-
-/// Bare names whose provider is obvious.
-fn provider_of(name: &str) -> Option<Provider> {
-    const PREFIXES: [(&str, Provider); 6] = [
-        ("gemini-", Provider::Gemini),
-        ("gemma-", Provider::Gemini),
-        ("gpt-", Provider::OpenAi),
-        ("chatgpt-", Provider::OpenAi),
-        ("o3", Provider::OpenAi),
-        ("o4-", Provider::OpenAi),
-    ];
-    PREFIXES.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, provider)| provider)
 }
 
 impl ModelId {
     /// A model of `provider`. Paths may contain spaces, names of services may not.
-    pub fn new(provider: Provider, name: &str) -> Result<Self, ModelIdError> {
-        let is_path = matches!(provider, Provider::Scripted | Provider::Recorded);
+    pub fn new(provider: &str, name: &str) -> Result<Self, ModelIdError> {
+        let is_path = is_file(provider);
         let bad = |c: char| c.is_control() || (!is_path && (c.is_whitespace() || "?#%\\".contains(c)));
         let climbs = !is_path && name.split('/').any(|part| matches!(part, "" | "." | ".."));
         if name.is_empty() || climbs || name.contains(bad) {
             return Err(ModelIdError::BadName(name.escape_debug().to_string()));
         }
-        Ok(Self { provider, name: name.to_owned() })
+        Ok(Self { provider: provider.to_owned(), name: name.to_owned() })
     }
 
     /// A script that is not in a file.
     pub(crate) fn inline_script() -> Self {
-        Self { provider: Provider::Scripted, name: "inline".to_owned() }
+        Self { provider: SCRIPTED.to_owned(), name: "inline".to_owned() }
     }
 
-    /// Which client speaks to it.
-    pub fn provider(&self) -> Provider {
-        self.provider
+    /// The name of its provider.
+    pub fn provider(&self) -> &str {
+        &self.provider
     }
 
-    /// The name that the service knows, valid in a URL; a path for [`Provider::Scripted`], a run
-    /// for [`Provider::Recorded`].
+    /// Whether its answers come from a file or a record: no service is called, and nothing is paid.
+    pub fn is_file(&self) -> bool {
+        is_file(&self.provider)
+    }
+
+    /// The name that the service knows, valid in a URL; a path if it is scripted, a
+    /// run if it is recorded.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
+fn is_file(provider: &str) -> bool {
+    matches!(provider, SCRIPTED | RECORDED)
+}
+
 impl fmt::Display for ModelId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.provider.as_str(), self.name)
+        write!(f, "{}/{}", self.provider, self.name)
     }
 }
 
@@ -174,6 +148,9 @@ impl TryFrom<String> for ModelId {
 pub struct Request<'a> {
     /// The user turn.
     pub prompt: &'a str,
+    /// The number of bytes at the beginning of the prompt that later calls will repeat: what a cache is good for.
+    /// Zero if that is not known.
+    pub stable: usize,
     /// The system instruction.
     pub system: Option<&'a str>,
     /// If `None`, the service decides, which services recommend for their newest models.
@@ -189,6 +166,13 @@ pub struct Request<'a> {
     pub time_left: Option<Duration>,
 }
 
+impl<'a> Request<'a> {
+    /// The beginning of the prompt that later calls will repeat, and the rest.
+    pub fn stable_and_rest(&self) -> (&'a str, &'a str) {
+        self.prompt.split_at_checked(self.stable).unwrap_or(("", self.prompt))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +185,7 @@ mod tests {
     #[test]
     fn a_provider_is_named_or_plain_from_the_name() {
         assert_eq!(check("gemini/g"), "gemini/g");
+        assert_eq!(check("my-server/llama"), "my-server/llama");
         assert_eq!(check("openai/meta-llama/Llama-4"), "openai/meta-llama/Llama-4");
         assert_eq!(check("gpt-6-sol"), "openai/gpt-6-sol");
         assert_eq!(check("scripted/my replies.jsonl"), "scripted/my replies.jsonl");
@@ -215,7 +200,7 @@ mod tests {
         {
             assert!(check(name).contains("is no model name"), "{name}: {}", check(name));
         }
-        insta::assert_snapshot!(check("llama"), @"cannot tell the provider of `llama`: write gemini/NAME, openai/NAME, scripted/FILE or recorded/RUN");
+        insta::assert_snapshot!(check("llama"), @"cannot tell the provider of `llama`: write PROVIDER/NAME, scripted/FILE or recorded/RUN");
     }
 
     #[test]

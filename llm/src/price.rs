@@ -1,11 +1,12 @@
 //! What tokens cost: a dated table that the configuration can override.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Usage;
+use crate::{ModelId, Provider, Usage};
 
 /// The table this version was built with.
 const BUILT_IN: &str = include_str!("../data/prices.toml");
@@ -164,6 +165,8 @@ pub struct LongPrice {
     pub input: Money,
     /// A million tokens of cached input.
     pub cached: Option<Money>,
+    /// A million tokens written to a cache.
+    pub cache_write: Option<Money>,
     /// A million tokens of output.
     pub output: Money,
 }
@@ -178,16 +181,14 @@ struct Rates {
 
 impl Price {
     fn rates(&self, input_tokens: u64) -> Rates {
-        let (input, cached, output) = match self.long {
-            Some(long) if input_tokens > long.above => (long.input, long.cached, long.output),
-            _ => (self.input, self.cached, self.output),
+        let (input, cached, cache_write, output) = match self.long {
+            Some(long) if input_tokens > long.above => {
+                (long.input, long.cached, long.cache_write, long.output)
+            }
+            _ => (self.input, self.cached, self.cache_write, self.output),
         };
-        Rates {
-            input,
-            cached: cached.unwrap_or(input),
-            cache_write: self.cache_write.unwrap_or(input),
-            output,
-        }
+        let or_input = |price: Option<Money>| price.unwrap_or(input);
+        Rates { input, cached: or_input(cached), cache_write: or_input(cache_write), output }
     }
 
     /// The cost of the usage; `None` if a count is missing.
@@ -229,6 +230,12 @@ pub struct Prices {
     /// The first match counts.
     #[serde(rename = "model")]
     models: Vec<Price>,
+    /// The user's own, which override all others.
+    #[serde(skip)]
+    own: Vec<Price>,
+    /// Those of providers that have prices of their own.
+    #[serde(skip)]
+    by_provider: BTreeMap<String, Vec<Price>>,
 }
 
 /// Why a table cannot be read.
@@ -251,25 +258,47 @@ impl Prices {
 
     /// The same table, overridden by the user's own prices.
     #[must_use]
-    pub fn behind(mut self, own: Vec<Price>) -> Self {
-        self.models.splice(0..0, own);
+    pub fn behind(self, own: Vec<Price>) -> Self {
+        Self { own, ..self }
+    }
+
+    /// The same table with the prices of another provider. A server that is not built in may ask
+    /// for another price than the service whose model it serves, or for none.
+    #[must_use]
+    pub fn and_of(mut self, provider: &Provider) -> Self {
+        if let Some(prices) = &provider.prices {
+            self.by_provider.insert(provider.name.clone(), prices.clone());
+        }
         self
     }
 
-    /// The price of a model on a given day; `None` means unknown, never free.
-    pub fn of(&self, model: &str, day: &Day) -> Option<&Price> {
+    /// The price of a model on a given day; `None` means unknown, never free. `served` is the model that
+    /// answered, if that is known.
+    pub fn of(&self, asked: &ModelId, served: Option<&str>, day: &Day) -> Option<&Price> {
+        let of_provider = self.by_provider.get(asked.provider()).unwrap_or(&self.models);
+        self.find(served.unwrap_or(asked.name()), of_provider, day)
+    }
+
+    /// The same for a model of which only its name is known, as agents report it.
+    pub fn of_name(&self, model: &str, day: &Day) -> Option<&Price> {
+        self.find(model, &self.models, day)
+    }
+
+    fn find<'p>(&'p self, model: &str, of_provider: &'p [Price], day: &Day) -> Option<&'p Price> {
         let holds = |price: &&Price| price.until.as_ref().is_none_or(|until| day <= until);
         let model = model.strip_prefix("models/").unwrap_or(model);
-        self.models.iter().filter(holds).find(|price| is_version_of(model, &price.prefix))
+        let all = self.own.iter().chain(of_provider);
+        all.filter(holds).find(|price| is_version_of(model, &price.prefix))
     }
 }
 
 /// Whether `name` is `prefix`, possibly with a version: `gemini-3.8-flash-001` is,
-/// `gemini-3.8-flash-lite` is not.
+/// `gemini-3.8-flash-lite` is not. A single digit is part of the name: `claude-opus-5-5` is not a
+/// `claude-opus-5`.
 fn is_version_of(name: &str, prefix: &str) -> bool {
     let is_version = |part: &str| {
         matches!(part, "preview" | "latest" | "exp")
-            || (!part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+            || (part.len() > 1 && part.bytes().all(|b| b.is_ascii_digit()))
     };
     match name.strip_prefix(prefix) {
         Some("") => true,

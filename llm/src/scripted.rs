@@ -16,11 +16,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::provider::SCRIPTED;
 use crate::retry::{Answer, Tried, with_retry};
 use crate::watch::{Attempt, Waited};
 use crate::{
-    CallError, ErrorCode, Finish, Model, ModelId, ModelIdError, Progress, Provider, Reply, Request, Retry,
-    Usage, Watch,
+    CallError, ErrorCode, Finish, Model, ModelId, ModelIdError, Progress, Reply, Request, Retry, Usage, Watch,
 };
 
 /// Separates replies in a plain file.
@@ -109,7 +109,7 @@ impl Scripted {
             let code = entries.get(at).and_then(|entry| entry.error.clone()).unwrap_or_default();
             return Err(ScriptError::UnknownError { path: path.to_owned(), entry: at + 1, code });
         }
-        let id = ModelId::new(Provider::Scripted, &path.to_string_lossy())?;
+        let id = ModelId::new(SCRIPTED, &path.to_string_lossy())?;
         Ok(Self { id, entries, next: AtomicUsize::new(0), retry: Retry::default() })
     }
 

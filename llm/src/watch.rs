@@ -67,6 +67,9 @@ pub enum Waited {
 pub struct Attempt {
     /// From 1, throughout the call.
     pub number: u32,
+    /// The model that was asked, if it is not the first of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// How it ended.
     pub status: AttemptStatus,
     /// The service's own term for how it ended.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{Apply, Ask, Build, Harness, Outcome, Present, Restore};
-use prompt::commit::{Failure, Task, initial, repair};
+use prompt::commit::{Failure, Task, initial, repair, stable_bytes};
 use prompt::edits::Form;
 
 use crate::changed::ChangedFiles;
@@ -56,6 +56,10 @@ impl<'i> Repairs<'i> {
 impl Conversation for Repairs<'_> {
     fn first(&self) -> String {
         initial(&self.task()).text
+    }
+
+    fn stable(&self) -> usize {
+        stable_bytes(&self.task())
     }
 
     fn applied(&mut self, reply: &Arc<str>, edited: &[Present]) {

@@ -47,6 +47,11 @@ impl Conversation for Transcript {
         self.text.clone()
     }
 
+    /// Nothing of a transcript changes: it begins with the first prompt.
+    fn stable(&self) -> usize {
+        self.text.len()
+    }
+
     fn applied(&mut self, _reply: &Arc<str>, _edited: &[Present]) {}
 
     fn built(&mut self, reply: &Arc<str>, output: &str) -> String {

@@ -54,6 +54,9 @@ pub(crate) trait Conversation {
     /// The first prompt.
     fn first(&self) -> String;
 
+    /// The number of bytes at the beginning of every prompt that are the same in all of them.
+    fn stable(&self) -> usize;
+
     /// Takes in a reply whose changes are on disk, and the new content of the files that it edits.
     fn applied(&mut self, reply: &Arc<str>, edited: &[Present]);
 
@@ -75,10 +78,11 @@ where
     H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
 {
     let mut prompt = conversation.first();
+    let stable = conversation.stable();
     let (mut changed, mut last_failure) = (false, None);
     let mut round = 1;
     let failed = loop {
-        let reply = match harness.perform(Ask { round, prompt: prompt.into() })? {
+        let reply = match harness.perform(Ask { round, prompt: prompt.into(), stable })? {
             AskAnswer::Unanswered(none) => break unavailable(round, none.cause),
             AskAnswer::Answered(answered) => match answered.for_person {
                 Some(cause) => break unavailable(round, cause),

@@ -6,7 +6,7 @@ use engine::{
     Ask, Broke, Cause, Commit, CommitAnswer, Condition, Harness, Keep, Look, Measure, Outcome, PROBES,
     RollBack, Run, Stamp, Write,
 };
-use prompt::order::{Allowed, Context, Failure, Task};
+use prompt::order::{Allowed, Context, Failure, Prompt, Task};
 
 use crate::artifacts::{AttemptRecord, CmdResult, FailureBrief, RunSummary, Stage, Verdict};
 use crate::brief;
@@ -233,7 +233,7 @@ impl Report<'_> {
 impl Inputs {
     /// The prompt of the first attempt; the preflight checks whether it may be sent.
     pub fn first_prompt(&self) -> String {
-        self.prompt_of(1, None)
+        self.prompt_of(1, None).text
     }
 
     /// Names the run, so that its commit can be found if the harness was killed before the journal
@@ -243,7 +243,7 @@ impl Inputs {
         format!("{title}\n\nWork order: {id}\nRun: {}\n", self.run_id)
     }
 
-    fn prompt_of(&self, number: u32, failure: Option<&FailureBrief>) -> String {
+    fn prompt_of(&self, number: u32, failure: Option<&FailureBrief>) -> Prompt {
         let Self { order, allowed, context, max_attempts, .. } = self;
         let acceptance = order.acceptance_texts();
         let task = Task {

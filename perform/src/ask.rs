@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use engine::{Answered, AskAnswer, Asked, Attempted, Cause, Note, Unanswered};
+use engine::{Answered, AskAnswer, Asked, Attempted, Cause, Note, Problem, Unanswered};
 use guard::Guard;
-use llm::{Attempt, CallError, Model, Progress, Reply, Request, Waited, Watch};
+use llm::{Attempt, CallError, Model, ModelId, Progress, Reply, Request, Waited, Watch};
 use logging::{Durability, millis};
 use parser::partial::Openers;
 use runner::Cancel;
@@ -32,10 +32,11 @@ pub struct Asking {
 }
 
 impl Asking {
-    fn request<'r>(&self, prompt: &'r str, schema: Option<&'r serde_json::Value>) -> Request<'r> {
+    fn request<'r>(&self, question: &Question<'r>) -> Request<'r> {
         Request {
-            prompt,
-            schema,
+            prompt: question.prompt,
+            stable: question.stable,
+            schema: question.schema,
             stream: self.stream,
             temperature: self.temperature,
             time_left: self.timeout,
@@ -49,6 +50,8 @@ impl Asking {
 pub(crate) struct Question<'q> {
     pub(crate) round: u32,
     pub(crate) prompt: &'q str,
+    /// The number of bytes at its beginning that later prompts repeat.
+    pub(crate) stable: usize,
     /// The schema of the answer, if it must be JSON.
     pub(crate) schema: Option<&'q serde_json::Value>,
     /// The files for prompt and answer.
@@ -73,41 +76,60 @@ pub(crate) struct Asker<'a> {
 impl Asker<'_> {
     /// Gives the answer; events during the call go to the record.
     pub(crate) fn ask(&self, question: &Question<'_>, record: &mut Record<'_>) -> Result<AskAnswer, Fault> {
-        let Question { round, prompt, schema, files } = *question;
+        let Question { round, prompt, files, .. } = *question;
         if record.folder().redactor().finds_key(prompt) {
             return Err(Fault::KeyInPrompt { round });
         }
         // Stored before limits are checked: a run stopped by one resumes with this prompt.
         let query = store(record, &files.prompt, prompt, Durability::Written)?;
-        let mut request = self.asking.request(prompt, schema);
-        let spending = &self.asking.spending;
-        let forecast = match spending.allow(self.model, &mut request, &mut Waiting(self.cancel)) {
-            Ok(forecast) => forecast,
-            Err(error) => return Ok(unanswered(round, spending::cause(&error))),
-        };
-        let reserve = Reserve::hold(record.folder().path())?;
-        record.tell(&Event::AskBegins { round, prompt_bytes: prompt.len() as u64 });
-        record.note(&Note::Asked(Asked { round, prompt: query.stored }))?;
-        let bill = CallSpending { spending, forecast, model: self.model.id() };
-        let openers = Openers::default();
-        let forbid = self.forbid;
-        let (cancel, began) = (self.cancel, now());
-        let mut call = Call { round, record, cancel, began, forbid, openers, failed: None, bill, reserve };
-        let answer = self.model.call(&request, &mut call);
-        let (elapsed_ms, failed) = (millis(call.began.elapsed()), call.failed.take());
-        drop(call);
-        if let Some(error) = failed {
-            return Err(error.into());
-        }
-        match answer {
-            Ok(reply) => {
-                let cost_usd =
-                    spending.cost_usd(self.model.id(), reply.served_model.as_deref(), &reply.usage);
-                answered(question, reply, cost_usd, elapsed_ms, record)
+        let (spending, began) = (&self.asking.spending, now());
+        let mut asked = Some(Note::Asked(Asked { round, prompt: query.stored }));
+        let mut models = llm::choices(self.model, round).into_iter().peekable();
+        while let Some(model) = models.next() {
+            let mut request = self.asking.request(question);
+            let forecast = match spending.allow(model, &mut request, &mut Waiting(self.cancel)) {
+                Ok(forecast) => forecast,
+                Err(error) => return Ok(unanswered(round, spending::cause(&error))),
+            };
+            let reserve = Reserve::hold(record.folder().path())?;
+            let prompt_bytes = prompt.len() as u64;
+            record.tell(&Event::AskBegins { round, prompt_bytes, model: model.id().to_string() });
+            asked.take().map_or(Ok(()), |asked| record.note(&asked))?;
+            let bill = CallSpending { spending, forecast, model: model.id() };
+            match self.call(model, &request, bill, round, reserve, record)? {
+                Ok(reply) => {
+                    let cost_usd = spending.cost_usd(model.id(), reply.served_model.as_deref(), &reply.usage);
+                    return answered(question, reply, cost_usd, millis(began.elapsed()), record);
+                }
+                Err(CallError::Cancelled) => return Err(Fault::Interrupted),
+                Err(error) => match models.peek() {
+                    Some(next) if error.asks_for_another_model() => {
+                        record.warn(passed_over(model.id(), &error, next.id()))?;
+                    }
+                    _ => return Ok(unanswered(round, self.cause(&error, record))),
+                },
             }
-            Err(CallError::Cancelled) => Err(Fault::Interrupted),
-            Err(error) => Ok(unanswered(round, self.cause(&error, record))),
         }
+        // There is always a model, and the last one returns.
+        Err(Fault::Interrupted)
+    }
+
+    /// One model's answer, or why it gave none.
+    fn call(
+        &self,
+        model: &dyn Model,
+        request: &Request<'_>,
+        bill: CallSpending<'_>,
+        round: u32,
+        reserve: Reserve,
+        record: &mut Record<'_>,
+    ) -> Result<Result<Reply, CallError>, Fault> {
+        let (first, openers, forbid) = (self.model.id(), Openers::default(), self.forbid);
+        let (cancel, began) = (self.cancel, now());
+        let mut call =
+            Call { round, first, record, cancel, began, forbid, openers, failed: None, bill, reserve };
+        let answer = model.call(request, &mut call);
+        call.failed.take().map_or(Ok(answer), |error| Err(error.into()))
     }
 
     /// A call that timed out because the run did is reported as the run's limit: `--timeout` would not help.
@@ -148,6 +170,12 @@ fn answered(
     }))
 }
 
+/// Which model did not answer, why, and who is asked instead.
+fn passed_over(model: &ModelId, error: &CallError, next: &ModelId) -> Problem {
+    let message = format!("{model} gave no answer ({}); {next} is asked instead", with_sources(error));
+    Problem { code: "other-model".to_owned(), path: None, line: None, message }
+}
+
 fn unanswered(round: u32, cause: Cause) -> AskAnswer {
     AskAnswer::Unanswered(Unanswered { round, cause })
 }
@@ -164,6 +192,8 @@ fn cause(error: &CallError, record: &Record<'_>) -> Cause {
 /// What a call reports while it runs.
 struct Call<'c, 'o> {
     round: u32,
+    /// The first model of the run.
+    first: &'c ModelId,
     record: &'c mut Record<'o>,
     cancel: &'c Cancel,
     began: Instant,
@@ -191,6 +221,8 @@ impl Watch for Call<'_, '_> {
     }
 
     fn attempt(&mut self, attempt: &Attempt) {
+        let model = Some(self.bill.model).filter(|model| *model != self.first);
+        let attempt = &Attempt { model: model.map(ToString::to_string), ..attempt.clone() };
         self.bill.add(attempt);
         if let Some(wait) = attempt.wait_ms {
             let reason = attempt.message.clone().unwrap_or_default();

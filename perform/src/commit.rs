@@ -73,14 +73,14 @@ impl World for CommitWorld<'_, '_> {
 }
 
 impl Live<Ask> for CommitWorld<'_, '_> {
-    fn perform(&mut self, Ask { round, prompt }: &Ask) -> Result<AskAnswer, Fault> {
+    fn perform(&mut self, Ask { round, prompt, stable }: &Ask) -> Result<AskAnswer, Fault> {
         self.cancel_point()?;
         let files = Files {
             prompt: self.layout.query(*round),
             raw: self.layout.response_json(*round),
             reply: self.layout.response_text(*round),
         };
-        let question = Question { round: *round, prompt, schema: None, files: &files };
+        let question = Question { round: *round, prompt, stable: *stable, schema: None, files: &files };
         let forbid = self.asking.early_stop.then_some(&self.rules.guard);
         let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel, forbid };
         asker.ask(&question, &mut self.record)

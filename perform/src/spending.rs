@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use llm::{
-    Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Price, Prices, Provider, Request, Spend,
-    Spent, Usage, Watch,
+    Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Price, Prices, Request, Spend, Spent, Usage,
+    Watch,
 };
 
 use engine::{Attempted, Built, Cause, Line, Ran};
@@ -31,20 +31,21 @@ impl Spending {
     }
 
     /// Counts the earlier usage of a resumed run. A call without an answer counts as the most it can have
-    /// used, plus the time of its attempts.
-    pub fn count(&self, lines: &[Line], model: &ModelId) {
-        let mut asked: Option<Forecast> = None;
+    /// used, plus the time of its attempts. `models` are those that the run may ask, the first one first.
+    pub fn count(&self, lines: &[Line], models: &[&ModelId]) {
+        let mut asked: Option<u64> = None;
         let mut attempts = Attempts::default();
         for line in lines {
             if let Line::Asked(now) = line {
-                self.lost(asked.take(), model);
+                self.lost(asked.take(), models);
                 self.take_time(std::mem::take(&mut attempts).took_ms);
-                asked = Some(Forecast::of_prompt_bytes(now.prompt.bytes, self.price(model, None)));
+                asked = Some(now.prompt.bytes);
             } else if let Line::Attempted(attempted) = line {
                 let attempt = attempt_of(attempted);
                 attempts.add(&attempt);
-                if let Some(forecast) = &asked {
-                    self.add(&attempt, forecast, model);
+                let is_its = |model: &&&ModelId| Some(model.to_string()) == attempt.model;
+                if let (Some(bytes), Some(model)) = (asked, models.iter().find(is_its).or(models.first())) {
+                    self.add(&attempt, &self.forecast(bytes, model), model);
                 }
             } else if let Line::Answered(answered) = line {
                 (asked, attempts) = (None, Attempts::default());
@@ -55,7 +56,7 @@ impl Spending {
                 self.take_time(*elapsed_ms);
             }
         }
-        self.lost(asked, model);
+        self.lost(asked, models);
         self.take_time(attempts.took_ms);
     }
 
@@ -117,8 +118,17 @@ impl Spending {
         Some(self.price(model, served)?.cost(usage)?.as_usd())
     }
 
-    fn lost(&self, asked: Option<Forecast>, model: &ModelId) {
-        if let Some(forecast) = asked {
+    fn forecast(&self, prompt_bytes: u64, model: &ModelId) -> Forecast {
+        Forecast::of_prompt_bytes(prompt_bytes, self.price(model, None))
+    }
+
+    /// Counts a call that was cut off. Nothing says which model had it: it counts as that of the dearest one, and an
+    /// unknown price is dearer than any.
+    fn lost(&self, asked: Option<u64>, models: &[&ModelId]) {
+        let Some(bytes) = asked else { return };
+        let forecasts = models.iter().map(|model| (self.forecast(bytes, model), *model));
+        let dearest = forecasts.max_by_key(|(forecast, _)| (forecast.cost.is_none(), forecast.cost));
+        if let Some((forecast, model)) = dearest {
             self.add(&Attempt { spend: Spend::Unknown, ..Attempt::default() }, &forecast, model);
         }
     }
@@ -130,15 +140,12 @@ impl Spending {
     }
 
     fn price(&self, asked: &ModelId, served: Option<&str>) -> Option<&Price> {
-        self.prices.of(served.unwrap_or(asked.name()), self.today.as_ref()?)
+        self.prices.of(asked, served, self.today.as_ref()?)
     }
 
     /// Replies from a file cost nothing, whatever the name of the model.
     fn budget_for(&self, model: &ModelId) -> Budget {
-        match model.provider() {
-            Provider::Scripted | Provider::Recorded => Budget { max_cost: None, ..self.budget },
-            Provider::Gemini | Provider::OpenAi => self.budget,
-        }
+        if model.is_file() { Budget { max_cost: None, ..self.budget } } else { self.budget }
     }
 }
 

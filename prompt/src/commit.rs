@@ -131,7 +131,20 @@ fn push_replacements(text: &mut String, codebase: &str, replacements: &[Replacem
     }
 }
 
+/// The number of bytes at the beginning that all prompts of a task have in common.
+#[must_use]
+pub fn stable_bytes(task: &Task<'_>) -> usize {
+    let mut text = String::new();
+    push_rules(&mut text, task);
+    text.len()
+}
+
 fn push_system(text: &mut String, task: &Task<'_>, of_the_round: &str) {
+    push_rules(text, task);
+    push_part(text, of_the_round);
+}
+
+fn push_rules(text: &mut String, task: &Task<'_>) {
     push_part(text, PROJECT_STRUCTURE);
     if task.codebase.starts_with("----") {
         push_part(text, LONGER_HEADERS);
@@ -144,7 +157,6 @@ fn push_system(text: &mut String, task: &Task<'_>, of_the_round: &str) {
     if task.form == Form::Edits {
         push_part(text, &edits::lesson());
     }
-    push_part(text, of_the_round);
 }
 
 #[cfg(test)]

@@ -71,9 +71,18 @@ pub struct Failure<'a> {
     pub reminder: &'a str,
 }
 
+/// A prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// The whole text.
+    pub text: String,
+    /// The number of bytes at its beginning that are the same in every attempt.
+    pub stable: usize,
+}
+
 /// The whole prompt of one attempt. The part that is the same in every attempt comes first.
 #[must_use]
-pub fn prompt(task: &Task<'_>, attempt: &Attempt<'_>) -> String {
+pub fn prompt(task: &Task<'_>, attempt: &Attempt<'_>) -> Prompt {
     let context: usize = task.context.iter().filter_map(|file| file.text.as_ref()).map(String::len).sum();
     let mut text = String::with_capacity(8192 + context);
     push_part(&mut text, INSTRUCTIONS);
@@ -99,8 +108,9 @@ pub fn prompt(task: &Task<'_>, attempt: &Attempt<'_>) -> String {
     for file in task.context {
         push_context(&mut text, file);
     }
+    let stable = text.len();
     push_attempt(&mut text, attempt);
-    text
+    Prompt { text, stable }
 }
 
 fn push_list(text: &mut String, heading: &str, items: &[String]) {
@@ -180,7 +190,10 @@ mod tests {
             excerpt: "no comma",
             reminder: "only the allowed files.",
         };
-        let text = prompt(&task, &Attempt { number: 2, of: 3, failure: Some(failure) });
+        let Prompt { text, stable } = prompt(&task, &Attempt { number: 2, of: 3, failure: Some(failure) });
+        let first = prompt(&task, &Attempt { number: 1, of: 3, failure: None });
+        assert_eq!((first.stable, first.text.split_at(stable).0), (stable, text.split_at(stable).0));
+        assert!(text.split_at(stable).1.starts_with("Attempt 2 of 3."), "{text}");
         let behind = text.strip_prefix(INSTRUCTIONS).unwrap();
         insta::assert_snapshot!(behind, @"
 
@@ -231,7 +244,7 @@ mod tests {
             notes: None,
             context: &[],
         };
-        let text = prompt(&task, &Attempt { number: 1, of: 1, failure: None });
+        let text = prompt(&task, &Attempt { number: 1, of: 1, failure: None }).text;
         for heading in ["Forbidden", "Notes", "failed", "Error", "Exit code"] {
             assert!(!text.contains(heading), "{heading}");
         }

@@ -267,8 +267,9 @@ impl Terminal {
 impl Observer for Terminal {
     fn see(&mut self, event: &Event<'_>) {
         match event {
-            Event::AskBegins { round, prompt_bytes } => {
+            Event::AskBegins { round, prompt_bytes, model } => {
                 self.now = *round;
+                self.model.clone_from(model);
                 let size = phrases::bytes(*prompt_bytes);
                 self.line(&format!("asking {} ({size})", printable(&self.model)));
                 self.live.begin(&format!("{}  waiting for the model", self.counts.head(self.now)));

@@ -111,7 +111,11 @@ fn a_scripted_run_is_told_line_by_line() {
     for json in journal() {
         let line = line(json.clone());
         if let Line::Asked(asked) = &line {
-            terminal.see(&Event::AskBegins { round: asked.round, prompt_bytes: 12_345 });
+            terminal.see(&Event::AskBegins {
+                round: asked.round,
+                prompt_bytes: 12_345,
+                model: "gemini/a-model".to_owned(),
+            });
         }
         terminal.see(&Event::Line { line: &line, json: &json });
     }
@@ -178,7 +182,7 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
     let warning = problem("runs-later", "git runs this later");
     let wait = Duration::from_millis(1500);
     let events = [
-        Event::AskBegins { round: 1, prompt_bytes: 12_345 },
+        Event::AskBegins { round: 1, prompt_bytes: 12_345, model: "gemini/a-model".to_owned() },
         Event::Receiving { round: 1, elapsed: wait, bytes: 10 },
         Event::Waiting { round: 1, wait, reason: "busy".to_owned() },
         Event::Said { round: 1, text: "Read \u{202e}this.\n" },
@@ -189,7 +193,7 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
     ];
     events.iter().for_each(|event| ndjson.see(event));
     insta::assert_snapshot!(out.text(), @r#"
-    {"event":"ask-begins","prompt_bytes":12345,"round":1}
+    {"event":"ask-begins","model":"gemini/a-model","prompt_bytes":12345,"round":1}
     {"event":"waiting","reason":"busy","round":1,"wait_ms":1500}
     {"event":"said","round":1,"text":"Read \u202ethis.\n"}
     {"event":"build-begins","round":1}

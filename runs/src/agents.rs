@@ -223,13 +223,17 @@ fn named(paths: &[PathBuf]) -> String {
 #[cfg(test)]
 mod tests {
     use std::ffi::OsStr;
+    use std::path::Path;
+
+    use settings::{Environment, Keys};
 
     use super::*;
 
     #[test]
     fn the_variables_of_all_agents_are_known() {
+        let keys = Keys::find(&Environment::of([]), Path::new("/nowhere"));
         for kind in [Kind::Claude, Kind::Gemini, Kind::Codex] {
-            assert!(settings::keys::is_key_variable(OsStr::new(kind.key_variable())), "{kind:?}");
+            assert!(keys.is_variable(OsStr::new(kind.key_variable())), "{kind:?}");
         }
     }
 }

@@ -76,7 +76,7 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     let settings = settings(which, args, tree.root(), host)?;
     preflight::own_or_absent(tree.root()).map_err(|missing| refused(vec![missing]))?;
     if matches!(args.query, Query::Edited) {
-        edit_query(which, &tree, environment)?;
+        edit_query(which, &tree, environment, &keys)?;
     }
     let (query, tree_of) = (&args.query, &tree);
     let sources = Sources {
@@ -120,21 +120,22 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
 fn settings(which: Which, args: &Request, root: &Path, host: Host<'_>) -> Result<Settings, Failure> {
     let mut settings = crate::config::load(root, args.layer.clone(), host)?;
     if which == Which::Implement && settings.model.origin == Origin::Default {
-        settings.model.value = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
+        let model: llm::ModelId = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
+        settings.model.value = model.into();
     }
     Ok(settings)
 }
 
 /// Lets the supervisor write the query; refuses if it would be committed with the project (S1 §Safety).
-fn edit_query(which: Which, tree: &WorkTree, environment: &Environment) -> Result<(), Failure> {
+fn edit_query(which: Which, tree: &WorkTree, environment: &Environment, keys: &Keys) -> Result<(), Failure> {
     let root = tree.root();
     match which {
         Which::Commit => {
             let ignored = preflight::agent_config_is_ignored(root);
             ignored.map_err(|missing| refused(vec![preflight::project_above(tree).unwrap_or(missing)]))?;
-            edit::open(root, QUERY, environment)
+            edit::open(root, QUERY, environment, keys)
         }
-        Which::Implement => edit::open(root, &beside_or_above(root, QUERY), environment),
+        Which::Implement => edit::open(root, &beside_or_above(root, QUERY), environment, keys),
     }
 }
 

@@ -10,6 +10,8 @@ pub enum Exit {
     Done,
     /// All attempts are used up, or the answer to a question is no.
     Failed,
+    /// The command line contradicts itself.
+    Usage,
     /// Refused before anything was touched: configuration, preflight, a dirty tree, another run.
     Refused,
     /// The model could not be reached or may not be used.
@@ -34,6 +36,7 @@ impl Exit {
         match self {
             Self::Done => 0,
             Self::Failed => 1,
+            Self::Usage => 2,
             Self::Refused => 3,
             Self::ModelUnavailable => 4,
             Self::TreeNotRestored => 5,

@@ -155,48 +155,76 @@ pub fn own_folder(root: &Path) -> anyhow::Result<()> {
 
 /// Checks the key for the model's service. A server with a custom address may need none, and reports it if it
 /// does.
-pub fn key(model: &ModelId, base_url: Option<&str>, keys: &Keys) -> Result<(), Missing> {
-    match model.provider() {
-        Provider::OpenAi if base_url.is_some() && keys.of(Provider::OpenAi).is_none() => Ok(()),
-        Provider::OpenAi => key_anyway(model, "; a server of your own is named with --base-url", keys),
-        Provider::Gemini | Provider::Scripted | Provider::Recorded => key_anyway(model, "", keys),
+pub fn key(settings: &Settings, keys: &Keys) -> Result<(), Missing> {
+    settings.all_models().into_iter().try_for_each(|model| key_of(model, settings, keys))
+}
+
+fn key_of(model: &ModelId, settings: &Settings, keys: &Keys) -> Result<(), Missing> {
+    let Some(provider) = provider(model, settings)? else { return Ok(()) };
+    let may_need_none = provider.key_optional && settings.base_url.value.is_some();
+    if may_need_none && keys.of(provider).is_none() {
+        return Ok(());
     }
+    let or_else = if provider.key_optional { "; a server of your own is named with --base-url" } else { "" };
+    key_for(model, provider, or_else, keys)
+}
+
+/// The provider of a model; `None` for one that answers from a file.
+pub fn provider<'s>(model: &ModelId, settings: &'s Settings) -> Result<Option<&'s Provider>, Missing> {
+    let found = settings.provider_of(model);
+    if found.is_some() || model.is_file() {
+        return Ok(found);
+    }
+    let known: Vec<&str> = settings.all_providers().iter().map(|provider| provider.name.as_str()).collect();
+    Err(Missing::new(
+        format!("{model}: there is no provider {}; there are {}", model.provider(), known.join(", ")),
+        format!(
+            "write the model as PROVIDER/NAME; a provider of your own is [providers.{}] in your configuration",
+            model.provider()
+        ),
+    ))
 }
 
 /// A cost limit needs a known price; whether it is known is clear before the first call.
 pub fn price(settings: &Settings) -> Result<(), Missing> {
-    let name = &settings.model.value;
-    spending(settings).keeps_cost(name).map_err(|error| {
-        Missing::new(
-            format!("{name}: {error}"),
-            "put its price into [[price]] of your configuration, or drop the limit (--max-cost)",
-        )
+    let spending = spending(settings);
+    settings.all_models().into_iter().try_for_each(|name| {
+        spending.keeps_cost(name).map_err(|error| {
+            Missing::new(
+                format!("{name}: {error}"),
+                "put its price into [[price]] of your configuration, or drop the limit (--max-cost)",
+            )
+        })
     })
 }
 
-/// The same, if a custom server is sent a key too. `or_else` is appended to the hint.
-pub(crate) fn key_anyway(model: &ModelId, or_else: &str, keys: &Keys) -> Result<(), Missing> {
-    let provider = model.provider();
+/// The same, if a custom server is sent a key too.
+pub(crate) fn key_anyway(settings: &Settings, keys: &Keys) -> Result<(), Missing> {
+    settings.all_models().into_iter().try_for_each(|model| {
+        provider(model, settings)?.map_or(Ok(()), |provider| key_for(model, provider, "", keys))
+    })
+}
+
+/// `or_else` is appended to the hint.
+fn key_for(model: &ModelId, provider: &Provider, or_else: &str, keys: &Keys) -> Result<(), Missing> {
     if let Some(source) = keys.unsendable(provider) {
         let what = format!("the key in {source} contains a blank, a line ending or an unprintable character");
         return Err(Missing::new(what, "put only the key there"));
     }
-    let wants_one = matches!(provider, Provider::Gemini | Provider::OpenAi);
-    if wants_one && keys.of(provider).is_none() { Err(no_key(model, or_else, keys)) } else { Ok(()) }
-}
-
-/// Names an existing key file that holds no key: the user has tried to put it there.
-fn no_key(model: &ModelId, or_else: &str, keys: &Keys) -> Missing {
-    match keys.without(model.provider()) {
+    if provider.key_env.is_empty() || keys.of(provider).is_some() {
+        return Ok(());
+    }
+    // An existing key file that holds no key: the user has tried to put it there.
+    Err(match keys.without(provider) {
         Some(without) => Missing::new(
             format!("there is no key for {model}: {without}"),
             "put only the key there, as UTF-8 text",
         ),
         None => Missing::new(
             format!("there is no key for {model}"),
-            format!("{}{or_else}", keys::remedy(model.provider())),
+            format!("{}{or_else}", keys::remedy(provider)),
         ),
-    }
+    })
 }
 
 /// The build command must be an executable file, by path or by a name on PATH: a model could not fix that.

@@ -144,7 +144,7 @@ impl WhatIf<'_> {
         let Self { plan, copy, host, .. } = self;
         let Host { environment, output, .. } = host;
         // The model is never called, so it needs no key.
-        let nobody = llm::Recorded::new(plan.settings.model.value.clone(), Vec::new());
+        let nobody = llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
         let confinement = sandbox::confine(&place::work_tree(&copy.root)?, &plan, Otherwise::Refuse, host)?;
         let (folder, mut silent) = (copy.folder()?, Silent);
         let mut world = CommitWorld {

@@ -7,6 +7,7 @@ mod files;
 mod key;
 pub mod keys;
 pub mod phase;
+mod provider;
 mod read;
 mod schema;
 mod setting;
@@ -22,14 +23,15 @@ pub use environment::Environment;
 pub use files::{Files, Loaded, trust_of};
 pub use key::{Flag, Key, Row, Takes};
 pub use keys::Keys;
+pub use provider::{OwnProvider, OwnProviders, ProviderName};
 pub use read::{File, ReadError};
 pub use schema::schema;
 pub use setting::{Origin, Setting, Variable};
 pub use table::{Build, Dialect, Isolation, KEYS, Layer, Limits, Model, Reserved, Settings, Spec};
 pub use trust::{PinError, Standing, Trust};
 pub use values::{
-    Address, CommandLine, Count, Dollars, ModelName, Pattern, Place, Size, Temperature, Time, VariableName,
-    duration,
+    Address, CommandLine, Count, Dollars, ModelNames, Models, Pattern, Place, Size, Temperature, Time,
+    VariableName, duration,
 };
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::path::Path;
 
-use llm::{Budget, Prices, Provider};
-use serde::{Deserialize, Serialize};
+use llm::{Budget, ModelId, Prices, Provider};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Bases, Environment, KEYS, Layer, Settings};
+use crate::{Bases, Environment, KEYS, Layer, Models, Settings};
 
 /// Where a setting comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,23 +25,16 @@ pub enum Origin {
     Flag,
 }
 
-/// An environment variable that affects a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Variable {
-    /// As in Google's own clients.
-    GeminiBaseUrl,
-    /// As in OpenAI's own clients.
-    OpenAiBaseUrl,
-}
+/// An environment variable that holds the address of a built-in provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Variable(&'static str);
 
-impl Variable {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::GeminiBaseUrl => "GOOGLE_GEMINI_BASE_URL",
-            Self::OpenAiBaseUrl => "OPENAI_BASE_URL",
-        }
+impl<'de> Deserialize<'de> for Variable {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        let mut known = Provider::all_built_in().iter().filter_map(|provider| provider.base_env.as_deref());
+        let found = known.find(|known| *known == name);
+        found.map(Self).ok_or_else(|| D::Error::custom("not a variable with an address"))
     }
 }
 
@@ -50,7 +44,7 @@ impl fmt::Display for Origin {
             Self::Default => "default",
             Self::User => "user file",
             Self::Project => "project file",
-            Self::Environment(variable) => variable.name(),
+            Self::Environment(Variable(name)) => name,
             Self::Flag => "flag",
         })
     }
@@ -91,8 +85,8 @@ impl Settings {
     /// An address belongs to the provider it was written for: if a later layer names a model of
     /// another provider, that provider's key must not be sent there.
     pub fn put(&mut self, mut layer: Layer, origin: Origin, bases: Bases<'_>) {
-        let provider = layer.model.name.as_ref().map(|name| name.0.provider());
-        if provider.is_some_and(|provider| provider != self.model.value.provider()) {
+        let provider = layer.model.name.as_ref().map(|name| name.0.first().provider());
+        if provider.is_some_and(|provider| provider != self.model.value.first().provider()) {
             self.base_url = Setting::default(None);
             self.dialect_max_tokens = Setting::default(None);
             self.dialect_system_role = Setting::default(None);
@@ -106,15 +100,28 @@ impl Settings {
     /// Applies the environment's address for the model's provider, if there is one. The address is
     /// not checked.
     pub fn put_environment(&mut self, environment: &Environment) {
-        let variable = match self.model.value.provider() {
-            Provider::Gemini => Variable::GeminiBaseUrl,
-            Provider::OpenAi => Variable::OpenAiBaseUrl,
-            Provider::Scripted | Provider::Recorded => return,
-        };
-        if let Some(address) = environment.text(variable.name()) {
+        let provider = Provider::built_in(self.model.value.first().provider());
+        let Some(variable) = provider.and_then(|provider| provider.base_env.as_deref()) else { return };
+        if let Some(address) = environment.text(variable) {
             let value = Some(address.to_owned());
-            self.base_url = Setting { value, origin: Origin::Environment(variable) };
+            self.base_url = Setting { value, origin: Origin::Environment(Variable(variable)) };
         }
+    }
+
+    /// The provider of a model; `None` if there is none with its name. Models that answer from a file have none.
+    pub fn provider_of(&self, model: &ModelId) -> Option<&Provider> {
+        let own = self.providers.iter().map(|own| &own.value);
+        Provider::all_built_in().iter().chain(own).find(|provider| provider.name == model.provider())
+    }
+
+    /// Every model that a run may ask, the first one first.
+    pub fn all_models(&self) -> Vec<&ModelId> {
+        self.model.value.iter().chain(self.escalate.value.iter().flat_map(Models::iter)).collect()
+    }
+
+    /// Every provider, the built-in ones first.
+    pub fn all_providers(&self) -> Vec<&Provider> {
+        Provider::all_built_in().iter().chain(self.providers.iter().map(|own| &own.value)).collect()
     }
 
     /// The limits that no call may exceed.
@@ -129,7 +136,9 @@ impl Settings {
 
     /// All prices, the configured ones first.
     pub fn prices(&self) -> Prices {
-        Prices::built_in().behind(self.prices.iter().map(|price| price.value.clone()).collect())
+        let own = self.prices.iter().map(|price| price.value.clone()).collect();
+        let table = Prices::built_in().behind(own);
+        self.providers.iter().fold(table, |table, provider| table.and_of(&provider.value))
     }
 
     /// The maximum number of rounds of a loop whose own maximum is `most`.

@@ -6,15 +6,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use llm::{ModelId, Money, Price};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use llm::{ModelId, Money, Price, Provider};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::key::{Flag, Given, Key, Takes};
+use crate::provider::{prices, providers};
 use crate::slot::Slot;
 use crate::{
-    Address, AnswerSchema, Byproducts, CommandLine, CommitScope, Count, Dollars, ModelName, OutputLimit,
-    Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time, VariableName,
+    Address, AnswerSchema, Byproducts, CommandLine, CommitScope, Count, Dollars, ModelNames, Models,
+    OutputLimit, OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time,
+    VariableName,
 };
 
 macro_rules! optional {
@@ -91,15 +93,18 @@ settings! {
         /// How a server of the OpenAI dialect differs from what its address suggests.
         dialect: Dialect,
     } {
-        /// `gemini/NAME`, `openai/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is obvious. Trusted files only.
+        /// `PROVIDER/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is obvious; several are separated by commas. Trusted files only.
         // It decides what a call costs, and who is sent the code.
-        name: Option<ModelName> => model: Setting<ModelId> = Setting::default(default_model()), differs,
-            one("model", "MODEL", "The model: gemini/NAME, openai/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is obvious").without_default();
-        /// Where the service is: for Gemini the origin, for the OpenAI dialect the address with its `/v1`. It counts for models of the
+        name: Option<ModelNames> => model: Setting<Models> = Setting::default(default_model()), differs,
+            one("model", "MODEL", "The model: PROVIDER/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is obvious; of several, separated by commas, the next is asked if one is out of quota, out of service or too small").without_default();
+        /// Models for repairs, separated by commas: one for each, the last one for all further ones. Trusted files only.
+        escalate: Option<ModelNames> => escalate: Setting<Option<Models>> = unset(), differs,
+            one("escalate", "MODEL", "The models for repairs, separated by commas: one for each, the last one for all further ones");
+        /// Where the service is: for Gemini and Anthropic the origin, for the OpenAI dialect the address with its `/v1`. It counts for models of the
         /// same provider only. Trusted files only.
         // A variable of the environment sets it, too: which one depends on the provider, see `Settings::put_environment`.
         base_url: Option<Address> => base_url: Setting<Option<String>> = unset(), differs,
-            one("base-url", "URL", "The address of the model's service: for Gemini the origin, for the OpenAI dialect including /v1");
+            one("base-url", "URL", "The address of the model's service: for Gemini and Anthropic the origin, for the OpenAI dialect including /v1");
         /// If not set, the service decides.
         temperature: Option<Temperature> => temperature: Setting<Option<f64>> = unset(), never,
             one("temperature", "NUMBER", "How freely the model chooses its words, 0 to 2; by default its service decides");
@@ -239,6 +244,10 @@ settings! {
         /// Prices that override the built-in table.
         #[schemars(schema_with = "prices")]
         price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;
+        /// Services that are not built in, each a table `[providers.NAME]`. Trusted files only.
+        // A key is sent to the address that stands here.
+        #[schemars(schema_with = "providers")]
+        providers: OwnProviders => providers: Vec<Setting<Provider>> = Vec::new(), differs;
     }
 }
 
@@ -247,8 +256,8 @@ fn unset<T>() -> Setting<Option<T>> {
 }
 
 #[expect(clippy::expect_used, reason = "the name is a constant, which every test reads")]
-fn default_model() -> ModelId {
-    "gemini-3.8-flash".parse().expect("the name of a model")
+fn default_model() -> Models {
+    Models::from("gemini-3.8-flash".parse::<ModelId>().expect("the name of a model"))
 }
 
 fn default_build() -> CommandLine {
@@ -298,32 +307,4 @@ fn is_weaker(wanted: &Sandbox, now: Option<&Sandbox>) -> bool {
         Sandbox::Bwrap => 3,
     };
     now.is_some_and(|now| wanted != now && strength(wanted) <= strength(now))
-}
-
-/// US dollars for a million tokens.
-fn prices(_: &mut SchemaGenerator) -> Schema {
-    let dollars = || json_schema!({ "type": "number", "minimum": 0 });
-    json_schema!({
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["prefix", "input", "output"],
-            "additionalProperties": false,
-            "properties": {
-                "prefix": { "type": "string" },
-                "until": { "type": "string", "format": "date" },
-                "input": dollars(), "cached": dollars(), "cache_write": dollars(), "output": dollars(),
-                "max_output": { "type": "integer", "minimum": 1 },
-                "long": {
-                    "type": "object",
-                    "required": ["above", "input", "output"],
-                    "additionalProperties": false,
-                    "properties": {
-                        "above": { "type": "integer", "minimum": 1 },
-                        "input": dollars(), "cached": dollars(), "output": dollars(),
-                    },
-                },
-            },
-        },
-    })
 }

@@ -33,14 +33,14 @@ fn weakening(user: &str, project: &str) -> (Vec<String>, Settings) {
 #[test]
 fn an_unknown_key_is_an_error_that_points_at_its_line() {
     insta::assert_snapshot!(wrong("protect = []\n\n[model]\nnmae = \"gpt-6\"\n"), @r#"
-    unknown field `nmae`, expected one of `name`, `base_url`, `temperature`, `stream`, `timeout`, `dialect`
+    unknown field `nmae`, expected one of `name`, `escalate`, `base_url`, `temperature`, `stream`, `timeout`, `dialect`
      --> code-commit.toml:4:1
       |
     4 | nmae = "gpt-6"
       | ^^^^
     "#);
     insta::assert_snapshot!(wrong("[modle]\n"), @"
-    unknown field `modle`, expected one of `protect`, `protect_grader`, `edits`, `price`, `model`, `limits`, `build`, `sandbox`, `spec`, `order`, `rollup`, `phase`
+    unknown field `modle`, expected one of `protect`, `protect_grader`, `edits`, `price`, `providers`, `model`, `limits`, `build`, `sandbox`, `spec`, `order`, `rollup`, `phase`
      --> code-commit.toml:1:2
       |
     1 | [modle]
@@ -111,7 +111,7 @@ fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
       |           ^^^^^^^^^
     "#);
     insta::assert_snapshot!(wrong("[model]\nname = \"llama\"\n"), @r#"
-    cannot tell the provider of `llama`: write gemini/NAME, openai/NAME, scripted/FILE or recorded/RUN
+    cannot tell the provider of `llama`: write PROVIDER/NAME, scripted/FILE or recorded/RUN
      --> code-commit.toml:2:8
       |
     2 | name = "llama"
@@ -218,6 +218,7 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
     let wider = "[model]\nname='gemini/dearest'\nbase_url='http://127.0.0.1:1'\n[limits]\nmax_cost=9.5\nmax_tokens=100\nmax_calls=9\n\
                  max_time='2h'\nrounds=9\n[sandbox]\nmode='off'\nnetwork=true\nwritable=['/w']\nreadable=['/r']\n\
                  env=['E']\n[[price]]\nprefix=\"gemini\\u001b]0;x\\u0007\"\ninput=0\noutput=0\n[spec]\nnotify='curl x'\n\
+                 [providers.evil]\ndialect='openai'\nbase_url='http://127.0.0.1:1'\nkey_env='OPENAI_API_KEY'\n\
                  [build]\noutput_limit='1GiB'\nprompt_limit='2MiB'";
     let user = "[limits]\nmax_cost=1\nmax_tokens=10\nmax_calls=1\nmax_time='1m'\nrounds=1";
     let (taken, settings) = weakening(user, wider);
@@ -238,9 +239,56 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
     sandbox.env = ["E"]
     spec.notify = "curl x"
     price = ["gemini\u{1b}]0;x\u{7}"]
+    providers = ["evil"]
     "#);
     let (_, as_if_empty) = weakening(user, "");
     assert_eq!(settings, as_if_empty);
+}
+
+const SERVER: &str =
+    "[providers.server]\ndialect='openai'\nbase_url='http://127.0.0.1:1/v1'\nkey_env='SERVER_KEY'";
+
+#[test]
+fn a_provider_of_the_user_is_one_like_the_built_in_ones() {
+    let mut settings = Settings::default();
+    settings.put(layer(&format!("model.name='server/llama'\n{SERVER}")), Origin::User, bases());
+    let provider = settings.provider_of(settings.model.value.first()).unwrap();
+    assert_eq!(
+        (provider.dialect.as_str(), provider.key_env.as_slice()),
+        ("openai", &["SERVER_KEY".to_owned()][..])
+    );
+    assert!(settings.provider_of(&"other/llama".parse().unwrap()).is_none());
+    assert!(settings.provider_of(&"gemini/g".parse().unwrap()).is_some());
+}
+
+#[test]
+fn half_of_a_provider_never_replaces_another_half() {
+    let elsewhere = "[providers.server]\ndialect='openai'\nbase_url='http://127.0.0.1:2/v1'";
+    let mut settings = Settings::default();
+    settings.put(layer(SERVER), Origin::User, bases());
+    settings.put(layer(elsewhere), Origin::Project, bases());
+    let [server] = settings.providers.as_slice() else { panic!("{:?}", settings.providers) };
+    assert_eq!((server.value.key_env.len(), server.origin), (0, Origin::Project));
+    assert_eq!(weakening(SERVER, elsewhere).0, ["providers = [\"server\"]"]);
+    assert_eq!(weakening(SERVER, SERVER).0, [""; 0]);
+}
+
+#[test]
+fn a_provider_has_a_name_of_its_own() {
+    insta::assert_snapshot!(wrong(&SERVER.replace("server]", "gemini]")), @"
+    `gemini` is built in; choose another name
+     --> code-commit.toml:1:12
+      |
+    1 | [providers.gemini]
+      |            ^^^^^^
+    ");
+    insta::assert_snapshot!(wrong(&SERVER.replace("server]", "'My Server']")), @"
+    `My Server` is no name of a provider; write it like my-server
+     --> code-commit.toml:1:12
+      |
+    1 | [providers.'My Server']
+      |            ^^^^^^^^^^^
+    ");
 }
 
 #[test]

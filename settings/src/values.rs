@@ -87,9 +87,8 @@ text! {
     Pattern(String), pattern, "^[^#]", "tests/**"
 }
 text! {
-    /// A model by its name.
-    ModelName(ModelId), |text: &str| text.parse().map_err(|error: ModelIdError| error.to_string()),
-    "\\S", "gemini/gemini-3.8-flash"
+    /// One model or several by their names, separated by commas.
+    ModelNames(Models), models, "\\S", "gemini/gemini-3.8-flash"
 }
 text! {
     /// Where a service is.
@@ -107,7 +106,7 @@ text! {
 
 in_force!(Time as Duration, |it| it.0, |time| json!(Time(*time).to_string()));
 in_force!(Size as u64, |it| it.0, |bytes| json!(Size(*bytes).to_string()));
-in_force!(ModelName as ModelId, |it| it.0, |model| json!(model.to_string()));
+in_force!(ModelNames as Models, |it| it.0, |models| json!(models.to_string()));
 in_force!(Address as String, |it| it.0, |address| json!(address));
 in_force!(VariableName as String, |it| it.0, |name| json!(name));
 
@@ -142,6 +141,58 @@ in_force!(CommandLine as CommandLine, |command| command, |command| json!(command
 impl From<CommandLine> for String {
     fn from(line: CommandLine) -> Self {
         line.text
+    }
+}
+
+/// Models in the order in which they are asked, at least one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Models {
+    first: ModelId,
+    others: Vec<ModelId>,
+}
+
+impl Models {
+    /// The one that is asked first.
+    pub fn first(&self) -> &ModelId {
+        &self.first
+    }
+
+    /// The ones that are asked if those before them cannot answer.
+    pub fn others(&self) -> &[ModelId] {
+        &self.others
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &ModelId> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+}
+
+impl From<ModelId> for Models {
+    fn from(first: ModelId) -> Self {
+        Self { first, others: Vec::new() }
+    }
+}
+
+impl TryFrom<String> for Models {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        models(&text)
+    }
+}
+
+impl From<Models> for String {
+    fn from(models: Models) -> Self {
+        models.to_string()
+    }
+}
+
+impl fmt::Display for Models {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.first)?;
+        self.others.iter().try_for_each(|model| write!(f, ",{model}"))
     }
 }
 
@@ -198,6 +249,13 @@ fn command(text: &str) -> Result<CommandLine, String> {
         return Err("a command needs a program".to_owned());
     }
     Ok(CommandLine { text: text.to_owned(), argv })
+}
+
+fn models(text: &str) -> Result<Models, String> {
+    let model = |name: &str| name.trim().parse().map_err(|error: ModelIdError| error.to_string());
+    let mut names = text.split(',');
+    let first = model(names.next().unwrap_or_default())?;
+    Ok(Models { first, others: names.map(model).collect::<Result<_, _>>()? })
 }
 
 fn address(text: &str) -> Result<String, String> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use runs::order::{Request, Terms};
-use settings::{Address, Isolation, Layer, Model, ModelName, Sandbox, Temperature, Time};
+use settings::{Address, Isolation, Layer, Model, ModelNames, Sandbox, Temperature, Time};
 
 use super::{LimitArgs, sandbox};
 
@@ -113,7 +113,7 @@ pub struct LlmModel {
     /// As written, since this is part of the configuration's hash.
     pub text: String,
     /// The parsed name.
-    pub name: ModelName,
+    pub name: ModelNames,
 }
 
 impl FromStr for LlmModel {

@@ -56,6 +56,7 @@ fn every_setting_is_shown_with_its_origin() {
     user file: [HOME]/.config/code-commit/config.toml
     project file: [ROOT]/code-commit.toml (not trusted)
     model.name                  openai/gpt-6  user file
+    model.escalate              -  default
     model.base_url              http://127.0.0.1:1/v1  OPENAI_BASE_URL
     model.temperature           -  default
     model.stream                false  flag
@@ -88,6 +89,7 @@ fn every_setting_is_shown_with_its_origin() {
     protect_grader              false  default
     edits                       false  default
     price                       -  default
+    providers                   -  default
     --- err
     ");
 }

@@ -32,11 +32,12 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     insta::assert_snapshot!(crates.join("\n"), @"
     agent: runner
     apply: dir guard names
-    cli: agent apply dir engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner runs settings
+    cli: agent apply dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner runs settings
     dir:
     engine:
     fixtures: llm
     guard: dir names
+    llm-anthropic: llm
     llm-gemini: llm
     llm-openai: llm
     llm:

@@ -2,6 +2,7 @@
 
 use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
 use fixtures::server::{Script, Step};
+use serde_json::json;
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::Ran;
@@ -161,4 +162,225 @@ fn a_script_or_a_run_that_is_not_there_is_refused() {
     let scene = Scene::with_replies([]);
     insta::assert_snapshot!("no_script", scene.run(&["--model", "scripted/none.txt", "--sandbox", "off"]));
     insta::assert_snapshot!("no_recorded_run", scene.run(&["--model", "recorded/none", "--sandbox", "off"]));
+}
+
+#[test]
+fn the_anthropic_dialect_repeats_a_beginning_that_is_marked_for_its_cache() {
+    let cached = Step::text(MENDS_IT).usage(json!({"cache_read_input_tokens": 900_000}));
+    let scene = Scene::new(Script::new([Step::text(BREAKS_THE_BUILD), cached]));
+    let environment = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", scene.server.origin())];
+    let args = ["--sandbox", "off", "--model", "claude-sonnet-4-6", "--max-cost", "90"];
+    let ran = scene.run_with(&args, &environment);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let seen = scene.server.requests();
+    let blocks: Vec<_> = seen.iter().map(|seen| seen.json()["messages"][0]["content"].clone()).collect();
+    for (seen, blocks) in seen.iter().zip(&blocks) {
+        assert_eq!((seen.path.as_str(), seen.header("x-api-key")), ("/v1/messages", Some(KEY)));
+        assert_eq!(seen.json()["max_tokens"], 64_000);
+        assert_eq!(blocks[0]["cache_control"]["type"], "ephemeral");
+    }
+    assert_eq!(blocks[0][0]["text"], blocks[1][0]["text"]);
+    assert!(
+        ran.out.contains("901,") && ran.out.contains("cost $0.27"),
+        "what was cached is counted as input: {ran}"
+    );
+    assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
+}
+
+/// A user's file with a provider of its own.
+fn with_provider(script: Script) -> Scene {
+    let scene = Scene::new(script);
+    let origin = scene.server.origin();
+    scene.user_file(&format!(
+        "[model]\nname = \"local/llama\"\n[providers.local]\ndialect = \"openai\"\nbase_url = \"{origin}/v1\"\n\
+         key_env = \"LOCAL_KEY\"\n[[providers.local.price]]\nprefix = \"llama\"\ninput = 1.0\noutput = 2.0\n"
+    ));
+    scene
+}
+
+#[test]
+fn a_provider_of_the_users_configuration_is_called_with_its_own_key_at_its_own_price() {
+    let scene = with_provider(Script::new([Step::text(MENDS_IT)]));
+    let others =
+        [("OPENAI_API_KEY", "sk-another-key-000000000"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")];
+    let refused = scene.run_with(&["--sandbox", "off"], &others);
+    assert!(refused.code == Some(3) && refused.err.contains("there is no key for local/llama"), "{refused}");
+    assert!(
+        refused.err.contains("help: set LOCAL_KEY, or put the key into agent-config/local-key.txt"),
+        "{refused}"
+    );
+
+    let keyed = [others[0], others[1], ("LOCAL_KEY", KEY)];
+    let ran = scene.run_with(&["--sandbox", "off", "--max-cost", "900"], &keyed);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let seen = scene.server.requests();
+    assert_eq!(seen[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!((seen[0].path.as_str(), &seen[0].json()["model"]), ("/v1/chat/completions", &"llama".into()));
+    assert!(ran.out.contains("$0."), "the price is known: {ran}");
+    assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
+}
+
+#[test]
+fn a_key_of_a_provider_of_ones_own_is_redacted_wherever_it_is_echoed() {
+    let echo = Step::status(400).message(&format!("what is {KEY}?"));
+    let scene = with_provider(Script::new([echo]));
+    let ran = scene.run_with(&["--sandbox", "off"], &[("LOCAL_KEY", KEY)]);
+    assert!(ran.code == Some(4) && !ran.to_string().contains(KEY), "{ran}");
+    assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
+}
+
+#[test]
+fn a_provider_of_a_project_needs_trust() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let provider = format!(
+        "[providers.local]\ndialect = \"openai\"\nbase_url = \"{}/v1\"\nkey_env = \"OPENAI_API_KEY\"\n",
+        scene.server.origin()
+    );
+    scene.project.write("code-commit.toml", provider.as_bytes()).unwrap();
+    let run = || scene.run_with(&["--sandbox", "off", "--model", "local/llama"], &[("OPENAI_API_KEY", KEY)]);
+    insta::assert_snapshot!("untrusted_provider", run());
+    assert_eq!(scene.server.requests().len(), 0);
+    assert_eq!(scene.run(&["trust", "--yes"]).code, Some(0));
+    assert_eq!(run().code, Some(0));
+}
+
+#[test]
+fn a_dialect_that_does_not_exist_is_refused_with_those_that_do() {
+    let scene = Scene::with_replies([]);
+    scene.user_file("[providers.odd]\ndialect = \"morse\"\nbase_url = \"http://127.0.0.1:1\"\n");
+    insta::assert_snapshot!("unknown_dialect", scene.run(&["--sandbox", "off", "--model", "odd/m"]));
+}
+
+#[test]
+fn the_responses_dialect_is_spoken_with_the_key_of_openai() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    let url = format!("{}/v1", scene.server.origin());
+    for stream in ["--stream", "--no-stream"] {
+        let args = ["--sandbox", "off", "--model", "openai-responses/gpt-test", stream];
+        let ran = scene.run_with(&args, &[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &url)]);
+        // The second run finds the script at its end: what counts is what it was asked.
+        assert_eq!(ran.code, Some(if stream == "--stream" { 0 } else { 4 }), "{ran}");
+    }
+    for request in scene.server.requests() {
+        assert_eq!(request.path, "/v1/responses");
+        assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+        assert_eq!(
+            (&request.json()["store"], request.json().get("previous_response_id")),
+            (&json!(false), None)
+        );
+    }
+}
+
+/// Two services on one server, told apart by their dialects.
+fn two_services(script: Script) -> (Scene, [(&'static str, String); 5]) {
+    let scene = Scene::new(script);
+    let origin = scene.server.origin().to_owned();
+    let environment = [
+        ("GEMINI_API_KEY", KEY.to_owned()),
+        ("GOOGLE_GEMINI_BASE_URL", origin.clone()),
+        ("ANTHROPIC_API_KEY", "sk-ant-opens-nothing-0099".to_owned()),
+        ("ANTHROPIC_BASE_URL", origin.clone()),
+        ("OPENAI_BASE_URL", format!("{origin}/v1")),
+    ];
+    (scene, environment)
+}
+
+fn of_two(scene: &Scene, environment: &[(&'static str, String); 5], more: &[&str]) -> Ran {
+    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
+    scene.run_with(&[&["--sandbox", "off"], more].concat(), &environment)
+}
+
+fn paths(scene: &Scene) -> Vec<String> {
+    let requests = scene.server.requests();
+    requests.iter().map(|seen| seen.path.split(['?', ':']).next().unwrap_or_default().to_owned()).collect()
+}
+
+/// A daily quota that is used up.
+fn no_quota() -> Step {
+    Step { quota_id: Some("GenerateRequestsPerDayPerProject".into()), ..Step::status(429) }
+}
+
+const TWO: [&str; 2] = ["--model", "gemini/gemini-3.8-flash,anthropic/claude-sonnet-4-6"];
+
+#[test]
+fn where_the_first_service_is_out_of_quota_in_round_2_the_second_ends_the_run_green() {
+    let steps = [Step::text(BREAKS_THE_BUILD), no_quota(), Step::text(MENDS_IT)];
+    let (scene, environment) = two_services(Script::new(steps));
+    let ran = of_two(&scene, &environment, &[&TWO[..], &["--max-cost", "90"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let gemini = "/v1beta/models/gemini-3.8-flash";
+    assert_eq!(paths(&scene), [gemini, gemini, "/v1/messages"]);
+    assert!(ran.err.contains("gemini/gemini-3.8-flash gave no answer (daily quota used up"), "{ran}");
+    assert!(ran.err.contains("anthropic/claude-sonnet-4-6 is asked instead"), "{ran}");
+    assert!(!ran.err.contains("answered in the place of"), "{ran}");
+    let journal = scene.record().into_iter().find(|(path, _)| path.ends_with("events.jsonl")).unwrap().1;
+    assert!(journal.contains(r#""code":"other-model""#), "{journal}");
+    assert!(journal.contains(r#""model":"anthropic/claude-sonnet-4-6""#), "{journal}");
+    assert_eq!(scene.run(&["replay"]).code, Some(0));
+}
+
+#[test]
+fn a_key_that_is_wrong_is_not_passed_over() {
+    let (scene, environment) = two_services(Script::new([Step::status(403)]));
+    let ran = of_two(&scene, &environment, &TWO);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 1), "{ran}");
+}
+
+#[test]
+fn a_prompt_that_is_too_long_for_one_model_goes_to_the_next() {
+    let too_long =
+        Step::status(400).message("The input token count (9) exceeds the maximum number of tokens");
+    let (scene, environment) = two_services(Script::new([too_long, Step::text(MENDS_IT)]));
+    let ran = of_two(&scene, &environment, &TWO);
+    assert!(ran.code == Some(0) && ran.err.contains("is too large for the model"), "{ran}");
+}
+
+#[test]
+fn each_repair_is_asked_of_a_stronger_model() {
+    let (scene, environment) = two_services(Script::new([
+        Step::text(BREAKS_THE_BUILD),
+        Step::text(BREAKS_THE_BUILD),
+        Step::text(MENDS_IT),
+    ]));
+    let escalate = ["--model", "gemini-3.8-flash", "--escalate", "gemini-3.1-pro-preview,claude-opus-4-8"];
+    let ran = of_two(&scene, &environment, &escalate);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let models = "/v1beta/models";
+    assert_eq!(
+        paths(&scene),
+        [
+            format!("{models}/gemini-3.8-flash"),
+            format!("{models}/gemini-3.1-pro-preview"),
+            "/v1/messages".into()
+        ]
+    );
+    assert!(ran.err.contains("asking anthropic/claude-opus-4-8"), "{ran}");
+}
+
+#[test]
+fn the_limit_on_money_needs_the_price_of_every_model() {
+    let (scene, environment) = two_services(Script::new([]));
+    let unknown = ["--model", "gemini-3.8-flash", "--escalate", "gemini-of-next-year", "--max-cost", "1"];
+    let ran = of_two(&scene, &environment, &unknown);
+    assert!(ran.code == Some(3) && ran.err.contains("gemini/gemini-of-next-year: the price"), "{ran}");
+}
+
+#[test]
+fn one_base_url_is_not_for_models_of_two_dialects() {
+    let (scene, environment) = two_services(Script::new([]));
+    let ran = of_two(&scene, &environment, &[&TWO[..], &["--base-url", "http://127.0.0.1:9"]].concat());
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(2), 0), "{ran}");
+    assert!(ran.err.contains("--base-url is one server, and the models speak anthropic and gemini"), "{ran}");
+}
+
+#[test]
+fn a_run_that_went_on_with_another_model_is_resumed_without_paying_again() {
+    let steps =
+        [no_quota(), Step::text(BREAKS_THE_BUILD), no_quota(), Step::status(403), Step::text(MENDS_IT)];
+    let (scene, environment) = two_services(Script::new(steps));
+    assert_eq!(of_two(&scene, &environment, &TWO).code, Some(4));
+    assert_eq!(scene.server.requests().len(), 4);
+    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let resumed = scene.run_with(&["resume"], &environment);
+    assert_eq!((resumed.code, scene.server.requests().len()), (Some(0), 5), "{resumed}");
 }

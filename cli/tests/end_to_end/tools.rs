@@ -492,9 +492,9 @@ fn a_command_line_that_cannot_be_understood_is_told_as_json_too() {
     insta::assert_snapshot!(scene.run(&["--json", "--model", "bogus"]), @r#"
     exit 2
     --- out
-    {"event":"error","exit":2,"help":"For more information, try '--help'.","message":"invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write gemini/NAME, openai/NAME, scripted/FILE or recorded/RUN"}
+    {"event":"error","exit":2,"help":"For more information, try '--help'.","message":"invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write PROVIDER/NAME, scripted/FILE or recorded/RUN"}
     --- err
-    error: invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write gemini/NAME, openai/NAME, scripted/FILE or recorded/RUN
+    error: invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write PROVIDER/NAME, scripted/FILE or recorded/RUN
 
     For more information, try '--help'.
     "#);

@@ -7,7 +7,7 @@ const PLAIN: &str = include_str!("../../../fixtures/wire/openai-completion.json"
 const STREAM: &str = include_str!("../../../fixtures/wire/openai-stream.sse");
 
 fn service(name: &str, key: &str) -> Service {
-    let base = crate::BASE_URL.parse().unwrap();
+    let base = "https://api.openai.com/v1".parse().unwrap();
     Service { base, id: format!("openai/{name}").parse().unwrap(), key: Secret::new(key) }
 }
 

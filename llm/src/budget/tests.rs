@@ -6,7 +6,7 @@ use crate::{Day, Usage};
 
 fn price() -> Price {
     let day = Day::try_from("2026-11-21".to_owned()).unwrap();
-    Prices::built_in().of("gemini-3.8-flash", &day).unwrap().clone()
+    Prices::built_in().of(&"gemini-3.8-flash".parse().unwrap(), None, &day).unwrap().clone()
 }
 
 fn usd(usd: f64) -> Money {

@@ -72,6 +72,20 @@ impl CallError {
         )
     }
 
+    /// Could another model answer the same prompt: is this one out of quota, out of service, or too small? A mistake in the
+    /// key, the address or the request is not passed over, because nobody would notice it.
+    pub fn asks_for_another_model(&self) -> bool {
+        let is_refused = matches!(
+            self,
+            Self::DailyQuota { .. }
+                | Self::Billing { .. }
+                | Self::TooLarge { .. }
+                | Self::Unavailable { .. }
+                | Self::NothingLeft { .. }
+        );
+        is_refused || self.is_retryable()
+    }
+
     /// How long the service asks us to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::RateLimited { retry_after, .. }

@@ -15,11 +15,15 @@ fn usage(input: u64, cached: u64, output: u64) -> Usage {
     }
 }
 
+fn model(name: &str) -> ModelId {
+    ModelId::new("any", name).unwrap()
+}
+
 #[track_caller]
-fn cost(model: &str, on: &str, usage: &Usage) -> String {
+fn cost(name: &str, on: &str, usage: &Usage) -> String {
     let prices = Prices::built_in();
     prices
-        .of(model, &day(on))
+        .of(&model(name), None, &day(on))
         .and_then(|price| price.cost(usage))
         .map_or("unknown".into(), |cost| cost.to_string())
 }
@@ -53,19 +57,25 @@ fn long_prompts_cost_more_for_the_whole_call() {
 
 #[test]
 fn a_version_of_a_model_has_its_price_and_a_sibling_has_not() {
-    let known = |model: &str| Prices::built_in().of(model, &day("2026-11-21")).is_some();
-    for model in [
+    let known =
+        |served: &str| Prices::built_in().of(&model("asked"), Some(served), &day("2026-11-21")).is_some();
+    for name in [
         "gemini-3.8-flash",
         "gemini-3.8-flash-001",
         "gemini-3.8-flash-preview-09-2026",
         "models/gemini-2.5-pro",
     ] {
-        assert!(known(model), "{model}");
+        assert!(known(name), "{name}");
     }
-    for model in
-        ["gemini-3.8-flash-lite", "gemini-3.8", "gemini-3.8-flashy", "gpt-6-sol", "", "gemini-3.8-flash-"]
-    {
-        assert!(!known(model), "{model}");
+    for name in [
+        "gemini-3.8-flash-lite",
+        "gemini-3.8",
+        "gemini-3.8-flashy",
+        "claude-opus-5-6",
+        "",
+        "gemini-3.8-flash-",
+    ] {
+        assert!(!known(name), "{name}");
     }
 }
 
@@ -81,10 +91,24 @@ fn the_users_own_prices_go_first() {
     let own: Price = toml::from_str("prefix = \"llama\"\ninput = 0.0\noutput = 0.0").unwrap();
     let other: Price = toml::from_str("prefix = \"gemini-3.8-flash\"\ninput = 9.0\noutput = 9.0").unwrap();
     let prices = Prices::built_in().behind(vec![own, other]);
-    let input = |model: &str| prices.of(model, &day("2026-11-21")).map(|p| p.input.to_string());
+    let input = |name: &str| prices.of(&model(name), None, &day("2026-11-21")).map(|p| p.input.to_string());
     assert_eq!(input("llama"), Some("$0.00".into()));
     assert_eq!(input("gemini-3.8-flash"), Some("$9.00".into()));
     assert_eq!(input("gemini-2.5-pro"), Some("$1.25".into()));
+}
+
+#[test]
+fn a_provider_with_prices_of_its_own_has_no_others() {
+    let own: Price = toml::from_str("prefix = \"gemini-3.8-flash\"\ninput = 0.5\noutput = 0.5").unwrap();
+    let provider = Provider { name: "cheap".into(), prices: Some(vec![own]), ..Provider::default() };
+    let prices = Prices::built_in().and_of(&provider);
+    let input = |id: &str| {
+        let id: ModelId = id.parse().unwrap();
+        prices.of(&id, None, &day("2026-11-21")).map(|price| price.input.to_string())
+    };
+    assert_eq!(input("cheap/gemini-3.8-flash"), Some("$0.50".into()));
+    assert_eq!(input("cheap/gemini-2.5-pro"), None);
+    assert_eq!(input("gemini/gemini-3.8-flash"), Some("$0.75".into()));
 }
 
 #[test]

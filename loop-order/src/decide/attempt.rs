@@ -4,6 +4,7 @@ use engine::{
     Answered, Ask, AskAnswer, Harness, Keep, Look, Measure, Ran, Run, Unanswered, Write, WriteAnswer,
 };
 use parser::proposal::{self, Limits};
+use prompt::order::Prompt;
 use serde::Serialize;
 
 use super::{Halt, Inputs, conditions};
@@ -49,7 +50,7 @@ impl Attempt {
         &mut self,
         harness: &mut H,
         inputs: &Inputs,
-        prompt: String,
+        prompt: Prompt,
     ) -> Result<String, Halt<H::Stop>>
     where
         H: Harness<Ask> + Harness<Write> + Harness<Run> + Harness<Look> + Harness<Measure>,
@@ -80,8 +81,10 @@ impl Attempt {
         Ok(measured.done().map_err(|broke| Halt::broke(broke, order))?.tree_sha256)
     }
 
-    fn ask<H: Harness<Ask>>(&mut self, harness: &mut H, prompt: String) -> Result<(), Halt<H::Stop>> {
-        match harness.perform(Ask { round: self.number, prompt: prompt.into() }).map_err(Halt::Stop)? {
+    fn ask<H: Harness<Ask>>(&mut self, harness: &mut H, prompt: Prompt) -> Result<(), Halt<H::Stop>> {
+        let Prompt { text, stable } = prompt;
+        let ask = Ask { round: self.number, prompt: text.into(), stable };
+        match harness.perform(ask).map_err(Halt::Stop)? {
             AskAnswer::Unanswered(Unanswered { cause, .. })
             | AskAnswer::Answered(Answered { for_person: Some(cause), .. }) => Err(Halt::Unavailable(cause)),
             AskAnswer::Answered(answered) => {

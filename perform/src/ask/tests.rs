@@ -17,6 +17,7 @@ fn with_call(
     let forecast = llm::Forecast::of(&Request::default(), None, None);
     let model = llm::Scripted::new(Vec::new());
     check(&mut Call {
+        first: model.id(),
         round: 1,
         record: &mut record,
         cancel: &Cancel::new().unwrap(),

@@ -88,13 +88,14 @@ impl Live<Look> for OrderWorld<'_, '_> {
 }
 
 impl Live<Ask> for OrderWorld<'_, '_> {
-    fn perform(&mut self, Ask { round, prompt }: &Ask) -> Result<AskAnswer, Fault> {
+    fn perform(&mut self, Ask { round, prompt, stable }: &Ask) -> Result<AskAnswer, Fault> {
         self.cancel_point()?;
         let file = |name: &str| format!("attempt_{round}/{name}");
         let files =
             Files { prompt: file("prompt.txt"), raw: file("response.json"), reply: file("response.txt") };
         self.make_parent(&files.prompt)?;
-        let question = Question { round: *round, prompt, schema: Some(&self.schema), files: &files };
+        let question =
+            Question { round: *round, prompt, stable: *stable, schema: Some(&self.schema), files: &files };
         let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel, forbid: None };
         asker.ask(&question, &mut self.record)
     }

@@ -124,7 +124,7 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
         attempted(&paid(1000, 500)),
     ];
     let spending = Spending { since: None, ..spending(Budget::default()) };
-    spending.count(&lines, &flash());
+    spending.count(&lines, &[&flash()]);
     let spent = spending.spent();
     // The first call of round 2 was killed: it counts as the most it can have used.
     assert_eq!(spent.calls, 3 + 1, "the last call has no answer either");
@@ -139,7 +139,7 @@ fn a_run_that_goes_on_counts_the_time_of_calls_without_an_answer_once() {
     let unanswered = Line::Unanswered(Unanswered { round: 1, cause });
     let count = |lines: &[Line]| {
         let spending = Spending { since: None, ..spending(Budget::default()) };
-        spending.count(lines, &flash());
+        spending.count(lines, &[&flash()]);
         spending.spent().time.as_millis()
     };
     let resumed = Line::Resumed { kept: 0 };
@@ -178,4 +178,25 @@ fn answered(elapsed_ms: u64) -> Line {
         cost_usd: None,
         elapsed_ms,
     })
+}
+
+#[test]
+fn an_attempt_of_another_model_counts_at_its_price_and_a_lost_call_as_that_of_the_dearest() {
+    let sonnet: ModelId = "claude-sonnet-4-6".parse().unwrap();
+    let flash = flash();
+    let models = [&flash, &sonnet];
+    let attempted = |model: Option<&ModelId>| {
+        let attempt = Attempt { model: model.map(ToString::to_string), ..paid(1_000_000, 0) };
+        Line::Attempted(Attempted { round: 1, attempt: serde_json::to_value(attempt).unwrap() })
+    };
+    let cost = |lines: &[Line]| {
+        let spending = spending(Budget::default());
+        spending.count(lines, &models);
+        spending.spent().cost.to_string()
+    };
+    assert_eq!(cost(&[asked(1), attempted(None), answered(1)]), "$0.75");
+    assert_eq!(cost(&[asked(1), attempted(Some(&sonnet)), answered(1)]), "$3.00");
+    let unpriced = spending(Budget::default());
+    unpriced.count(&[asked(1)], &[&flash, &"openai/llama".parse().unwrap()]);
+    assert_eq!((unpriced.spent().calls, unpriced.spent().unpriced), (1, 1));
 }

@@ -136,3 +136,16 @@ fn a_model_is_taught_to_edit_between_the_rules_and_the_request_and_only_if_asked
     let files = initial(&Task { form: Form::Files, ..task }).text;
     assert!(!files.contains("^^^edit") && !files.contains("SEARCH"), "{files}");
 }
+
+#[test]
+fn every_prompt_of_a_task_begins_with_the_same_rules() {
+    let protected = ["build.sh".to_owned()];
+    let task = Task { query: "query", codebase: "code", protected: &protected, form: Form::Files };
+    let stable = stable_bytes(&task);
+    let first = initial(&task).text;
+    let second = repair(&task, &Failure::Build("failed"), &[]);
+    let ((rules, first), (same, second)) = (first.split_at(stable), second.split_at(stable));
+    assert_eq!(rules, same);
+    assert!(rules.contains("+ build.sh\n"));
+    assert!(first.starts_with(INITIAL_QUERY) && second.starts_with(REPAIR_QUERY));
+}

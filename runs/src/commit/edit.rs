@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use runner::{Cancel, Command, Confinement, Env, Streams};
-use settings::{Environment, keys};
+use settings::{Environment, Keys};
 
 use crate::exit::Failure;
 
@@ -16,7 +16,7 @@ const EDITOR: &str = "vi";
 
 /// Opens `file`, relative to `root`, in `$VISUAL` or `$EDITOR`, and waits until it is closed. Requires a
 /// terminal.
-pub(super) fn open(root: &Path, file: &str, environment: &Environment) -> Result<(), Failure> {
+pub(super) fn open(root: &Path, file: &str, environment: &Environment, keys: &Keys) -> Result<(), Failure> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(Failure::refused(
             anyhow!("--edit needs a terminal"),
@@ -29,8 +29,8 @@ pub(super) fn open(root: &Path, file: &str, environment: &Environment) -> Result
         .with_context(|| format!("cannot make {}", folder.display()))
         .map_err(|error| Failure::refused(error, "see who may write there"))?;
     let argv = editor(environment)?.into_iter().map(OsString::from).chain([path.into_os_string()]);
-    let command =
-        Command { streams: Streams::Inherited, ..Command::new(argv, root, surroundings(environment)) };
+    let env = surroundings(environment, keys);
+    let command = Command { streams: Streams::Inherited, ..Command::new(argv, root, env) };
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     let done = runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
         .map_err(|error| Failure::refused(error, "set VISUAL or EDITOR to a program that can be started"))?;
@@ -56,10 +56,10 @@ fn editor(environment: &Environment) -> Result<Vec<String>, Failure> {
 }
 
 /// The editor is the user's own program: it gets the whole environment except the keys.
-fn surroundings(environment: &Environment) -> Env {
+fn surroundings(environment: &Environment, keys: &Keys) -> Env {
     let mut env = Env::default();
     for (name, value) in environment.all() {
-        if !keys::is_key_variable(name) {
+        if !keys.is_variable(name) {
             env.set(name, value);
         }
     }

@@ -87,8 +87,7 @@ impl Sources<'_> {
         let mut or_missing = |found: Result<String, Missing>| found.map_err(|what| missing.push(what)).ok();
         let system = (which == Which::Implement)
             .then(|| or_missing(preflight::input(root, &self.place(SYSTEM_PROMPT), SYSTEM_PROMPT_REMEDY)));
-        let base_url = settings.base_url.value.as_deref();
-        missing.extend(preflight::key(&settings.model.value, base_url, keys).err());
+        missing.extend(preflight::key(settings, keys).err());
         missing.extend(preflight::price(settings).err());
         missing.extend(preflight::build_command(root, &settings.build.value, self.environment).err());
         let (Some(text), Some(codebase), true) = (text, codebase, missing.is_empty()) else {

@@ -130,7 +130,7 @@ fn lead(
     let Prepared { tree, lock, guard, plan, model, cancel, host, .. } = prepared;
     let (root, folder) = (tree.root(), record.folder().clone());
     let asking = Asking { early_stop: plan.early_stop, ..asking(&plan.settings) };
-    asking.spending.count(&past.lines, &plan.settings.model.value);
+    asking.spending.count(&past.lines, &plan.settings.all_models());
     let account = account(&plan, tree, &confinement, host)?;
     let world = CommitWorld {
         record,

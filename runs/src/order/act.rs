@@ -73,7 +73,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     // The order's own cost limit applies if it is lower than that of the settings.
     let spending = spending_of(read.order.max_cost, setting.settings);
     let asking = Asking { spending, ..asking(setting.settings) };
-    asking.spending.count(&past.lines, setting.model.id());
+    asking.spending.count(&past.lines, &setting.settings.all_models());
     let world = OrderWorld {
         record,
         verify_script: VERIFY_SCRIPT,

@@ -40,7 +40,7 @@ pub fn model(
     tree: &WorkTree,
     host: Host<'_>,
 ) -> Result<Box<dyn Model>, Failure> {
-    let needed = crate::preflight::key_anyway(&settings.model.value, "", keys);
+    let needed = crate::preflight::key_anyway(settings, keys);
     needed.and_then(|()| crate::preflight::price(settings)).map_err(Failure::from)?;
     host.models.open(settings, keys, tree, host)
 }

@@ -77,7 +77,8 @@ pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure>
 pub(super) fn can_begin(read: &Read, root: &Path, setting: &Setting<'_>) -> Result<(), Failure> {
     let Setting { settings, host: Host { environment, .. }, .. } = *setting;
     let mut problems = startable::programs(&read.order, root, environment);
-    let price = spending_of(read.order.max_cost, settings).keeps_cost(&settings.model.value);
+    let spending = spending_of(read.order.max_cost, settings);
+    let price = settings.all_models().into_iter().try_for_each(|model| spending.keeps_cost(model));
     problems.extend(
         price.err().map(|error| FieldProblem { field: "max_cost".to_owned(), message: error.to_string() }),
     );

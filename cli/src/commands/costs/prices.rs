@@ -19,6 +19,6 @@ impl Today {
 
     /// US dollars; `None` if no price is known.
     pub fn cost(&self, model: &str, usage: Usage) -> Option<f64> {
-        self.prices.of(model, self.day.as_ref()?)?.cost(&client_usage(usage)).map(Money::as_usd)
+        self.prices.of_name(model, self.day.as_ref()?)?.cost(&client_usage(usage)).map(Money::as_usd)
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use llm::{Blind, Provider};
+use llm::Blind;
 use repo::{Asked, WorkTree};
 use runner::Rung;
 use runs::commit::rollup::Rollup;
@@ -100,20 +100,18 @@ fn sandbox(settings: &Settings, environment: &Environment) -> Vec<Check> {
 }
 
 fn keys_found(settings: &Settings, keys: &Keys) -> Vec<Check> {
-    let mut checks: Vec<Check> = keys
-        .found()
-        .map(|(provider, key, source)| {
-            let whose = provider.map_or("other", Provider::as_str);
-            Check::good(format!("key {whose}"), format!("{key} from {source}"))
-        })
-        .collect();
-    checks.extend(
-        preflight::key(&settings.model.value, settings.base_url.value.as_deref(), keys)
-            .err()
-            .map(|missing| from("key", missing)),
-    );
+    let providers = settings.all_providers();
+    let found = keys.found(&providers).map(|(provider, key, source)| {
+        Check::good(format!("key {}", provider.unwrap_or("other")), format!("{key} from {source}"))
+    });
+    let mut checks: Vec<Check> = found.collect();
+    checks.extend(preflight::key(settings, keys).err().map(|missing| from("key", missing)));
     if checks.is_empty() {
-        checks.push(Check::absent("key", format!("none; {}", keys::remedy(settings.model.value.provider()))));
+        let remedy = settings
+            .provider_of(settings.model.value.first())
+            .or(providers.first().copied())
+            .map(keys::remedy);
+        checks.push(Check::absent("key", format!("none; {}", remedy.unwrap_or_default())));
     }
     checks
 }

@@ -19,7 +19,7 @@ fn a_configuration_points_at_the_place() {
             case("a number below zero", args).after(&write(PROJECT, b"[limits]\nmax_cost = -1\n")),
             case("an open quote", args).after(&write(PROJECT, b"[model]\nname = \"gemini-x\n")),
             case("a key twice", args).after(&write(PROJECT, b"protect = []\nprotect = [\"a\"]\n")),
-            case("a model of nobody", args).after(&write(PROJECT, b"[model]\nname = \"nobody/knows\"\n")),
+            case("a model of nobody", args).after(&write(PROJECT, b"[model]\nname = \"knows\"\n")),
             case("a pattern that leads out", args).after(&write(PROJECT, b"protect = [\"../x\"]\n")),
             case("no UTF-8", args).after(&write(PROJECT, b"protect = [\"\xff\"]\n")),
             case("a folder", args).after(&folder(PROJECT)),

@@ -1,0 +1,92 @@
+#![doc = include_str!("../README.md")]
+
+mod failure;
+mod finish;
+mod reply;
+mod request;
+
+use std::sync::Arc;
+
+use llm::http::{BaseUrl, Head, Post};
+use llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
+
+/// The version of the API that is asked for. The next one refuses every temperature, and servers of the same
+/// dialect know this one.
+const VERSION: &str = "2023-06-01";
+
+/// The longest answer that is asked for if nobody limits it: the service wants a limit, and all of its
+/// present models can write this much.
+const USUAL_OUTPUT: u64 = 64_000;
+
+/// One Anthropic model.
+#[derive(Debug)]
+pub struct Anthropic {
+    base: BaseUrl,
+    id: ModelId,
+    key: Secret,
+    max_output: u64,
+}
+
+impl Anthropic {
+    /// A model of the service at `base`, which is an origin: the version is added here. Servers on this machine need
+    /// no key.
+    pub fn new(base: BaseUrl, id: ModelId, key: Secret) -> Self {
+        Self { base, id, key, max_output: USUAL_OUTPUT }
+    }
+
+    /// The same model, which writes at most this many tokens in one answer.
+    #[must_use]
+    pub fn with_max_output(self, max_output: u64) -> Self {
+        Self { max_output, ..self }
+    }
+
+    fn merge(&self) -> reply::Merge {
+        reply::Merge::new(self.id.name().to_owned(), self.key.clone())
+    }
+
+    fn address(&self, path: &str) -> Post {
+        Post {
+            url: self.base.join(path),
+            headers: vec![("content-type", "application/json".into()), ("anthropic-version", VERSION.into())],
+            key: (!self.key.is_empty()).then(|| ("x-api-key", self.key.clone())),
+            body: Arc::default(),
+        }
+    }
+}
+
+impl Dialect for Anthropic {
+    fn id(&self) -> &ModelId {
+        &self.id
+    }
+
+    fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
+        let body = request::Body::of(self.id.name(), request, self.max_output);
+        Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.address("/v1/messages") })
+    }
+
+    fn read(&self, body: Vec<u8>, _continuation: Option<&str>) -> Result<Answer, Unread> {
+        reply::read(body, self.merge())
+    }
+
+    fn stream(&self) -> Box<dyn Stream> {
+        Box::new(self.merge())
+    }
+
+    fn failure(&self, head: &Head, body: &[u8]) -> CallError {
+        failure::of(head, body, self.id.name(), &self.key)
+    }
+
+    fn count(&self, request: &Request<'_>) -> Result<Option<Post>, CallError> {
+        let body = llm::json::body(&request::Counted::of(self.id.name(), request))?;
+        Ok(Some(Post { body: Arc::new(body), ..self.address("/v1/messages/count_tokens") }))
+    }
+
+    fn read_count(&self, body: &[u8]) -> Result<u64, CallError> {
+        reply::read_count(body)
+    }
+
+    /// The model's description, which is free.
+    fn describe(&self) -> Option<Post> {
+        Some(self.address(&format!("/v1/models/{}", self.id.name())))
+    }
+}

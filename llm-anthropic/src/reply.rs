@@ -1,0 +1,312 @@
+//! Reads what the service sends.
+
+use std::time::Duration;
+
+use llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, Unread, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::{failure, finish};
+
+/// How long to wait for more after the stop reason: the end of the message follows it.
+const LINGER: Duration = Duration::from_secs(5);
+/// Only the end of the body follows `message_stop`; a connection that is kept open takes a moment to
+/// deliver it.
+const LINGER_AFTER_STOP: Duration = Duration::from_millis(100);
+
+/// A message. Everything but text is kept as received, so that unknown values cannot fail to parse.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(deserialize_with = "llm::json::aside")]
+    id: Value,
+    #[serde(deserialize_with = "llm::json::aside")]
+    model: Value,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(deserialize_with = "llm::json::aside")]
+    stop_reason: Value,
+    #[serde(deserialize_with = "llm::json::aside")]
+    stop_details: Value,
+    #[serde(deserialize_with = "llm::json::aside")]
+    usage: Value,
+    #[serde(deserialize_with = "llm::json::error")]
+    error: Value,
+}
+
+/// An event of a stream.
+#[derive(Debug, Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type", default, deserialize_with = "llm::json::aside")]
+    kind: Value,
+    #[serde(borrow, default)]
+    message: Option<Message<'a>>,
+    #[serde(borrow, default)]
+    content_block: Option<Block<'a>>,
+    #[serde(borrow, default)]
+    delta: Option<Delta<'a>>,
+    #[serde(default, deserialize_with = "llm::json::aside")]
+    usage: Value,
+    #[serde(default, deserialize_with = "llm::json::error")]
+    error: Value,
+}
+
+/// A block of content: text, a thought, a tool call. A thought may be kept from us: such a block has neither
+/// text nor thinking.
+#[derive(Debug, Deserialize)]
+struct Block<'a> {
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    thinking: Option<&'a RawValue>,
+}
+
+/// More of a block, or of the message itself.
+#[derive(Debug, Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    thinking: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "llm::json::aside")]
+    stop_reason: Value,
+    #[serde(default, deserialize_with = "llm::json::aside")]
+    stop_details: Value,
+}
+
+/// Reads an answer that came in one piece. Complete JSON may still be an incomplete answer:
+/// gateways and overloaded services send `{}`, or text without a stop reason.
+pub(crate) fn read(body: Vec<u8>, mut merge: Merge) -> Result<Answer, Unread> {
+    let mut text = String::new();
+    let message: Message<'_> = llm::json::message(llm::json::text(&body)?)?;
+    if !message.error.is_null() {
+        return Err(failure::in_stream(&message.error, &merge.model, &merge.key).into());
+    }
+    merge.take(message, &mut text)?;
+    if !merge.is_ended() {
+        return Err(CallError::BadReply { detail: "it does not say how it ended".into() }.into());
+    }
+    let mut answer = merge.answer(text)?;
+    answer.reply.raw = Raw::Received(body);
+    Ok(answer)
+}
+
+/// The answer to `count_tokens`.
+#[derive(Debug, Deserialize)]
+struct Count {
+    #[serde(default, deserialize_with = "llm::json::aside")]
+    input_tokens: Value,
+}
+
+/// Reads the answer to `count_tokens`.
+pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
+    let count: Count =
+        serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e).after(body.len() as u64))?;
+    count.input_tokens.as_u64().ok_or_else(|| CallError::BadReply { detail: "no input_tokens".into() })
+}
+
+/// An answer, assembled from one or more events.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    model: String,
+    key: Secret,
+    thoughts: String,
+    stop_reason: Option<String>,
+    stop_details: Value,
+    usage: Value,
+    served_model: Value,
+    id: Value,
+    stopped: bool,
+    /// Whether text followed the stop reason.
+    goes_on: bool,
+}
+
+impl Merge {
+    pub(crate) fn new(model: String, key: Secret) -> Self {
+        Self {
+            model,
+            key,
+            thoughts: String::new(),
+            stop_reason: None,
+            stop_details: Value::Null,
+            usage: Value::Null,
+            served_model: Value::Null,
+            id: Value::Null,
+            stopped: false,
+            goes_on: false,
+        }
+    }
+
+    fn take(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
+        llm::json::replace(&mut self.id, message.id);
+        llm::json::replace(&mut self.served_model, message.model);
+        self.take_usage(message.usage);
+        if let Some(content) = message.content {
+            llm::json::each(content, |block: Block<'_>| self.append(&block, text))?;
+        }
+        self.take_end(&message.stop_reason, message.stop_details);
+        Ok(())
+    }
+
+    fn append(&mut self, block: &Block<'_>, text: &mut String) -> Result<(), CallError> {
+        let length = text.len();
+        append(block.thinking, &mut self.thoughts)?;
+        append(block.text, text)?;
+        self.goes_on |= self.is_ended() && text.len() > length;
+        Ok(())
+    }
+
+    fn take_end(&mut self, reason: &Value, details: Value) {
+        if let Some(reason) = reason.as_str() {
+            self.stop_reason = Some(reason.to_owned());
+        }
+        llm::json::replace(&mut self.stop_details, details);
+    }
+
+    /// The counts at the end of a stream are totals, but not all counts are repeated there.
+    fn take_usage(&mut self, more: Value) {
+        match (&mut self.usage, more) {
+            (Value::Object(usage), Value::Object(more)) => {
+                usage.extend(more.into_iter().filter(|(_, count)| !count.is_null()));
+            }
+            (usage, more) => llm::json::replace(usage, more),
+        }
+    }
+
+    /// The stop reason is the end mark: some gateways leave `message_stop` out.
+    fn is_ended(&self) -> bool {
+        self.stop_reason.is_some()
+    }
+
+    fn finish(&self, text: &str) -> Finish {
+        // Faulty gateways mix two answers into one: no part of it can be trusted.
+        if self.goes_on {
+            return Finish::Malformed;
+        }
+        let reason = self.stop_reason.as_deref().unwrap_or_default();
+        if reason == "refusal" {
+            let words = self.stop_details.get("explanation").and_then(Value::as_str);
+            let message = llm::clean_message(words.unwrap_or("no explanation"), &self.key);
+            return Finish::Refused { message };
+        }
+        let finish = finish::of(reason);
+        if text.is_empty() && finish == Finish::Complete { Finish::Empty } else { finish }
+    }
+
+    /// The service counts plain input, input read from the cache and input written to it apart.
+    fn usage(&self) -> Usage {
+        let count = |path: &str| self.usage.pointer(path).and_then(Value::as_u64);
+        let (read, written) = (count("/cache_read_input_tokens"), count("/cache_creation_input_tokens"));
+        let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+        Usage {
+            input_tokens: count("/input_tokens").map(|plain| plain.saturating_add(cached)),
+            cache_read_tokens: read,
+            cache_write_tokens: written,
+            output_tokens: count("/output_tokens"),
+            reasoning_tokens: count("/output_tokens_details/thinking_tokens"),
+        }
+    }
+
+    fn answer(self, text: String) -> Result<Answer, CallError> {
+        let word = |value: &Value| value.as_str().filter(|word| !word.is_empty()).map(str::to_owned);
+        let reply = Reply {
+            finish: self.finish(&text),
+            finish_reason: self.stop_reason.clone(),
+            usage: self.usage(),
+            served_model: word(&self.served_model),
+            response_id: word(&self.id),
+            raw: self.raw()?,
+            text,
+            attempts: 1,
+        };
+        Ok(Answer { reply, continuation: None })
+    }
+
+    /// The merged message as the service would have sent it in one piece, with the text last.
+    fn raw(&self) -> Result<Raw, CallError> {
+        let thinking = Some(self.thoughts.as_str()).filter(|thoughts| !thoughts.is_empty());
+        let thinking = thinking.map(|thinking| MergedBlock::Thinking { thinking });
+        let merged = Merged {
+            id: &self.id,
+            r#type: "message",
+            role: "assistant",
+            model: &self.served_model,
+            stop_reason: self.stop_reason.as_deref(),
+            stop_details: &self.stop_details,
+            usage: &self.usage,
+            content: thinking.into_iter().chain([MergedBlock::Text { text: "" }]).collect(),
+        };
+        let bytes = llm::json::body(&merged)?;
+        Raw::around(&bytes, "}]}").ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
+    }
+}
+
+/// Appends a string; nothing for null.
+fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
+    let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return Ok(()) };
+    let bad = || CallError::BadReply { detail: "content that is no text".into() };
+    llm::json::append_string(raw, text).ok_or_else(bad)
+}
+
+impl Stream for Merge {
+    fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
+        // Not sent by this service, but some gateways end every stream with it.
+        if data.trim() == "[DONE]" {
+            return Ok(());
+        }
+        let event: Event<'_> = llm::json::message(data)?;
+        if !event.error.is_null() {
+            return Err(failure::in_stream(&event.error, &self.model, &self.key).into());
+        }
+        if let Some(message) = event.message {
+            self.take(message, text)?;
+        }
+        if let Some(block) = event.content_block {
+            self.append(&block, text)?;
+        }
+        if let Some(delta) = event.delta {
+            self.append(&Block { text: delta.text, thinking: delta.thinking }, text)?;
+            self.take_end(&delta.stop_reason, delta.stop_details);
+        }
+        self.take_usage(event.usage);
+        self.stopped |= event.kind == "message_stop";
+        Ok(())
+    }
+
+    fn over(&self) -> Option<Duration> {
+        let linger = if self.stopped { LINGER_AFTER_STOP } else { LINGER };
+        self.is_ended().then_some(linger)
+    }
+
+    fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {
+        self.answer(text)
+    }
+}
+
+/// [`Message`], for serialization.
+#[derive(Serialize)]
+struct Merged<'a> {
+    #[serde(skip_serializing_if = "Value::is_null")]
+    id: &'a Value,
+    r#type: &'static str,
+    role: &'static str,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    model: &'a Value,
+    stop_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    stop_details: &'a Value,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    usage: &'a Value,
+    content: Vec<MergedBlock<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum MergedBlock<'a> {
+    Thinking { thinking: &'a str },
+    Text { text: &'a str },
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const PLAIN: &str = include_str!("../../../fixtures/wire/anthropic-message.json");
+const STREAM: &str = include_str!("../../../fixtures/wire/anthropic-stream.sse");
+
+fn merge() -> Merge {
+    Merge::new("m".into(), Secret::new("k"))
+}
+
+fn streamed(bytes: &[u8], size: usize) -> Option<Reply> {
+    fixtures::wire::streamed(Box::new(merge()), bytes, size)
+}
+
+#[test]
+fn a_stream_reads_the_same_in_pieces_of_any_size() {
+    let whole = streamed(STREAM.as_bytes(), STREAM.len()).unwrap();
+    for size in 1..200 {
+        assert_eq!(streamed(STREAM.as_bytes(), size).as_ref(), Some(&whole), "{size}");
+    }
+}
+
+#[test]
+fn a_stream_cut_anywhere_before_its_end_mark_is_no_answer() {
+    let (_, rest) = STREAM.split_once("\"stop_reason\": \"tool_use\"").unwrap();
+    let (event, _) = rest.split_once("\n\n").unwrap();
+    let end = STREAM.len() - rest.len() + event.len();
+    for length in 0..end {
+        assert_eq!(streamed(&STREAM.as_bytes()[..length], 64), None, "{length}");
+    }
+    let whole = streamed(STREAM.as_bytes(), 64).unwrap();
+    let (without_stop, _) = STREAM.split_once("event: message_stop").unwrap();
+    assert_eq!(streamed(without_stop.as_bytes(), 64), Some(whole));
+}
+
+#[test]
+fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
+    let bytes = PLAIN.trim_end().as_bytes();
+    for length in 0..bytes.len() {
+        let body = &bytes[..length];
+        assert!(matches!(read(body.to_vec(), merge()), Err(Unread::BrokenOff)), "{length}");
+    }
+}
+
+proptest! {
+    /// Randomly changed bytes give an answer or an error, never a panic, and never a log that is
+    /// not JSON.
+    #[test]
+    fn no_bytes_are_too_odd(edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+        for source in [PLAIN, STREAM] {
+            let mut body = source.as_bytes().to_vec();
+            for (at, byte) in &edits {
+                let at = at.index(body.len());
+                body[at] = *byte;
+            }
+            for reply in [read(body.clone(), merge()).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
+                let raw = fixtures::wire::logged(&reply).unwrap();
+                prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&raw).is_ok());
+            }
+        }
+    }
+}

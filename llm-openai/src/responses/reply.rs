@@ -1,0 +1,311 @@
+//! Reads what the server sends.
+
+use std::time::Duration;
+
+use llm::{Answer, CallError, Filter, Finish, Raw, Reply, Stream, ToolCall, Unread, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::reply::append;
+use crate::{Service, failure};
+
+/// The last event has everything; a connection that is kept open takes a moment to deliver its end.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// A response. Everything but text is kept as received, so that unknown values cannot fail to parse.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Response<'a> {
+    #[serde(deserialize_with = "llm::json::aside")]
+    id: Value,
+    #[serde(deserialize_with = "llm::json::aside")]
+    created_at: Value,
+    #[serde(deserialize_with = "llm::json::aside")]
+    model: Value,
+    #[serde(deserialize_with = "llm::json::aside")]
+    status: Value,
+    #[serde(deserialize_with = "llm::json::aside")]
+    incomplete_details: Value,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+    #[serde(deserialize_with = "llm::json::aside")]
+    usage: Value,
+    #[serde(deserialize_with = "llm::json::error")]
+    error: Value,
+}
+
+/// An event of a stream.
+#[derive(Debug, Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type", default, deserialize_with = "llm::json::aside")]
+    kind: Value,
+    #[serde(borrow, default)]
+    delta: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    item: Option<Item<'a>>,
+    #[serde(borrow, default)]
+    response: Option<Response<'a>>,
+    #[serde(default, deserialize_with = "llm::json::error")]
+    error: Value,
+    #[serde(default, deserialize_with = "llm::json::aside")]
+    code: Value,
+    #[serde(default, deserialize_with = "llm::json::aside")]
+    message: Value,
+}
+
+/// An element of `output`: a message, a thought, a tool call.
+#[derive(Debug, Deserialize)]
+struct Item<'a> {
+    #[serde(rename = "type", default, deserialize_with = "llm::json::aside")]
+    kind: Value,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+}
+
+/// A part of a message. A thought has parts, too, of another type.
+#[derive(Debug, Deserialize)]
+struct Part<'a> {
+    #[serde(rename = "type", default, deserialize_with = "llm::json::aside")]
+    kind: Value,
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    refusal: Option<&'a RawValue>,
+}
+
+/// Reads an answer that came in one piece. Complete JSON may still be an incomplete answer:
+/// gateways and overloaded services send `{}`, or text without a status.
+pub(crate) fn read(body: Vec<u8>, mut merge: Merge) -> Result<Answer, Unread> {
+    let mut text = String::new();
+    let response: Response<'_> = llm::json::message(llm::json::text(&body)?)?;
+    merge.take_response(response, &mut text)?;
+    if !merge.is_ended() {
+        return Err(CallError::BadReply { detail: "it does not say how it ended".into() }.into());
+    }
+    let mut answer = merge.answer(text)?;
+    answer.reply.raw = Raw::Received(body);
+    Ok(answer)
+}
+
+/// An answer, assembled from one or more events.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    service: Service,
+    refusal: String,
+    called_tool: bool,
+    status: Option<String>,
+    incomplete_details: Value,
+    usage: Value,
+    served_model: Value,
+    id: Value,
+    created_at: Value,
+    /// Whether text followed the end.
+    goes_on: bool,
+}
+
+impl Merge {
+    pub(crate) fn new(service: Service) -> Self {
+        Self {
+            service,
+            refusal: String::new(),
+            called_tool: false,
+            status: None,
+            incomplete_details: Value::Null,
+            usage: Value::Null,
+            served_model: Value::Null,
+            id: Value::Null,
+            created_at: Value::Null,
+            goes_on: false,
+        }
+    }
+
+    /// The whole response, or what is known of it. The last event of a stream repeats all text.
+    fn take_response(&mut self, response: Response<'_>, text: &mut String) -> Result<(), CallError> {
+        if !response.error.is_null() {
+            return Err(failure::in_stream(&response.error, &self.service));
+        }
+        llm::json::replace(&mut self.usage, response.usage);
+        llm::json::replace(&mut self.served_model, response.model);
+        llm::json::replace(&mut self.id, response.id);
+        llm::json::replace(&mut self.created_at, response.created_at);
+        llm::json::replace(&mut self.incomplete_details, response.incomplete_details);
+        if let Some(output) = response.output.filter(|_| text.is_empty() && self.refusal.is_empty()) {
+            llm::json::each(output, |item: Item<'_>| self.take_item(&item, text))?;
+        }
+        let end = response.status.as_str().filter(|status| !matches!(*status, "" | "queued" | "in_progress"));
+        self.status = end.map(str::to_owned).or(self.status.take());
+        Ok(())
+    }
+
+    fn take_item(&mut self, item: &Item<'_>, text: &mut String) -> Result<(), CallError> {
+        self.note_tool(item);
+        let Some(content) = item.content.filter(|_| item.kind == "message") else { return Ok(()) };
+        llm::json::each(content, |part: Part<'_>| match part.kind.as_str() {
+            Some("refusal") => append(part.refusal, &mut self.refusal),
+            Some("output_text") => append(part.text, text),
+            _ => Ok(()),
+        })
+    }
+
+    fn note_tool(&mut self, item: &Item<'_>) {
+        self.called_tool |= item.kind.as_str().is_some_and(|kind| kind.ends_with("_call"));
+    }
+
+    /// `delta` of the types that are text; thoughts and tool calls have deltas, too.
+    fn take_delta(&mut self, kind: &str, delta: &RawValue, text: &mut String) -> Result<(), CallError> {
+        match kind {
+            "response.output_text.delta" => append(Some(delta), text)?,
+            "response.refusal.delta" => append(Some(delta), &mut self.refusal)?,
+            _ => return Ok(()),
+        }
+        self.goes_on |= self.is_ended();
+        Ok(())
+    }
+
+    /// The status is the end mark; the body ends with it.
+    fn is_ended(&self) -> bool {
+        self.status.is_some()
+    }
+
+    /// The service's term for how it ended: why it is incomplete, else the status.
+    fn reason(&self) -> &str {
+        let reason = self.incomplete_details.get("reason").and_then(Value::as_str);
+        reason.or(self.status.as_deref()).unwrap_or_default()
+    }
+
+    fn finish(&self, text: &str) -> Finish {
+        // Faulty gateways mix two answers into one: no part of it can be trusted.
+        if self.goes_on {
+            return Finish::Malformed;
+        }
+        if !self.refusal.is_empty() {
+            return Finish::Refused { message: llm::clean_message(&self.refusal, &self.service.key) };
+        }
+        match self.reason() {
+            "completed" if self.called_tool => Finish::ToolCall(ToolCall::Unexpected),
+            "completed" if text.is_empty() => Finish::Empty,
+            "completed" => Finish::Complete,
+            "max_output_tokens" => Finish::Truncated,
+            "content_filter" => Finish::Filtered { filter: Filter::Unspecified },
+            "" | "incomplete" | "cancelled" | "failed" => Finish::Other,
+            other => Finish::Unknown { reason: other.to_owned() },
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        let count = |path: &str| self.usage.pointer(path).and_then(Value::as_u64);
+        Usage {
+            input_tokens: count("/input_tokens"),
+            cache_read_tokens: count("/input_tokens_details/cached_tokens"),
+            cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
+            output_tokens: count("/output_tokens"),
+            reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
+        }
+    }
+
+    fn answer(self, text: String) -> Result<Answer, CallError> {
+        let word = |value: &Value| value.as_str().filter(|word| !word.is_empty()).map(str::to_owned);
+        let reply = Reply {
+            finish: self.finish(&text),
+            finish_reason: Some(self.reason().to_owned()).filter(|reason| !reason.is_empty()),
+            usage: self.usage(),
+            served_model: word(&self.served_model),
+            response_id: word(&self.id),
+            raw: self.raw()?,
+            text,
+            attempts: 1,
+        };
+        Ok(Answer { reply, continuation: None })
+    }
+
+    /// The merged response as the service would have sent it in one piece, with the text last.
+    fn raw(&self) -> Result<Raw, CallError> {
+        let refusal = Some(self.refusal.as_str()).filter(|refusal| !refusal.is_empty());
+        let refusal = refusal.map(|refusal| MergedPart::Refusal { refusal });
+        let merged = Merged {
+            id: &self.id,
+            object: "response",
+            created_at: &self.created_at,
+            model: &self.served_model,
+            status: self.status.as_deref(),
+            incomplete_details: &self.incomplete_details,
+            usage: &self.usage,
+            output: [MergedItem {
+                r#type: "message",
+                role: "assistant",
+                content: refusal.into_iter().chain([MergedPart::OutputText { text: "" }]).collect(),
+            }],
+        };
+        let bytes = llm::json::body(&merged)?;
+        Raw::around(&bytes, "}]}]}").ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
+    }
+}
+
+impl Stream for Merge {
+    fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
+        // Not sent by OpenAI, but some gateways end every stream with it.
+        if data.trim() == "[DONE]" {
+            return Ok(());
+        }
+        let event: Event<'_> = llm::json::message(data)?;
+        let kind = event.kind.as_str().unwrap_or_default();
+        if !event.error.is_null() {
+            return Err(failure::in_stream(&event.error, &self.service).into());
+        }
+        if kind == "error" {
+            let error = json!({"code": event.code, "message": event.message});
+            return Err(failure::in_stream(&error, &self.service).into());
+        }
+        if let Some(delta) = event.delta {
+            self.take_delta(kind, delta, text)?;
+        }
+        if let Some(item) = event.item {
+            self.note_tool(&item);
+        }
+        Ok(event.response.map_or(Ok(()), |response| self.take_response(response, text))?)
+    }
+
+    fn over(&self) -> Option<Duration> {
+        self.is_ended().then_some(LINGER)
+    }
+
+    fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {
+        self.answer(text)
+    }
+}
+
+/// [`Response`], for serialization.
+#[derive(Serialize)]
+struct Merged<'a> {
+    #[serde(skip_serializing_if = "Value::is_null")]
+    id: &'a Value,
+    object: &'static str,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    created_at: &'a Value,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    model: &'a Value,
+    status: Option<&'a str>,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    incomplete_details: &'a Value,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    usage: &'a Value,
+    output: [MergedItem<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct MergedItem<'a> {
+    r#type: &'static str,
+    role: &'static str,
+    content: Vec<MergedPart<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum MergedPart<'a> {
+    Refusal { refusal: &'a str },
+    OutputText { text: &'a str },
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Several models for one run: the next one answers if one cannot, and stronger ones repair.
+
+use crate::{CallError, Model, ModelId, Reply, Request, Watch};
+
+/// Models that are asked in turn. As a [`Model`] it is the first of them; callers that can change to another ask
+/// [`choices`].
+pub struct List {
+    first: Box<dyn Model>,
+    others: Vec<Box<dyn Model>>,
+    /// One for each repair; the last one also for all further repairs.
+    stronger: Vec<Box<dyn Model>>,
+}
+
+impl List {
+    /// `first`, then `others` where it cannot answer; for repairs `stronger`.
+    pub fn new(first: Box<dyn Model>, others: Vec<Box<dyn Model>>, stronger: Vec<Box<dyn Model>>) -> Self {
+        Self { first, others, stronger }
+    }
+
+    /// The models for a round, from 1. If a stronger model cannot answer, the next stronger one does, then the others in
+    /// their order.
+    fn of_round(&self, round: u32) -> Vec<&dyn Model> {
+        let repairs = usize::try_from(round.saturating_sub(1)).unwrap_or(usize::MAX);
+        let last = self.stronger.len().saturating_sub(1);
+        // Before the first repair none is skipped, and none is taken.
+        let skipped = if repairs == 0 { self.stronger.len() } else { (repairs - 1).min(last) };
+        let stronger = self.stronger.iter().skip(skipped);
+        stronger.chain([&self.first]).chain(&self.others).map(|model| &**model).collect()
+    }
+}
+
+/// The models to ask in a round, from 1: the first one, and who is asked if it [cannot
+/// answer](CallError::asks_for_another_model). There is at least one.
+pub fn choices(model: &dyn Model, round: u32) -> Vec<&dyn Model> {
+    model.list().map_or_else(|| vec![model], |list| list.of_round(round))
+}
+
+impl Model for List {
+    fn id(&self) -> &ModelId {
+        self.first.id()
+    }
+
+    fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
+        self.first.call(request, watch)
+    }
+
+    fn pass_over(&self, attempts: usize) {
+        self.first.pass_over(attempts);
+    }
+
+    fn count_tokens(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
+        self.first.count_tokens(request, watch)
+    }
+
+    fn check(&self, watch: &mut dyn Watch) -> Result<(), CallError> {
+        self.stronger.iter().chain([&self.first]).chain(&self.others).try_for_each(|model| model.check(watch))
+    }
+
+    fn list(&self) -> Option<&List> {
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Recorded;
+
+    fn named(name: &str) -> Box<dyn Model> {
+        Box::new(Recorded::new(ModelId::new("test", name).unwrap(), Vec::new()))
+    }
+
+    fn asked(stronger: &[&str], round: u32) -> String {
+        let stronger = stronger.iter().map(|name| named(name)).collect();
+        let list = List::new(named("a"), vec![named("b")], stronger);
+        choices(&list, round).iter().map(|model| model.id().name()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn each_repair_has_a_stronger_model_and_the_last_of_them_the_rest() {
+        assert_eq!((1..4).map(|round| asked(&[], round)).collect::<Vec<_>>(), ["a b"; 3]);
+        let rounds: Vec<_> = (1..5).map(|round| asked(&["x", "y"], round)).collect();
+        assert_eq!(rounds, ["a b", "x y a b", "y a b", "y a b"]);
+    }
+
+    #[test]
+    fn a_model_alone_is_the_only_choice() {
+        assert_eq!(choices(&*named("a"), 3).len(), 1);
+    }
+}
