@@ -10,10 +10,11 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
 use runner::{Access, Cancel, Command, Confinement, Ended, Rung, run};
-use support::{Scratch, rungs, works};
+use support::{EVIL_PROGRAMS, Scratch, evil_programs, rungs, works};
 
 /// Runs `fixtures/evil/probe.c` under one rung and gives its table; what it reports as blocked must not have
 /// happened.
@@ -155,6 +156,68 @@ fn no_setting_of_the_kernel_can_be_written_not_even_by_root() {
         let is_open = count.trim().parse::<u32>().unwrap() > 0;
         assert_eq!(is_open, rung == Rung::Off, "{rung}: {count}");
     }
+}
+
+/// What the standard library of most languages does before it listens or connects.
+#[test]
+fn localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback() {
+    let has_loopback = |rung: &Rung| *rung != Rung::Landlock;
+    for rung in rungs().into_iter().filter(has_loopback) {
+        for network in [false, true] {
+            let scratch = Scratch::new();
+            let confinement = Confinement { rung, access: Access { network, ..scratch.access() } };
+            let line = "getent hosts localhost && getent hosts \"$(uname -n)\"";
+            let output = run(
+                &scratch.command(&["sh", "-c", line]),
+                &confinement,
+                &Cancel::new().unwrap(),
+                &mut |_, _| {},
+            );
+            let output = output.unwrap();
+            assert!(output.success(), "{rung}, network {network}: {}", output.text());
+        }
+    }
+}
+
+/// Tests in this file that are about an attacker, by name.
+const ADVERSARIES: [&str; 7] = [
+    "bubblewrap_blocks_what_no_build_needs",
+    "landlock_blocks_what_no_build_needs",
+    "with_the_network_on_loopback_can_be_reached_and_nothing_else_more",
+    "a_link_that_a_build_planted_opens_nothing",
+    "no_folder_is_made_through_a_link_that_a_build_planted",
+    "a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link",
+    "localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback",
+];
+
+/// Namespaces of a user who is not root are set up in another way, and other checks of the kernel apply.
+#[test]
+fn a_user_without_rights_is_confined_like_root() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: the other user, because only root can become one; this user is tested anyway");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    // That user may not be able to reach the folders in which these are.
+    fs::copy(std::env::current_exe().unwrap(), folder.path().join("tests")).unwrap();
+    fs::copy(evil_programs().join("probe.c"), folder.path().join("probe.c")).unwrap();
+    fs::copy(evil_programs().join("evil.h"), folder.path().join("evil.h")).unwrap();
+    let mut tests = std::process::Command::new(folder.path().join("tests"));
+    tests
+        .args(ADVERSARIES)
+        .args(["--exact", "--show-output", "--test-threads", "1"])
+        .current_dir("/")
+        .env_clear();
+    tests.envs([("PATH", "/usr/bin:/bin"), ("HOME", "/nonexistent"), ("INSTA_UPDATE", "no")]);
+    tests.env(EVIL_PROGRAMS, folder.path()).uid(65534).gid(65534);
+    let output = tests.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains(&format!("{} passed", ADVERSARIES.len())), "{text}");
+    // Whoever may start containers has the rights of root: that rung is not for such a user.
+    let skipped = |line: &&str| line.starts_with("SKIPPED") && !line.starts_with("SKIPPED: docker");
+    text.lines().filter(skipped).for_each(|line| eprintln!("{line} (uid 65534)"));
 }
 
 #[test]
