@@ -35,6 +35,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     cli: agent apply dir engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner runs settings
     dir:
     engine:
+    fitness:
     fixtures: llm
     guard: dir names
     llm-gemini: llm
