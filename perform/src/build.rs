@@ -12,6 +12,7 @@ use runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output}
 
 use crate::Event;
 use crate::fault::Fault;
+use crate::machine::Ran;
 use crate::record::{Record, output_text};
 use crate::translate;
 use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
@@ -46,6 +47,8 @@ impl BuildCommand {
         record.tell(&Event::BuildBegins { round });
         let once = |trial: &Trial<'_>, record: &mut Record<'_>| self.once(file, root, cancel, trial, record);
         let (output, broken) = under_seal("build", root, &self.sealed, record, once)?;
+        let ran = Ran { output: &output, root, env: &self.env, confinement: &self.confinement };
+        let lack = if broken.note.is_none() { ran.lack(record.folder().redactor()) } else { None };
         Ok(Built {
             round,
             ended: translate::ended(output.ended),
@@ -54,6 +57,7 @@ impl BuildCommand {
             elapsed_ms: millis(output.elapsed),
             changes: Vec::new(),
             put_back: Vec::new(),
+            lack,
         })
     }
 

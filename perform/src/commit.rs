@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use apply::Action;
 use engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Digest, Live, Note, Outcome, Problem,
-    Recorded, Rejected, Restore, Restored, Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Digest, Live,
+    Note, Outcome, Problem, Recorded, Rejected, Restore, Restored, Text, World,
 };
 use llm::Model;
 use logging::{Durability, Layout, Stamp};
@@ -15,6 +15,7 @@ use runner::Cancel;
 
 use crate::Event;
 use crate::account::Account;
+use crate::aside::Aside;
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
 use crate::fault::Fault;
@@ -22,6 +23,9 @@ use crate::intake::{Intake, Rules};
 use crate::kept::{UNDO, after_build, folders_to_undo, undo_folders};
 use crate::record::{Record, store};
 use crate::translate::{changes, untidy};
+
+/// What the build of the tree before the run printed.
+const BASELINE_BUILD: &str = "baseline-build.txt";
 
 /// Everything that a run of a commit loop needs.
 pub struct CommitWorld<'w, 'o> {
@@ -134,6 +138,27 @@ impl Live<Build> for CommitWorld<'_, '_> {
     }
 }
 
+impl Live<BuildBaseline> for CommitWorld<'_, '_> {
+    /// The tree is as before the run while the build runs, and whatever happens the changes come back.
+    fn perform(&mut self, BuildBaseline { round }: &BuildBaseline) -> Result<BaselineBuilt, Fault> {
+        self.cancel_point()?;
+        let (run, root) = (self.record.folder().clone(), self.rules.root.clone());
+        let rounds = folders_to_undo(&run)?;
+        let none = BaselineBuilt { round: *round, ended: None, lack: None, elapsed_ms: 0 };
+        let mut aside = None;
+        if !rounds.is_empty() {
+            aside = Aside::put(&self.rules.lock, &root, run.path(), &rounds)?;
+            if aside.is_none() {
+                return Ok(none);
+            }
+        }
+        let built = self.build_and_forget(*round);
+        aside.map_or(Ok(()), |aside| aside.bring_back(&self.rules.lock, &root))?;
+        let Built { ended, lack, elapsed_ms, .. } = built?;
+        Ok(BaselineBuilt { ended: Some(ended), lack, elapsed_ms, ..none })
+    }
+}
+
 impl Live<Restore> for CommitWorld<'_, '_> {
     /// Reverts the changes of every round, newest first.
     fn perform(&mut self, _: &Restore) -> Result<Restored, Fault> {
@@ -157,6 +182,16 @@ impl Live<Restore> for CommitWorld<'_, '_> {
 impl CommitWorld<'_, '_> {
     fn cancel_point(&self) -> Result<(), Fault> {
         if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
+    }
+
+    /// Builds, and restores whatever the build changed.
+    fn build_and_forget(&mut self, round: u32) -> Result<Built, Fault> {
+        let (guard, run) = (&self.rules.guard, self.record.folder().clone());
+        self.account.open(guard, &run)?.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        let root = &self.rules.root;
+        let built = self.build.run(round, BASELINE_BUILD, root, &self.cancel, &mut self.record);
+        self.account.abandon(guard, &run)?;
+        built
     }
 
     /// Shows the model's messages, and appends them to earlier ones.

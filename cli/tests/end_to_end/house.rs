@@ -48,7 +48,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     loop-spec: engine prompt
     names:
     parser:
-    perform: agent apply dir engine guard llm logging names parser repo runner
+    perform: agent apply dir engine fitness guard llm logging names parser repo runner
     prompt: names
     repo: names
     report: engine llm logging names parser

@@ -38,4 +38,5 @@ mod terminal;
 mod tools;
 mod traces;
 mod typed;
+mod unfit;
 mod unlucky;
