@@ -11,7 +11,7 @@ use engine::{
 };
 use llm::Model;
 use logging::{Durability, Layout, Stamp};
-use runner::Cancel;
+use runner::{Cancel, RunError};
 
 use crate::Event;
 use crate::account::Account;
@@ -123,9 +123,8 @@ impl Live<Build> for CommitWorld<'_, '_> {
     fn perform(&mut self, Build { round }: &Build) -> Result<Built, Fault> {
         self.cancel_point()?;
         let file = self.layout.build(*round);
+        let ran = self.build_accounted(*round, &file)?;
         let (guard, run) = (&self.rules.guard, self.record.folder().clone());
-        self.account.open(guard, &run)?.into_iter().try_for_each(|warning| self.record.warn(warning))?;
-        let ran = self.build.run(*round, &file, &self.rules.root, &self.cancel, &mut self.record);
         let (accounted, built) = match ran {
             Ok(built) => (
                 self.account.close(guard, &run, &run.path().join(UNDO).join(after_build(*round)))?,
@@ -180,17 +179,32 @@ impl Live<Restore> for CommitWorld<'_, '_> {
 }
 
 impl CommitWorld<'_, '_> {
+    /// Opens the account and runs the build, in a view of the tree if the system allows one.
+    fn build_accounted(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
+        match self.build_once(round, file)? {
+            Err(Fault::Run(RunError::View { .. })) => {
+                self.account.leave_view();
+                self.build_once(round, file)
+            }
+            ran => Ok(ran),
+        }
+    }
+
+    fn build_once(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
+        let warning = self.account.open(&self.rules.guard, self.record.folder())?;
+        warning.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        let account = (&self.rules.guard, &self.account);
+        Ok(self.build.run(round, file, account, &self.cancel, &mut self.record))
+    }
+
     fn cancel_point(&self) -> Result<(), Fault> {
         if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
     }
 
     /// Builds, and restores whatever the build changed.
     fn build_and_forget(&mut self, round: u32) -> Result<Built, Fault> {
-        let (guard, run) = (&self.rules.guard, self.record.folder().clone());
-        self.account.open(guard, &run)?.into_iter().try_for_each(|warning| self.record.warn(warning))?;
-        let root = &self.rules.root;
-        let built = self.build.run(round, BASELINE_BUILD, root, &self.cancel, &mut self.record);
-        self.account.abandon(guard, &run)?;
+        let built = self.build_accounted(round, BASELINE_BUILD)?;
+        self.account.abandon(&self.rules.guard, self.record.folder())?;
         built
     }
 

@@ -11,7 +11,7 @@ use runner::{Containers, Orphans};
 use crate::commit::late;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::place::{state, state_of};
+use crate::place::{is_in_tree, state, state_of};
 use crate::{records, registry};
 
 /// Cleans up after a killed run: none of its processes keep writing, and the tree is in its old or its new
@@ -117,7 +117,7 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
 ///
 /// State in the tree may have come with a clone, so it is not trusted.
 fn settle(lock: &Lock, state: &Path, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
-    if state == tree.root().join(names::ours::STATE) {
+    if is_in_tree(state, tree) {
         return Ok(());
     }
     let Some(newest) = registry::all(tree)?.into_iter().next() else { return Ok(()) };
@@ -126,7 +126,7 @@ fn settle(lock: &Lock, state: &Path, tree: &WorkTree, host: Host<'_>) -> Result<
         let help = format!("what was there before is in {}; fix that and try again", run.display());
         Failure::new(Exit::TreeNotRestored, error).help(help)
     };
-    let restored = perform::settle(tree.root(), &run).map_err(failed)?;
+    let restored = perform::settle(lock, state, tree.root(), &run).map_err(failed)?;
     if !restored.is_empty() {
         host.output.warn(&format!(
             "{} was killed while a command of it ran; what that had changed was restored: {}; what was there is kept in its folder",

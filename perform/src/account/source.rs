@@ -6,16 +6,13 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::{Path, PathBuf};
 
-use apply::{Found, PreImageOf};
 use dir::Folder;
 use engine::Problem;
 use guard::{Difference, Seen, Survey};
 use repo::{Committed, WorkTree};
 
-use super::{Accounted, named};
-use crate::fault::Fault;
+use super::named;
 use crate::seal::are_equal;
-use crate::translate::changes;
 
 /// Uncommitted bytes to copy at most, small files first.
 const MOST_BYTES: u64 = 256 << 20;
@@ -134,51 +131,6 @@ impl Source {
             (Some(before), Some(now)) => are_equal(before, BufReader::new(now)).unwrap_or(false),
             _ => false,
         }
-    }
-
-    /// Stores pre-images of the kept changes in `undo`, if their old content is known.
-    pub(super) fn adopt(
-        &self,
-        root: &Path,
-        undo: &Path,
-        stays: &[&Difference],
-        folders: Vec<String>,
-        accounted: &mut Accounted,
-    ) -> Result<(), Fault> {
-        let mut lost = Vec::new();
-        let found: Vec<Found<'_>> = stays.iter().filter_map(|one| self.found(root, one, &mut lost)).collect();
-        if !lost.is_empty() {
-            let message = format!(
-                "{} was changed, of which no copy could be kept: undo cannot restore it",
-                named(&lost)
-            );
-            accounted.warnings.push(Problem::new("no-copy", message));
-        }
-        if !found.is_empty() || !folders.is_empty() {
-            let applied = apply::adopt(root, undo, found, folders).map_err(Fault::Apply)?;
-            accounted.changes = changes(applied.changes);
-        }
-        Ok(())
-    }
-
-    fn found(&self, root: &Path, one: &Difference, lost: &mut Vec<String>) -> Option<Found<'static>> {
-        let path = one.path.to_str()?.to_owned();
-        let was = one.before.filter(|was| was.kind().is_file());
-        let before = match was {
-            None => None,
-            Some(was) => match self.read(&one.path, &was) {
-                Some(content) => {
-                    Some(PreImageOf { content: Box::new(content), mode: was.mode, owner: was.owner })
-                }
-                None => {
-                    lost.push(path);
-                    return None;
-                }
-            },
-        };
-        // Restoring something else may have removed it again.
-        let is_there = fs::symlink_metadata(root.join(&path)).is_ok_and(|found| found.is_file());
-        (before.is_some() || is_there).then_some(Found { path, before })
     }
 }
 

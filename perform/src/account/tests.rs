@@ -228,10 +228,10 @@ fn a_command_that_comes_to_no_end_leaves_nothing() {
     let whole = fs::read_to_string(&note).unwrap();
     for cut in 0..whole.len() - 1 {
         fs::write(&note, whole.get(..cut).unwrap()).unwrap();
-        assert!(settle(&root, run.path()).unwrap().is_empty(), "{cut}");
+        assert!(settled(&root, &run).is_empty(), "{cut}");
     }
     fs::write(&note, whole).unwrap();
-    let restored = settle(&root, run.path()).unwrap();
+    let restored = settled(&root, &run);
     insta::assert_snapshot!(restored.join("\n"), @r"
     .gitignore
     a
@@ -243,7 +243,15 @@ fn a_command_that_comes_to_no_end_leaves_nothing() {
     new/.gitignore
     ");
     assert_eq!(project.all(), before);
-    assert!(settle(&root, run.path()).unwrap().is_empty());
+    assert!(settled(&root, &run).is_empty());
+}
+
+/// What the next command restores.
+fn settled(root: &Path, run: &RunFolder) -> Vec<String> {
+    let state = run.path().with_file_name("state");
+    fs::create_dir_all(&state).unwrap();
+    let lock = Lock::acquire(&state, "test").unwrap();
+    settle(&lock, &state, root, run.path()).unwrap()
 }
 
 /// What a build may do to a path.
@@ -348,7 +356,7 @@ proptest! {
         let guard = Guard::open(&root, Policy::commit()).unwrap();
         project.account.open(&guard, &run).unwrap();
         build.iter().for_each(|deed| do_it(&root, deed));
-        settle(&root, run.path()).unwrap();
+        settled(&root, &run);
         prop_assert_eq!(project.all(), before);
     }
 }
