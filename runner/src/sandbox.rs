@@ -19,6 +19,7 @@ mod memory;
 mod mounts;
 mod probe;
 mod seccomp;
+mod toolchains;
 mod view;
 mod visible;
 

@@ -52,7 +52,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     prompt: names
     repo: names
     report: engine llm logging names parser
-    runner: names
+    runner: dir names
     runs: agent apply dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names perform prompt repo report runner settings
     settings: dir llm names words
     words:
