@@ -36,6 +36,7 @@ mod resume;
 mod scenes;
 mod spec;
 mod terminal;
+mod toolchains;
 mod tools;
 mod traces;
 mod typed;
