@@ -376,7 +376,7 @@ fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> Option<Probl
     Some(Problem::new("put-back", message))
 }
 
-/// Files with no usable copy: a FIFO, a socket, a file that is too large.
+/// What has no usable copy: a socket, a file that is too large.
 fn not_restored(who: &str, gone: &[String]) -> Option<Problem> {
     let message = format!("{who} changed or removed {}, which could not be restored", named(gone));
     (!gone.is_empty()).then(|| Problem::new("not-restored", message))

@@ -340,7 +340,8 @@ impl Move<'_> {
 
     /// Removes an entry of the tree; of a folder in which something is refused, what is not. Whether it is gone.
     fn remove(&self, tree: &Folder, name: &OsStr, path: &Path) -> io::Result<bool> {
-        if !self.refuses_below(path) {
+        let is_whole = !tree.stat(name)?.as_ref().is_some_and(is_folder) || !self.refuses_below(path);
+        if is_whole {
             return dir::reach::remove(&tree.as_fd().try_clone_to_owned()?, name).map(|()| true);
         }
         let survey = self.layer.guard.survey_below(path, &|_| false).map_err(io::Error::other)?;

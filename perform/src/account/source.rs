@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use dir::Folder;
 use engine::Problem;
 use guard::{Difference, Seen, Survey};
-use repo::{Committed, WorkTree};
+use repo::{Committed, OnDisk, WorkTree};
 
 use super::named;
 use crate::seal::are_equal;
@@ -94,7 +94,7 @@ impl Source {
     }
 
     fn is_in_git(&self, path: &Path, seen: &Seen) -> bool {
-        self.committed.as_ref().is_some_and(|committed| committed.has(path, seen.len, seen.mtime))
+        self.committed.as_ref().is_some_and(|committed| committed.has(path, on_disk(seen)))
     }
 
     /// The old content of a file, if available.
@@ -103,7 +103,7 @@ impl Source {
             let copy = dir::open_regular(&self.folder.join(path)).ok().flatten()?;
             return Some(Box::new(BufReader::new(copy)));
         }
-        let content = self.committed.as_ref()?.read(path, seen.len, seen.mtime)?;
+        let content = self.committed.as_ref()?.read(path, on_disk(seen))?;
         Some(Box::new(Cursor::new(content)))
     }
 
@@ -132,6 +132,10 @@ impl Source {
             _ => false,
         }
     }
+}
+
+fn on_disk(seen: &Seen) -> OnDisk {
+    OnDisk { len: seen.len, mtime: seen.mtime, ctime: seen.ctime, inode: seen.id.1 }
 }
 
 fn link(root: &Folder, path: &Path) -> Option<CString> {

@@ -89,6 +89,7 @@ fn own_namespaces() -> io::Result<()> {
     #[expect(deprecated, reason = "only sharing file descriptors is unsafe, which this does not change")]
     rustix::thread::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)
         .map_err(during("make a user namespace"))?;
+    #[expect(clippy::disallowed_methods, reason = "these files are settings of the kernel for this process")]
     let write = |file: &str, text: String| std::fs::write(Path::new("/proc/self").join(file), text);
     write("setgroups", "deny".to_owned())?;
     write("uid_map", format!("{user} {user} 1"))?;
