@@ -111,6 +111,7 @@ const PROJECTS: [Project; 9] = [
         files: &[
             ("build.sh", "#!/bin/sh\nset -e\n/usr/bin/python3 -m pytest -q -p no:cacheprovider tests\n"),
             ("tests/test_ordinary.py", ORDINARY),
+            ("pyproject.toml", "[project]\nname = \"a\"\nversion = \"0.1.0\"\n"),
         ],
     },
     Project {
@@ -120,6 +121,7 @@ const PROJECTS: [Project; 9] = [
         files: &[
             ("build.sh", "#!/bin/sh\nset -e\n/usr/bin/python3 -m pytest -q -p no:cacheprovider tests\n"),
             ("tests/test_namespaces.py", WITH_NAMESPACES),
+            ("pyproject.toml", "[project]\nname = \"a\"\nversion = \"0.1.0\"\n"),
         ],
     },
     Project {
@@ -130,6 +132,7 @@ const PROJECTS: [Project; 9] = [
             ("build.sh", "#!/bin/sh\nset -e\n.venv/bin/python -m pytest -q -p no:cacheprovider tests\n"),
             (".gitignore", "/agent-config\n/.venv\n"),
             ("tests/test_ordinary.py", ORDINARY),
+            ("pyproject.toml", "[project]\nname = \"a\"\nversion = \"0.1.0\"\n"),
         ],
     },
     Project {
@@ -192,6 +195,10 @@ fn version(program: &str, args: &[&str]) -> Option<String> {
 }
 
 fn checked(project: &Project, rung: &str) -> Ran {
+    scene(project).run(&["check", "--sandbox", rung])
+}
+
+fn scene(project: &Project) -> Scene {
     let ignored = (".gitignore", "/agent-config\n/target\n");
     let own = project.files.iter().any(|(name, _)| *name == ignored.0);
     let files: Vec<_> = project.files.iter().copied().chain(Some(ignored).filter(|_| !own)).collect();
@@ -201,7 +208,30 @@ fn checked(project: &Project, rung: &str) -> Ran {
         let done = Ran::of(&mut tool(program, scene.project.root(), scene.project.beside(), args));
         assert_eq!(done.code, Some(0), "{done}");
     }
-    scene.run(&["check", "--sandbox", rung])
+    scene
+}
+
+fn is_installed(project: &Project) -> bool {
+    project.needs.iter().all(|(program, args)| version(program, args).is_some())
+}
+
+#[test]
+fn init_writes_a_build_script_that_passes_check() {
+    if let Err(error) = probe(Mode::Auto, None) {
+        eprintln!("SKIPPED: build scripts in a sandbox, because {error}");
+        return;
+    }
+    for project in PROJECTS.iter().filter(|project| is_installed(project)) {
+        let scene = scene(project);
+        std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
+        let made = scene.run(&["init"]);
+        assert!(made.out.contains("build.sh: builds and tests with "), "{}: {made}", project.name);
+        // Weaker sandboxes have no loopback, see below.
+        let rung =
+            if project.files.iter().any(|(_, text)| *text == WITH_NAMESPACES) { "off" } else { "auto" };
+        let ran = scene.run(&["check", "--sandbox", rung]);
+        assert_eq!(ran.code, Some(0), "{}: {ran}", project.name);
+    }
 }
 
 #[test]
