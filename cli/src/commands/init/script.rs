@@ -97,7 +97,7 @@ fn make(text: Text<'_>) -> Option<Script> {
     let has = |target: &&str| {
         rules.lines().any(|line| line.split(':').next() == Some(*target) && line.contains(':'))
     };
-    let tests = ["test", "check"].into_iter().find(|target| has(&target));
+    let tests = ["test", "check"].into_iter().find(has);
     Some(Script::of("make", tests.map_or("make".to_owned(), |target| format!("make\nmake {target}"))))
 }
 
