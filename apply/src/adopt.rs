@@ -2,10 +2,10 @@
 //! applied one.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek as _};
 use std::path::{Path, PathBuf};
 
-use dir::Folder;
+use dir::{Folder, link_or_copy};
 use guard::Before;
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
@@ -20,7 +20,15 @@ pub struct Found<'f> {
     /// Relative to the root.
     pub path: String,
     /// The file that was there.
-    pub before: Option<PreImageOf<'f>>,
+    pub before: Option<OldFile<'f>>,
+}
+
+/// Where the old state of a file is.
+pub enum OldFile<'f> {
+    /// Still in the tree, and about to be replaced there or removed, but not written to.
+    InTree,
+    /// Only here.
+    Copy(PreImageOf<'f>),
 }
 
 /// The old state of a file.
@@ -52,16 +60,20 @@ pub fn adopt<'f>(
         Ok(()) | Err(_) => fs::create_dir_all(undo).map_err(ApplyError::io("create", undo))?,
     }
     let kept = Folder::open(undo).map_err(ApplyError::io("open", undo))?;
-    let tree = Folder::open(root).map_err(ApplyError::io("open", root))?;
+    let tree = std::sync::Arc::new(Folder::open(root).map_err(ApplyError::io("open", root))?);
     let changed = std::sync::Arc::new(Folder::open(now).map_err(ApplyError::io("open", now))?);
     let mut journal = Journal::new(root, tree.id(), undo);
     folders.sort_unstable();
     journal.created_folders = folders;
-    let mut finder = Finder::new(&changed);
+    let (mut finder, mut old_finder) = (Finder::new(&changed), Finder::new(&tree));
     for (number, Found { path, before }) in found.into_iter().enumerate() {
         let failed = |doing| ApplyError::io(doing, PathBuf::from(&path));
         let after = found_at(&mut finder, &path).map_err(failed("read"))?;
-        let old = before.map(|before| keep(&kept, number, before)).transpose().map_err(failed("keep"))?;
+        let keep = |before| match before {
+            OldFile::InTree => link(&kept, number, &mut old_finder, &path),
+            OldFile::Copy(before) => copy(&kept, number, before),
+        };
+        let old = before.map(keep).transpose().map_err(failed("keep"))?;
         let after_sha256 = after.as_ref().map(|after| hex(after.sha256));
         let change = Changed {
             action: if after.is_some() { Action::Write } else { Action::Delete },
@@ -95,8 +107,29 @@ fn found_at(finder: &mut Finder, path: &str) -> io::Result<Option<Before>> {
     }
 }
 
+/// Gives a file of the tree a second name as a pre-image, which needs no copy: the file is on disk. One that
+/// has other names could be changed under those.
+fn link(kept: &Folder, number: usize, finder: &mut Finder, path: &str) -> io::Result<(Old, String, u32)> {
+    let place = finder.find(path)?;
+    let folder = place.parent().ok_or(io::ErrorKind::NotFound)?;
+    let mut file = folder.open_file(place.name())?;
+    let before = Before::of(&mut file)?;
+    let linked = match before.links {
+        1 => link_or_copy(folder, place.name(), kept, &kept_name(number)),
+        _ => Err(io::ErrorKind::CrossesDevices.into()),
+    };
+    match linked {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            file.rewind()?;
+            let (mode, owner) = (before.mode, before.owner);
+            copy(kept, number, PreImageOf { content: Box::new(file), mode, owner })
+        }
+        linked => Ok((Old::new(&before, linked?), hex(before.sha256), before.mode & 0o7777)),
+    }
+}
+
 /// Writes one pre-image; returns its entry, hash and mode.
-fn keep(kept: &Folder, number: usize, before: PreImageOf<'_>) -> io::Result<(Old, String, u32)> {
+fn copy(kept: &Folder, number: usize, before: PreImageOf<'_>) -> io::Result<(Old, String, u32)> {
     let PreImageOf { mut content, mode, owner } = before;
     let mut file = kept.create_file(kept_name(number), 0o600)?;
     let mut hasher = Sha256::new();

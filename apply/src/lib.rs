@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use dir::Folder;
 
-pub use adopt::{Found, PreImageOf, adopt};
+pub use adopt::{Found, OldFile, PreImageOf, adopt};
 pub use error::ApplyError;
 pub use journal::kept_name;
 pub use lock::{LOCK, Lock, LockError};

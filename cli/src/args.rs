@@ -16,16 +16,17 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use flags::{BuildArgs, LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
 pub use record::{CleanArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs};
-use runs::{Product, commit};
+use runs::commit::{self, Query};
+use runs::{Failure, Product};
 use settings::Sandbox;
 pub use setup::{CheckArgs, CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
 
 /// The model proposes, the harness decides.
 ///
-/// Without a command: sends agent-config/query.txt and agent-config/codeRollup.txt to a model, checks every file of its reply, writes
-/// all of them or none, and runs build.sh. If the build fails, asks for a repair, up to three times.
+/// Without a command: sends a query (-m, or agent-config/query.txt) and agent-config/codeRollup.txt to a model, checks every file of its
+/// reply, writes all of them or none, and runs build.sh. If the build fails, asks for a repair, up to three times.
 ///
-/// New here? `code-commit demo` shows a complete run without a key; `code-commit init` sets up your own project.
+/// New here? `code-commit demo` shows a complete run without a key; `code-commit -m "…"` changes your own project.
 #[derive(Debug, Parser)]
 #[command(name = "code-commit", version, max_term_width = 100)]
 pub struct Cli {
@@ -158,6 +159,9 @@ pub struct RunArgs {
     /// What the configuration could say, too.
     #[command(flatten)]
     pub settings: SettingArgs,
+    /// What to change, instead of agent-config/query.txt; - reads standard input
+    #[arg(long, short, value_name = "QUERY", conflicts_with = "edit")]
+    pub message: Option<String>,
     /// Edit the query in $VISUAL or $EDITOR before the run starts
     #[arg(long)]
     pub edit: bool,
@@ -179,11 +183,16 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// The request for a run.
-    pub fn request(&self) -> commit::Request {
-        commit::Request {
+    /// The request for a run. Reads standard input if the query is there.
+    pub fn request(&self) -> Result<commit::Request, Failure> {
+        let query = match &self.message {
+            Some(message) => Query::given(message)?,
+            None if self.edit => Query::Edited,
+            None => Query::File,
+        };
+        Ok(commit::Request {
             layer: self.settings.layer.clone(),
-            edit: self.edit,
+            query,
             require_clean: self.require_clean,
             on_failure: match self.on_failure {
                 OnFailure::Keep => commit::OnFailure::Keep,
@@ -192,7 +201,7 @@ impl RunArgs {
             early_stop: self.early_stop,
             same_failures: self.stop_when_stuck,
             on_unfit: if self.no_check { commit::OnUnfit::GoOn } else { commit::OnUnfit::End },
-        }
+        })
     }
 }
 
@@ -211,6 +220,18 @@ pub struct RollupArgs {
     /// Where to write it; - for standard output
     #[arg(long, short, value_name = "FILE", default_value = "agent-config/codeRollup.txt")]
     pub output: PathBuf,
+    /// Only files that this gitignore pattern matches; can be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub include: Vec<String>,
+    /// No files that this gitignore pattern matches; can be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+    /// Show only the files that matter most for agent-config/query.txt, and list the others
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub budget: Option<u64>,
+    /// Say which files are shown and why
+    #[arg(long)]
+    pub explain: bool,
 }
 
 /// Flags of `parse`.

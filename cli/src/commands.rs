@@ -28,8 +28,8 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     recover_first(cli.command.as_ref(), host)?;
     match &cli.command {
-        None => commit::run(Which::Commit, &cli.run.request(), host),
-        Some(Command::Implement(args)) => commit::run(Which::Implement, &args.request(), host),
+        None => commit::run(Which::Commit, &cli.run.request()?, host),
+        Some(Command::Implement(args)) => commit::run(Which::Implement, &args.request()?, host),
         Some(Command::Check(args)) => check::run(&args.settings.layer, host),
         Some(Command::Runs) => show::list(host),
         Some(Command::Show(args)) => show::show(args, host),

@@ -43,7 +43,7 @@ pub enum ApplyAnswer {
 impl Answer for ApplyAnswer {
     fn texts_mut(&mut self) -> Vec<&mut Text> {
         match self {
-            Self::Applied(_) => Vec::new(),
+            Self::Applied(applied) => applied.edited.iter_mut().map(|file| &mut file.text).collect(),
             Self::Rejected(rejected) => vec![&mut rejected.report],
         }
     }
@@ -58,8 +58,21 @@ pub struct Applied {
     pub changes: Vec<Changed>,
     /// Warnings for a person. None of them stopped the change.
     pub warnings: Vec<Problem>,
+    /// The whole new content of the files that the reply edits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edited: Vec<Present>,
     /// The reason, if the reply says that nothing has to change.
     pub no_change: Option<String>,
+}
+
+/// The present content of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Present {
+    /// Its path.
+    pub path: String,
+    /// Its content.
+    #[serde(flatten)]
+    pub text: Text,
 }
 
 impl Applied {
@@ -120,6 +133,15 @@ pub struct Built {
     /// What the machine or the project lacks, if the build failed for that and has not judged the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lack: Option<Cause>,
+    /// The size of the new and changed files that the rules of git ignore. 0 if it is unknown, which it is
+    /// where the build worked in the tree itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ignored_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Built {

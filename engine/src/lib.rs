@@ -21,7 +21,8 @@ pub use agent::{
 };
 pub use commit::GRADER;
 pub use commit::{
-    Applied, Apply, ApplyAnswer, BaselineBuilt, Build, BuildBaseline, Built, Rejected, Restore, Restored,
+    Applied, Apply, ApplyAnswer, BaselineBuilt, Build, BuildBaseline, Built, Present, Rejected, Restore,
+    Restored,
 };
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
 pub use line::{Line, Note};

@@ -2,6 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use parser::edit::{self, Hunk};
 use parser::fence::{Draft, print};
 use parser::partial::Openers;
 use parser::{Ask, Errors, FileAction, Reply, parse, parse_bytes};
@@ -21,21 +22,45 @@ fn check_reply(reply: &Reply<'_>) {
         assert!(text.get(block.span.clone()).is_some() && text.get(block.content.clone()).is_some());
         end = block.span.end;
     }
-    let drafts = drafts(reply);
+    let hunks = hunks(reply);
+    let drafts = drafts(reply, &hunks);
     let printed = print(drafts.iter().copied()).expect("what was read can be printed");
     let again = parse(&printed).expect("what was printed can be read");
-    assert_eq!(self::drafts(&again), drafts);
+    let hunks_again = self::hunks(&again);
+    assert_eq!(self::drafts(&again, &hunks_again), drafts);
+    hunks.iter().for_each(|hunks| check_hunks(text, hunks));
     check_openers(reply);
 }
 
-fn drafts<'t>(reply: &Reply<'t>) -> Vec<Draft<'t>> {
+/// The hunks of each file; none for a file that is not edited.
+fn hunks<'t>(reply: &Reply<'t>) -> Vec<Vec<Hunk<'t>>> {
+    let of = |action| match action {
+        FileAction::Edit(hunks) => hunks.iter().collect(),
+        FileAction::Write(_) | FileAction::Delete => Vec::new(),
+    };
+    reply.files().map(|file| of(file.action)).collect()
+}
+
+/// Hunks fit any text or none of it; what they make of the text of their old lines is its new lines.
+fn check_hunks(text: &str, hunks: &[Hunk<'_>]) {
+    let _ = edit::apply(text, hunks.iter().copied());
+    if let [hunk] = hunks
+        && !hunk.search.contains('\r')
+        && !hunk.replace.contains('\r')
+    {
+        assert_eq!(edit::apply(hunk.search, [*hunk]).as_deref(), Ok(hunk.replace));
+    }
+}
+
+fn drafts<'t>(reply: &Reply<'t>, hunks: &'t [Vec<Hunk<'t>>]) -> Vec<Draft<'t>> {
     let text = reply.text();
-    let mut files = reply.files();
+    let mut files = reply.files().zip(hunks);
     let draft = |block: &parser::Block| match block.ask {
-        Ask::Write(_) | Ask::Delete(_) => {
-            let file = files.next().expect("as many files as file blocks");
+        Ask::Write(_) | Ask::Edit(_) | Ask::Delete(_) => {
+            let (file, hunks) = files.next().expect("as many files as file blocks");
             match file.action {
                 FileAction::Write(content) => Draft::Write { path: file.path, content },
+                FileAction::Edit(_) => Draft::Edit { path: file.path, hunks },
                 FileAction::Delete => Draft::Delete { path: file.path },
             }
         }

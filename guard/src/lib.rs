@@ -2,6 +2,7 @@
 
 mod admitted;
 mod batch;
+mod choice;
 mod existing;
 mod fold;
 mod folded;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use admitted::{Admitted, Before, Op};
+pub use choice::Choice;
 pub use existing::ExistingError;
 pub use policy::{Configuration, Ignored, Policy};
 pub use refusal::{Code, Refusal, shown_path};

@@ -37,6 +37,12 @@ impl Layout {
         self.of_round(round, "build.txt")
     }
 
+    /// The new content of a file that the answer edits; those of a round are counted from 0.
+    #[must_use]
+    pub fn edited(self, round: u32, number: usize) -> String {
+        self.of_round(round, &format!("edited-{number}.txt"))
+    }
+
     fn of_round(self, round: u32, what: &str) -> String {
         match self {
             Self::NumberFirst => format!("{round}-{what}"),

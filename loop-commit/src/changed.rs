@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use engine::Present;
 use parser::{Ask, Block};
 use prompt::commit::Replacement;
 
@@ -14,17 +15,18 @@ pub(crate) struct ChangedFiles(Vec<ChangedFile>);
 #[derive(Debug)]
 struct ChangedFile {
     path: String,
-    /// The content's place in its reply; none for a file that was removed.
+    /// A text that holds the content, and where; none for a file that was removed.
     content: Option<(Arc<str>, Range<usize>)>,
 }
 
 impl ChangedFiles {
     /// Takes in a reply that was applied. A file that was changed before is listed with its new state only (S1 §Running the Build).
-    pub(crate) fn learn(&mut self, reply: &Arc<str>) {
+    /// Of a file that is edited, the new content is in `edited`.
+    pub(crate) fn learn(&mut self, reply: &Arc<str>, edited: &[Present]) {
         // A reply that was applied did parse; one that does not cannot have changed a file.
         let Ok(parsed) = parser::parse(reply) else { return };
         let files: Vec<ChangedFile> =
-            parsed.blocks().iter().filter_map(|block| changed(reply, block)).collect();
+            parsed.blocks().iter().filter_map(|block| changed(reply, block, edited)).collect();
         let paths: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         self.0.retain(|known| !paths.contains(known.path.as_str()));
         self.0.extend(files);
@@ -45,8 +47,12 @@ impl ChangedFiles {
 }
 
 /// The file that this block of the reply changes.
-fn changed(reply: &Arc<str>, block: &Block) -> Option<ChangedFile> {
+fn changed(reply: &Arc<str>, block: &Block, edited: &[Present]) -> Option<ChangedFile> {
     let (path, content) = match &block.ask {
+        Ask::Edit(path) => {
+            let file = edited.iter().find(|file| Some(file.path.as_str()) == reply.get(path.clone()))?;
+            (path, Some((file.text.share(), 0..file.text.as_str().len())))
+        }
         Ask::Write(path) => (path, Some((Arc::clone(reply), block.content.clone()))),
         Ask::Delete(path) => (path, None),
         Ask::User | Ask::Debug | Ask::NoChange => return None,

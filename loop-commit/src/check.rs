@@ -50,6 +50,7 @@ mod tests {
             changes: Vec::new(),
             put_back: Vec::new(),
             lack,
+            ignored_bytes: 0,
         }
     }
 

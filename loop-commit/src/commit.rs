@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Restore};
+use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
 use prompt::commit::{Failure, Task, initial, repair};
+use prompt::edits::Form;
 
 use crate::changed::ChangedFiles;
 use crate::rounds::{self, Conversation, Limits};
@@ -14,12 +15,14 @@ pub const COMMIT_ROUNDS: u32 = 4;
 /// What a run is about; the same over all of its rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inputs {
-    /// `agent-config/query.txt`.
+    /// What the user asks for.
     pub query: Arc<str>,
     /// `agent-config/codeRollup.txt`.
     pub codebase: Arc<str>,
     /// What may not be written, shown to the model.
     pub protected: Vec<String>,
+    /// Whether the model may edit lines.
+    pub form: Form,
 }
 
 /// S1: asks with the query and the codebase, applies the reply, builds, and sends what failed back.
@@ -45,8 +48,8 @@ struct Repairs<'i> {
 
 impl<'i> Repairs<'i> {
     fn task(&self) -> Task<'i> {
-        let Inputs { query, codebase, protected } = self.inputs;
-        Task { query, codebase, protected }
+        let Inputs { query, codebase, protected, form } = self.inputs;
+        Task { query, codebase, protected, form: *form }
     }
 }
 
@@ -55,8 +58,8 @@ impl Conversation for Repairs<'_> {
         initial(&self.task()).text
     }
 
-    fn applied(&mut self, reply: &Arc<str>) {
-        self.changed.learn(reply);
+    fn applied(&mut self, reply: &Arc<str>, edited: &[Present]) {
+        self.changed.learn(reply, edited);
     }
 
     fn built(&mut self, _reply: &Arc<str>, output: &str) -> String {

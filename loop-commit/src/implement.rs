@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Restore};
+use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
 use parser::fence::Kind;
 use prompt::implement::{Exchange, Task, append, initial};
 
@@ -16,7 +16,7 @@ pub const IMPLEMENT_ROUNDS: u32 = 8;
 pub struct Brief {
     /// `gemini-system-prompt.txt`.
     pub system: Arc<str>,
-    /// `query.txt`.
+    /// What the user asks for.
     pub query: Arc<str>,
     /// `codeRollup.txt`.
     pub codebase: Arc<str>,
@@ -47,7 +47,7 @@ impl Conversation for Transcript {
         self.text.clone()
     }
 
-    fn applied(&mut self, _reply: &Arc<str>) {}
+    fn applied(&mut self, _reply: &Arc<str>, _edited: &[Present]) {}
 
     fn built(&mut self, reply: &Arc<str>, output: &str) -> String {
         self.exchanges += 1;

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Harness, Outcome, Restore, Text,
+    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Harness, Outcome, Present,
+    Restore, Text,
 };
 
 use crate::excerpt::middle_left_out;
@@ -67,8 +68,8 @@ pub(crate) trait Conversation {
     /// The first prompt.
     fn first(&self) -> String;
 
-    /// Takes in a reply whose changes are on disk.
-    fn applied(&mut self, reply: &Arc<str>);
+    /// Takes in a reply whose changes are on disk, and the new content of the files that it edits.
+    fn applied(&mut self, reply: &Arc<str>, edited: &[Present]);
 
     /// The prompt after a build that failed: what the model had answered, and what the build printed.
     fn built(&mut self, reply: &Arc<str>, output: &str) -> String;
@@ -104,7 +105,7 @@ where
             ApplyAnswer::Rejected(rejected) => (At::Reply, rejected.report),
             ApplyAnswer::Applied(applied) => {
                 changed = true;
-                conversation.applied(&reply.text);
+                conversation.applied(&reply.text, &applied.edited);
                 let built = harness.perform(Build { round })?;
                 if built.passed() {
                     return Ok(Outcome::Done { rounds: round });

@@ -16,6 +16,7 @@ const MB: usize = 1_000_000;
 #[derive(Debug, Clone, Copy)]
 enum Input {
     Blocks,
+    Edits,
     BareFences,
     Unterminated,
     Newlines,
@@ -23,12 +24,14 @@ enum Input {
 }
 
 impl Input {
-    const ALL: [Self; 5] = [Self::Blocks, Self::BareFences, Self::Unterminated, Self::Newlines, Self::Carets];
+    const ALL: [Self; 6] =
+        [Self::Blocks, Self::Edits, Self::BareFences, Self::Unterminated, Self::Newlines, Self::Carets];
 
     /// The input at its full size: 100 MB, or 10 million lines.
     fn full(self) -> String {
         match self {
             Self::Blocks => blocks(10_000, 100 * MB),
+            Self::Edits => edits(10_000, 100 * MB),
             Self::BareFences => "^^^\n".repeat(10 * MB),
             Self::Unterminated => "^^^a\n".repeat(20 * MB),
             Self::Newlines => "\n".repeat(100 * MB),
@@ -61,6 +64,15 @@ const SOURCE: &str = "\
 fn blocks(count: usize, bytes: usize) -> String {
     let content = SOURCE.repeat(bytes / count / SOURCE.len());
     let block = |n: usize| ["^^^src/module/file_", &n.to_string(), ".rs\n", &content, "^^^end\n\n"].concat();
+    (0..count).map(block).collect()
+}
+
+/// The same with every piece of source text replaced by another.
+fn edits(count: usize, bytes: usize) -> String {
+    let hunk = ["<<<<<<< SEARCH\n", SOURCE, "=======\n", SOURCE, ">>>>>>> REPLACE\n"].concat();
+    let content = hunk.repeat(bytes / count / hunk.len());
+    let block =
+        |n: usize| ["^^^edit src/module/file_", &n.to_string(), ".rs\n", &content, "^^^end\n\n"].concat();
     (0..count).map(block).collect()
 }
 

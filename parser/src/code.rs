@@ -64,6 +64,16 @@ codes! {
         BareEnd = "bare-end",
         /// Text between `^^^PATH` and `^^^delete`.
         ContentBeforeDelete = "content-before-delete",
+        /// An edit block without a hunk, for example with the whole content of the file.
+        NoHunks = "no-hunks",
+        /// Text in an edit block that belongs to no hunk.
+        TextOutsideHunk = "text-outside-hunk",
+        /// A mark of a hunk where another one has to come, or of another length.
+        HunkMark = "hunk-mark",
+        /// A hunk that does not end before its block does.
+        UnterminatedHunk = "unterminated-hunk",
+        /// A hunk without old lines: it could be anywhere.
+        EmptySearch = "empty-search",
         /// The same file in two blocks.
         DuplicateFile = "duplicate-file",
         /// `$$$` together with files.
@@ -115,6 +125,11 @@ impl Wording for ErrorCode {
             }
             Self::BareEnd => format!("`{subject}` alone does not close the block"),
             Self::ContentBeforeDelete => "the file to delete has content, too".to_owned(),
+            Self::NoHunks => format!("`{subject}` has no hunk"),
+            Self::TextOutsideHunk => format!("`{subject}` is in an edit block and belongs to no hunk"),
+            Self::HunkMark => format!("`{subject}` is not the mark that has to come here"),
+            Self::UnterminatedHunk => format!("the hunk of `{subject}` does not end before its block does"),
+            Self::EmptySearch => format!("`{subject}` has no lines to search for"),
             Self::DuplicateFile => format!("`{subject}` already has a block"),
             Self::NoChangeWithFiles => {
                 format!("`{subject}` says that nothing needs to change, but the reply has files")
@@ -153,6 +168,14 @@ impl Wording for ErrorCode {
             Self::ContentBeforeDelete => {
                 "write `^^^delete` right after `^^^PATH`, or `^^^end` to replace the file".to_owned()
             }
+            Self::NoHunks => {
+                format!("write one or more hunks: {HUNK}; or give the whole content without the word `edit`")
+            }
+            Self::TextOutsideHunk | Self::UnterminatedHunk => format!("write each hunk as {HUNK}"),
+            Self::HunkMark => {
+                format!("write each hunk as {HUNK}; if this line is content, use longer marks in the whole block")
+            }
+            Self::EmptySearch => "repeat the lines that the new ones go next to, or give the whole file".to_owned(),
             Self::DuplicateFile => "give each file once, with its final content".to_owned(),
             Self::NoChangeWithFiles => "leave out either the `$$$` block or the files".to_owned(),
             Self::NothingActionable => {
@@ -164,6 +187,9 @@ impl Wording for ErrorCode {
         }
     }
 }
+
+const HUNK: &str =
+    "`<<<<<<< SEARCH`, the old lines, `=======`, the new lines, `>>>>>>> REPLACE`, each mark alone on a line";
 
 const NESTED_ADVICE: &str = "close the other block before it; if this line is content, give the other block a longer \
                              fence: `^^^^PATH` before and `^^^^end` after it";

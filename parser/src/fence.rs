@@ -1,5 +1,6 @@
 //! The fences: their characters and words, and [`print()`], the inverse of [`parse`](crate::parse).
 
+use crate::edit::{self, Hunk};
 use crate::line::{MarkerLines, Role};
 
 /// The word that opens a thought.
@@ -69,6 +70,13 @@ pub enum Draft<'a> {
         /// Its new content: empty, or ending in a newline.
         content: &'a str,
     },
+    /// Replace lines of the file at `path`.
+    Edit {
+        /// The file's path.
+        path: &'a str,
+        /// At least one.
+        hunks: &'a [Hunk<'a>],
+    },
     /// Delete the file at `path`.
     Delete {
         /// The file's path.
@@ -89,6 +97,9 @@ pub enum Unprintable {
     /// End markers are on lines of their own, so non-empty content must end in a newline.
     #[error("the content does not end in a newline")]
     NoFinalNewline,
+    /// An edit needs a hunk, and each hunk old lines.
+    #[error("the edit has no hunk, or one without old lines")]
+    NoHunk,
     /// The name would not be read back as itself.
     #[error("the name is {0}")]
     Name(#[from] NameFault),
@@ -104,7 +115,12 @@ pub fn print<'a>(blocks: impl IntoIterator<Item = Draft<'a>>) -> Result<String, 
 }
 
 fn print_block(out: &mut String, block: Draft<'_>) -> Result<(), Unprintable> {
+    let edited;
     let (kind, name, content, close) = match block {
+        Draft::Edit { path, hunks } => {
+            edited = edit::print(hunks)?;
+            (Kind::File, path, edited.as_str(), END)
+        }
         Draft::Write { path, content } => (Kind::File, path, content, END),
         Draft::Delete { path } => (Kind::File, path, "", DELETE),
         Draft::User(content) => (Kind::User, START, content, END),
@@ -118,7 +134,8 @@ fn print_block(out: &mut String, block: Draft<'_>) -> Result<(), Unprintable> {
         return Err(Unprintable::NoFinalNewline);
     }
     let fence = kind.sigil().to_string().repeat(length_for(kind, content));
-    out.extend([fence.as_str(), name, "\n", content, fence.as_str(), close, "\n"]);
+    let word = if matches!(block, Draft::Edit { .. }) { "edit " } else { "" };
+    out.extend([fence.as_str(), word, name, "\n", content, fence.as_str(), close, "\n"]);
     Ok(())
 }
 
@@ -221,8 +238,8 @@ fn is_quoted(name: &str) -> bool {
 /// The name without what was probably not meant to be part of it: a remark after it, or `edit`
 /// before it (a reserved word). `None` if the name has neither.
 pub(crate) fn without_remark(name: &str) -> Option<&str> {
-    if let Some(edited) = name.strip_prefix("edit").filter(|rest| rest.starts_with(char::is_whitespace)) {
-        return Some(edited.trim_start());
+    if let Some(edited) = edit::path(name) {
+        return Some(edited);
     }
     let ends_as_a_file = has_extension(name);
     let blanks = name.match_indices(char::is_whitespace);

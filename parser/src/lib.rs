@@ -2,6 +2,7 @@
 
 mod code;
 mod diagnostic;
+pub mod edit;
 pub mod fence;
 pub mod habits;
 mod line;

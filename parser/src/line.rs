@@ -9,6 +9,7 @@ use nom::sequence::{preceded, terminated};
 use nom::{IResult, Parser};
 
 use crate::Span;
+use crate::edit;
 use crate::fence::{DELETE, END, Kind, NameFault, PLAIN, START, check_name};
 use crate::scan::next_run;
 
@@ -116,7 +117,8 @@ impl MarkerLine<'_> {
     /// Outside blocks, such a line underlines something, as compilers do: carets alone, or indented
     /// carets followed by two or more words.
     ///
-    /// Carets with a single word always open a block, and `^^^delete src/old.rs` is never prose:
+    /// Carets with a single word always open a block, and neither `^^^edit src/a.rs` nor
+    /// `^^^delete src/old.rs` is ever prose:
     /// otherwise half of a reply could pass for prose that surrounds the rest.
     pub(crate) fn is_underline(&self) -> bool {
         match self.marker.role {
@@ -124,7 +126,8 @@ impl MarkerLine<'_> {
             Role::Open(text) if self.marker.kind == Kind::File => {
                 let is_indented = self.span.start > self.line.start;
                 let is_attached = self.span.len() == self.marker.length + text.len();
-                let is_word_of_fences = is_attached && check_name(text) == Err(NameFault::Reserved);
+                let is_word = edit::path(text).is_some() || check_name(text) == Err(NameFault::Reserved);
+                let is_word_of_fences = is_attached && is_word;
                 is_indented && text.contains(is_blank) && !is_word_of_fences
             }
             Role::Open(_) | Role::End | Role::Delete | Role::Crowded { .. } => false,

@@ -3,6 +3,7 @@
 
 use memchr::memrchr;
 
+use crate::edit;
 use crate::fence::{Kind, PLAIN, check_name};
 use crate::line::{MarkerLine, MarkerLines, Role};
 
@@ -43,6 +44,7 @@ impl Openers {
         match line.marker.role {
             Role::Open(name) if self.may_open(line) => {
                 self.open = Some(this);
+                let name = edit::path(name).unwrap_or(name);
                 return (this.0 == Kind::File && check_name(name).is_ok()).then_some(name);
             }
             Role::End | Role::Delete if self.open == Some(this) => self.open = None,

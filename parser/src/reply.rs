@@ -3,6 +3,7 @@
 use crate::Span;
 use crate::code::WarningCode;
 use crate::diagnostic::Diagnostic;
+use crate::edit::Hunks;
 use crate::fence::Kind;
 
 /// One block of a reply, as positions in its text.
@@ -21,6 +22,8 @@ pub struct Block {
 pub enum Ask {
     /// Replace the file with the content. The range is that of its path.
     Write(Span),
+    /// Replace lines of the file, by the hunks in the content. The range is that of its path.
+    Edit(Span),
     /// Delete the file. The range is that of its path.
     Delete(Span),
     /// Show the content to the user (`&&&`).
@@ -35,7 +38,7 @@ impl Ask {
     /// The kind of block that asks for this.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::Write(_) | Self::Delete(_) => Kind::File,
+            Self::Write(_) | Self::Edit(_) | Self::Delete(_) => Kind::File,
             Self::User => Kind::User,
             Self::Debug => Kind::Debug,
             Self::NoChange => Kind::NoChange,
@@ -52,7 +55,7 @@ pub struct Reply<'t> {
     pub(crate) warnings: Vec<Diagnostic<WarningCode>>,
 }
 
-/// A file to replace or delete.
+/// A file to replace, edit or delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileBlock<'t> {
     /// The path as the model wrote it: not checked, and not safe to use.
@@ -68,6 +71,8 @@ pub struct FileBlock<'t> {
 pub enum FileAction<'t> {
     /// Replace the whole content with this.
     Write(&'t str),
+    /// Replace lines of it.
+    Edit(Hunks<'t>),
     /// Delete it.
     Delete,
 }
@@ -83,11 +88,12 @@ impl<'t> Reply<'t> {
         &self.blocks
     }
 
-    /// The files to replace or delete; no path occurs twice.
+    /// The files to replace, edit or delete; no path occurs twice.
     pub fn files(&self) -> impl Iterator<Item = FileBlock<'t>> {
         self.blocks.iter().filter_map(|block| {
             let (path, action) = match &block.ask {
                 Ask::Write(path) => (path, FileAction::Write(slice(self.text, &block.content))),
+                Ask::Edit(path) => (path, FileAction::Edit(Hunks::of(slice(self.text, &block.content)))),
                 Ask::Delete(path) => (path, FileAction::Delete),
                 Ask::User | Ask::Debug | Ask::NoChange => return None,
             };

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use crate::Span;
 use crate::code::{ErrorCode, WarningCode};
 use crate::diagnostic::Findings;
+use crate::edit;
 use crate::fence::{Kind, NameFault, PLAIN, check_name};
 use crate::line::{MarkerLine, Role};
 use crate::reply::{Ask, Block, slice};
@@ -121,6 +122,8 @@ impl<'t> Walk<'t> {
     }
 
     fn open(&mut self, opening: MarkerLine<'t>, name: &'t str) {
+        let edited = edit::path(name).filter(|_| opening.marker.kind == Kind::File);
+        let (is_edit, name) = (edited.is_some(), edited.unwrap_or(name));
         let fault = match opening.marker.kind {
             Kind::File => check_name(name).err(),
             Kind::User | Kind::Debug | Kind::NoChange => None,
@@ -140,7 +143,8 @@ impl<'t> Walk<'t> {
             return;
         }
         self.unopened = None;
-        self.open = Some(Open { opening, name, faulty: code.is_some(), near_end: None, inner: None });
+        self.open =
+            Some(Open { opening, name, is_edit, faulty: code.is_some(), near_end: None, inner: None });
     }
 
     /// Inside a block, only markers of the block's own length count. In a plain block, any other
@@ -186,7 +190,13 @@ impl<'t> Walk<'t> {
 
     fn close(&mut self, open: &Open<'t>, line: &MarkerLine<'t>) {
         let content = open.opening.line.end..line.line.start;
+        let is_edit = open.is_edit && !open.faulty;
+        let fault = is_edit.then(|| edit::check(self.text, &content, &open.opening.span)).flatten();
+        if let Some((code, span)) = fault {
+            self.errors.push(code, span, None);
+        }
         let ask = match open.opening.marker.kind {
+            Kind::File if open.is_edit => Ask::Edit(open.name_span()),
             Kind::File => Ask::Write(open.name_span()),
             Kind::User => Ask::User,
             Kind::Debug => Ask::Debug,
@@ -202,6 +212,10 @@ impl<'t> Walk<'t> {
 
     fn delete(&mut self, mut open: Open<'t>, line: &MarkerLine<'t>) {
         let content = open.opening.line.end..line.line.start;
+        if open.is_edit {
+            self.errors.push(ErrorCode::RemarkInName, open.opening.span.clone(), None);
+            open.faulty = true;
+        }
         if !slice(self.text, &content).trim().is_empty() {
             self.errors.push(
                 ErrorCode::ContentBeforeDelete,
@@ -220,7 +234,7 @@ impl<'t> Walk<'t> {
         if open.faulty {
             return;
         }
-        if let Ask::Write(path) | Ask::Delete(path) = &block.ask {
+        if let Ask::Write(path) | Ask::Edit(path) | Ask::Delete(path) = &block.ask {
             let first = *self.first_named.entry(open.name).or_insert(path.start);
             if first != path.start {
                 let first = first..first + path.len();

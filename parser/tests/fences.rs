@@ -663,7 +663,7 @@ fn a_name_with_a_remark_is_refused_with_the_name_that_was_probably_meant() {
         ("^^^a.rs \u{2014} rewritten", "^^^a.rs"),
         ("^^^a.rs <- new", "^^^a.rs"),
         ("^^^a.rs ^^^end", "^^^a.rs"),
-        ("^^^edit src/a.rs", "^^^src/a.rs"),
+        ("^^^edit edit src/a.rs", "^^^edit src/a.rs"),
     ] {
         assert_eq!(told(line).as_deref(), Some(meant), "{line}");
     }

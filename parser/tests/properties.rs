@@ -10,6 +10,7 @@ mod four_passes;
 
 use std::collections::HashSet;
 
+use parser::edit::{self, Hunk};
 use parser::fence::{Draft, check_name, print};
 use parser::partial::Openers;
 use parser::{Ask, Diagnostic, FileAction, Reply, parse, parse_bytes};
@@ -19,7 +20,8 @@ use proptest::prelude::*;
 fn line() -> impl Strategy<Value = String> {
     let marker = ("[ \t]{0,2}", "\\^{2,5}|&{3,4}|%{3,4}|\\${3,4}", "[ \t]?", word(), "[ \t\r]{0,2}")
         .prop_map(|(before, fence, between, word, after)| format!("{before}{fence}{between}{word}{after}"));
-    prop_oneof![4 => marker, 2 => "[a-z^&%$ é\u{a0}]{0,6}", 1 => "x\\^{3}end", 1 => Just(String::new())]
+    let hunk = "<{7,8} SEARCH|={6,8}|>{7,8} REPLACE|<{7} HEAD";
+    prop_oneof![4 => marker, 2 => hunk, 2 => "[a-z^&%$ é\u{a0}]{0,6}", 1 => "x\\^{3}end", 1 => Just(String::new())]
 }
 
 fn word() -> impl Strategy<Value = String> {
@@ -27,7 +29,7 @@ fn word() -> impl Strategy<Value = String> {
         Just("start".into()),
         Just("end".into()),
         Just("delete".into()),
-        "END|Delete|end x|end[.]|\\^|started|start x|edit a|a [(]new[)]|a b",
+        "END|Delete|end x|end[.]|\\^|started|start x|edit a|edit a b|a [(]new[)]|a b",
         Just(String::new()),
         "[ab]/?[c`]?"
     ]
@@ -47,9 +49,10 @@ fn content() -> impl Strategy<Value = String> {
     ]
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Owned {
     Write(String, String),
+    Edit(String, Vec<(String, String)>),
     Delete(String),
     User(String),
     Debug(String),
@@ -57,9 +60,19 @@ enum Owned {
 }
 
 impl Owned {
-    fn draft(&self) -> Draft<'_> {
+    fn hunks(&self) -> Vec<Hunk<'_>> {
+        match self {
+            Self::Edit(_, hunks) => hunks.iter().map(|(search, replace)| Hunk { search, replace }).collect(),
+            Self::Write(..) | Self::Delete(_) | Self::User(_) | Self::Debug(_) | Self::NoChange(_) => {
+                Vec::new()
+            }
+        }
+    }
+
+    fn draft<'h>(&'h self, hunks: &'h [Hunk<'h>]) -> Draft<'h> {
         match self {
             Self::Write(path, content) => Draft::Write { path, content },
+            Self::Edit(path, _) => Draft::Edit { path, hunks },
             Self::Delete(path) => Draft::Delete { path },
             Self::User(content) => Draft::User(content),
             Self::Debug(content) => Draft::Debug(content),
@@ -68,13 +81,21 @@ impl Owned {
     }
 }
 
+/// The blocks as a reply has them.
+fn printed(blocks: &[Owned]) -> String {
+    let hunks: Vec<Vec<Hunk<'_>>> = blocks.iter().map(Owned::hunks).collect();
+    print(blocks.iter().zip(&hunks).map(|(block, hunks)| block.draft(hunks))).unwrap()
+}
+
 fn name() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z]{1,3}(/[a-zé &]{1,4}){0,2}", any::<String>()]
         .prop_filter("a name that can be written", |name| check_name(name).is_ok())
 }
 
 fn blocks() -> impl Strategy<Value = Vec<Owned>> {
+    let hunk = (content(), content()).prop_filter("old lines", |(search, _)| !search.is_empty());
     let file = prop_oneof![
+        (name(), proptest::collection::vec(hunk, 1..4)).prop_map(|(name, hunks)| Owned::Edit(name, hunks)),
         (name(), content()).prop_map(|(name, content)| Owned::Write(name, content)),
         name().prop_map(Owned::Delete)
     ];
@@ -86,31 +107,38 @@ fn blocks() -> impl Strategy<Value = Vec<Owned>> {
         |blocks| {
             let mut names = HashSet::new();
             blocks.iter().all(|block| match block {
-                Owned::Write(name, _) | Owned::Delete(name) => names.insert(name.clone()),
+                Owned::Write(name, _) | Owned::Edit(name, _) | Owned::Delete(name) => {
+                    names.insert(name.clone())
+                }
                 Owned::User(_) | Owned::Debug(_) | Owned::NoChange(_) => true,
             })
         },
     )
 }
 
-/// A reply's blocks as they would be given to `print`.
-fn drafts<'t>(reply: &Reply<'t>) -> Vec<Draft<'t>> {
+/// What was read.
+fn owned(reply: &Reply<'_>) -> Vec<Owned> {
     let text = reply.text();
     let mut files = reply.files();
-    let draft = |block: &parser::Block| match block.ask {
-        Ask::Write(_) | Ask::Delete(_) => {
+    let block = |block: &parser::Block| match block.ask {
+        Ask::Write(_) | Ask::Edit(_) | Ask::Delete(_) => {
             let file = files.next().unwrap();
             assert_eq!(file.span, block.span);
+            let path = file.path.to_owned();
             match file.action {
-                FileAction::Write(content) => Draft::Write { path: file.path, content },
-                FileAction::Delete => Draft::Delete { path: file.path },
+                FileAction::Write(content) => Owned::Write(path, content.to_owned()),
+                FileAction::Edit(hunks) => {
+                    let hunk = |hunk: Hunk<'_>| (hunk.search.to_owned(), hunk.replace.to_owned());
+                    Owned::Edit(path, hunks.iter().map(hunk).collect())
+                }
+                FileAction::Delete => Owned::Delete(path),
             }
         }
-        Ask::User => Draft::User(&text[block.content.clone()]),
-        Ask::Debug => Draft::Debug(&text[block.content.clone()]),
-        Ask::NoChange => Draft::NoChange(&text[block.content.clone()]),
+        Ask::User => Owned::User(text[block.content.clone()].to_owned()),
+        Ask::Debug => Owned::Debug(text[block.content.clone()].to_owned()),
+        Ask::NoChange => Owned::NoChange(text[block.content.clone()].to_owned()),
     };
-    reply.blocks().iter().map(draft).collect()
+    reply.blocks().iter().map(block).collect()
 }
 
 fn check_place<C>(bytes: &[u8], found: &Diagnostic<C>) {
@@ -142,10 +170,10 @@ fn check_spans(text: &str, reply: &Reply<'_>) {
 proptest! {
     #[test]
     fn what_is_printed_is_read_back(blocks in blocks()) {
-        let text = print(blocks.iter().map(Owned::draft)).unwrap();
+        let text = printed(&blocks);
         let actionable = blocks.iter().any(|block| !matches!(block, Owned::User(_) | Owned::Debug(_)));
         match parse(&text) {
-            Ok(reply) => prop_assert_eq!(drafts(&reply), blocks.iter().map(Owned::draft).collect::<Vec<_>>()),
+            Ok(reply) => prop_assert_eq!(owned(&reply), blocks),
             Err(errors) => prop_assert!(!actionable, "{}\n{}", errors.for_model(), text),
         }
     }
@@ -184,14 +212,48 @@ proptest! {
 
     #[test]
     fn a_growing_text_names_the_files_that_the_whole_text_has(blocks in blocks(), step in 1_usize..40) {
-        let text = print(blocks.iter().map(Owned::draft)).unwrap();
+        let text = printed(&blocks);
         let mut openers = Openers::default();
         let ends = (0..text.len()).step_by(step).filter(|end| text.is_char_boundary(*end)).chain([text.len()]);
         let seen: Vec<&str> = ends.flat_map(|end| openers.read(&text[..end])).collect();
         let named: Vec<&str> = blocks.iter().filter_map(|block| match block {
-            Owned::Write(name, _) | Owned::Delete(name) => Some(name.as_str()),
+            Owned::Write(name, _) | Owned::Edit(name, _) | Owned::Delete(name) => Some(name.as_str()),
             Owned::User(_) | Owned::Debug(_) | Owned::NoChange(_) => None,
         }).collect();
         prop_assert_eq!(seen, named);
+    }
+
+    /// Lines that occur once are found whatever stands around them.
+    #[test]
+    fn an_edit_gives_the_same_bytes_as_the_whole_file(
+        lines in proptest::collection::vec("[ab<=>^ é\r]{0,9}", 0..12),
+        ends in prop_oneof![Just("\n"), Just("\r\n")],
+        is_open in any::<bool>(),
+        edits in proptest::collection::vec((any::<bool>(), proptest::collection::vec("[xy<=>^ ]{0,9}", 0..3)), 12),
+    ) {
+        // A line without an end shows no way to end lines.
+        let ends = if is_open && lines.len() < 2 { "\n" } else { ends };
+        // Numbers make each line the only one of its kind; the ends are those of the file.
+        let lines: Vec<String> = lines.iter().enumerate().map(|(at, line)| format!("{at}{}", line.trim_end())).collect();
+        let old: String = lines.iter().map(|line| format!("{line}{ends}")).collect();
+        let edits: Vec<_> = lines.iter().zip(&edits).map(|(line, (is_edited, new))| (line, is_edited.then_some(new))).collect();
+        let whole: String = edits.iter().map(|(line, new)| match new {
+            Some(new) => new.iter().map(|line| format!("{line}{ends}")).collect(),
+            None => format!("{line}{ends}"),
+        }).collect();
+        let hunks: Vec<(String, String)> = edits.iter().filter_map(|(line, new)| {
+            let new: String = new.as_ref()?.iter().map(|line| format!("{line}\n")).collect();
+            Some((format!("{line}\n"), new))
+        }).collect();
+        let removes_the_last = edits.last().is_some_and(|(_, new)| new.as_ref().is_some_and(|new| new.is_empty()));
+        let open = |text: &str| text.strip_suffix(ends).unwrap_or(text).to_owned();
+        let (old, whole) = if is_open { (open(&old), if removes_the_last { whole } else { open(&whole) }) } else { (old, whole) };
+        if hunks.is_empty() {
+            return Ok(());
+        }
+        let text = printed(&[Owned::Edit("a".to_owned(), hunks)]);
+        let reply = parse(&text).unwrap();
+        let Some(FileAction::Edit(hunks)) = reply.files().next().map(|file| file.action) else { panic!("{text}") };
+        prop_assert_eq!(edit::apply(&old, hunks.iter()), Ok(whole));
     }
 }

@@ -7,6 +7,7 @@
 //! Ignored files are not surveyed: build caches stay.
 
 mod adopt;
+mod fate;
 mod layer;
 mod note;
 mod put_back;
@@ -18,12 +19,13 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use apply::Lock;
+use apply::{Lock, OldFile, PreImageOf};
 use engine::Problem;
 use guard::{Difference, Guard, Policy, Seen, Survey};
 use logging::RunFolder;
 
 use self::adopt::Places;
+use self::fate::{Fate, is_made};
 use self::put_back::PutBack;
 use self::source::Source;
 use self::view::Layers;
@@ -86,7 +88,7 @@ impl Account {
     }
 
     /// A new view for the command, if it works in one.
-    pub(crate) fn view(&self) -> Result<Option<runner::View>, Fault> {
+    pub fn view(&self) -> Result<Option<runner::View>, Fault> {
         let renew = |layers: &Layers| layers.renew().map_err(Fault::file("make", &layers.upper()));
         self.layers.as_ref().map(renew).transpose()
     }
@@ -173,17 +175,6 @@ fn forget(run: &RunFolder) -> Result<(), Fault> {
     note::remove(&folder).map_err(Fault::file("remove what was noted in", &folder))
 }
 
-/// What to do with a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Stays,
-    /// A new folder, or one whose content changed: its entries are decided separately.
-    Follows,
-    PutBack,
-    /// A tool's cache that ignores itself.
-    Dropped,
-}
-
 impl Account {
     /// Surveys the tree again, restores what may not change, and stores pre-images of the rest in `undo`.
     /// Does nothing if not open.
@@ -214,7 +205,11 @@ impl Account {
         let put_back = put_back.filter(|path| !gone.contains(path)).collect();
         let mut accounted = Accounted { put_back, ..Accounted::default() };
         let places = Places { root, now: root, undo };
-        places.adopt(&stays, folders, &|path, seen| self.source.read(path, seen), &mut accounted)?;
+        let old = |path: &Path, was: &Seen| {
+            let content = self.source.read(path, was)?;
+            Some(OldFile::Copy(PreImageOf { content: Box::new(content), mode: was.mode, owner: was.owner }))
+        };
+        places.adopt(&stays, folders, &old, &mut accounted)?;
         accounted.warnings.extend(not_restored(self.who, &gone));
         accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
         forget(run)?;
@@ -283,84 +278,6 @@ impl Account {
         // A new time only suggests a change; compare the content.
         differences.retain(|one| !self.source.is_same(guard.root(), one));
         Ok(differences)
-    }
-
-    fn fates(&self, root: &Path, differences: &[Difference]) -> Vec<Fate> {
-        let mut whole: Vec<(&Path, Fate)> = Vec::new();
-        let mut fates = Vec::new();
-        for one in differences {
-            // Sorted: a folder comes before its content.
-            let above = whole.iter().rev().find(|(folder, _)| one.path.starts_with(folder));
-            let fate = match above {
-                // Restored with the folder.
-                Some(_) => Fate::Follows,
-                None => self.fate(root, one),
-            };
-            if above.is_none() && is_made(one) && matches!(fate, Fate::PutBack | Fate::Dropped) {
-                whole.push((&one.path, fate));
-            }
-            fates.push(fate);
-        }
-        fates
-    }
-
-    fn fate(&self, root: &Path, one: &Difference) -> Fate {
-        let Difference { path, before, after } = one;
-        let Some(text) = path.to_str() else { return Fate::PutBack };
-        // A folder that is not in scope itself may hold a file that is.
-        let refusal = self.may_change.refuses(text);
-        let refusal = refusal.filter(|refusal| !(is_made(one) && refusal.code() == guard::Code::OutOfScope));
-        if path.file_name() == Some(OsStr::new(".git")) || refusal.is_some() {
-            return Fate::PutBack;
-        }
-        if is_made(one) {
-            return match (new_folder(&root.join(path)), before) {
-                (Fate::Follows, Some(before)) if before.kind().is_file() => Fate::Stays,
-                (_, Some(_)) => Fate::PutBack,
-                (fate, None) => fate,
-            };
-        }
-        match (before, after) {
-            // Its files have differences of their own; git does not track an empty folder.
-            (Some(before), _) if is_folder(Some(before)) && !is_folder(after.as_ref()) => match after {
-                Some(after) if !after.kind().is_file() => Fate::PutBack,
-                Some(_) => Fate::Stays,
-                None => Fate::Follows,
-            },
-            _ => {
-                let is_ordinary = |seen: &Seen| seen.kind().is_file() || is_folder(Some(seen));
-                let both = before.iter().chain(after);
-                let is_mode_of_folder = is_folder(before.as_ref()) && is_folder(after.as_ref());
-                if both.into_iter().all(is_ordinary) && !is_mode_of_folder {
-                    Fate::Stays
-                } else {
-                    Fate::PutBack
-                }
-            }
-        }
-    }
-}
-
-fn is_made(one: &Difference) -> bool {
-    is_folder(one.after.as_ref()) && !is_folder(one.before.as_ref())
-}
-
-fn is_folder(seen: Option<&Seen>) -> bool {
-    seen.is_some_and(|seen| seen.kind().is_dir())
-}
-
-/// A repository is not kept, with a work tree or without: git runs programs named in its configuration. A
-/// folder whose own ignore rules cover everything in it is a tool's cache.
-fn new_folder(folder: &Path) -> Fate {
-    let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
-    let rules = dir::read(&folder.join(".gitignore"), 4 << 10, dir::Links::Refused).ok().flatten();
-    let rules = rules.map(|rules| String::from_utf8_lossy(&rules).into_owned()).unwrap_or_default();
-    if has(".git") || (has("HEAD") && ((has("objects") && has("refs")) || has("commondir"))) {
-        Fate::PutBack
-    } else if rules.lines().any(|line| line.trim_end() == "*") {
-        Fate::Dropped
-    } else {
-        Fate::Follows
     }
 }
 

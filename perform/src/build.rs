@@ -62,6 +62,7 @@ impl BuildCommand {
             changes: Vec::new(),
             put_back: Vec::new(),
             lack,
+            ignored_bytes: 0,
         })
     }
 

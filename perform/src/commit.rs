@@ -7,19 +7,19 @@ use std::time::SystemTime;
 use apply::Action;
 use engine::{
     Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Digest, Live,
-    Note, Outcome, Problem, Recorded, Rejected, Restore, Restored, Text, World,
+    Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text, World,
 };
 use llm::Model;
 use logging::{Durability, Layout, Stamp};
 use runner::{Cancel, RunError};
 
 use crate::Event;
-use crate::account::Account;
+use crate::account::{Account, Accounted};
 use crate::aside::Aside;
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
 use crate::fault::Fault;
-use crate::intake::{Intake, Rules};
+use crate::intake::{Code, Intake, Rules, Shown};
 use crate::kept::{UNDO, after_build, folders_to_undo, undo_folders};
 use crate::record::{Record, store};
 use crate::translate::{changes, untidy};
@@ -41,6 +41,8 @@ pub struct CommitWorld<'w, 'o> {
     pub build: BuildCommand,
     /// What the build may change.
     pub account: Account,
+    /// The code that the model is sent.
+    pub code: Code<'w>,
     /// The names of a round's files.
     pub layout: Layout,
     /// Where the model's messages to the user are kept, besides the terminal (S0 §Implementation Details).
@@ -101,14 +103,16 @@ impl Live<Apply> for CommitWorld<'_, '_> {
         let may_be_kept = undo.exists() || folder.path().join(&report_file).exists();
         let append: fn(&Path, &str) -> io::Result<()> =
             if may_be_kept { |path, lines| dir::append_once(path, "", lines) } else { dir::append };
-        match self.rules.take_in(reply, &undo)? {
-            Intake::Applied { applied, mut warnings, said, no_change } => {
+        let shown = Shown::in_round(round, folder.path(), &self.code)?;
+        match self.rules.take_in(reply, &shown, &undo)? {
+            Intake::Applied { applied, mut warnings, said, edited, no_change } => {
                 self.say(round, &said, append)?;
                 warnings.extend(applied.warnings.iter().map(untidy));
                 let prompt = folder.path().join(self.layout.query(round));
                 warnings.extend(written_over(&applied, &prompt, &undo, &self.rules)?);
                 let changes = changes(applied.changes);
-                Ok(ApplyAnswer::Applied(Applied { round, changes, warnings, no_change }))
+                let edited = self.store_edited(round, &edited)?;
+                Ok(ApplyAnswer::Applied(Applied { round, changes, warnings, edited, no_change }))
             }
             Intake::Rejected { problems, report, said } => {
                 let report = store(&self.record, &report_file, &report, Durability::Written)?;
@@ -132,8 +136,9 @@ impl Live<Build> for CommitWorld<'_, '_> {
             ),
             Err(fault) => (self.account.abandon(guard, &run)?, Err(fault)),
         };
-        accounted.warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
-        built.map(|built| Built { changes: accounted.changes, put_back: accounted.put_back, ..built })
+        let Accounted { changes, put_back, unaccounted_bytes: ignored_bytes, warnings } = accounted;
+        warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        built.map(|built| Built { changes, put_back, ignored_bytes, ..built })
     }
 }
 
@@ -206,6 +211,16 @@ impl CommitWorld<'_, '_> {
         let built = self.build_accounted(round, BASELINE_BUILD)?;
         self.account.abandon(&self.rules.guard, self.record.folder())?;
         built
+    }
+
+    /// Stores the new content of edited files, which the next prompt shows.
+    fn store_edited(&self, round: u32, edited: &[(String, String)]) -> Result<Vec<Present>, Fault> {
+        let store = |(number, (path, content)): (usize, &(String, String))| {
+            let file = self.layout.edited(round, number);
+            let text = store(&self.record, &file, content, Durability::Written)?;
+            Ok(Present { path: path.clone(), text })
+        };
+        edited.iter().enumerate().map(store).collect()
     }
 
     /// Shows the model's messages, and appends them to earlier ones.

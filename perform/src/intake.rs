@@ -3,9 +3,13 @@
 //! Invariants, in the order in which they are enforced:
 //! 1. If the service cut a reply off, or it holds a key, only its messages to the user are used.
 //! 2. The same holds for a reply with a single bad fence.
-//! 3. Every path is judged before any is written; one refusal refuses the whole reply.
-//! 4. All writes go through the guard's capabilities, in one transaction.
+//! 3. Every path is judged before any is read or written; one refusal refuses the whole reply.
+//! 4. An edit becomes the whole content of its file, made from the content that was judged; one hunk that does
+//!    not fit refuses the whole reply.
+//! 5. All writes go through the guard's capabilities, in one transaction.
 
+mod edits;
+mod nearest;
 mod prefix;
 mod proposal;
 mod remarks;
@@ -24,6 +28,7 @@ use self::remarks::{flagged, habits};
 use crate::fault::Fault;
 use crate::translate::finish_of;
 
+pub use edits::{Code, Shown};
 pub use proposal::Taken;
 
 /// Where replies are applied, and by which rules.
@@ -48,6 +53,8 @@ pub enum Intake {
         warnings: Vec<Problem>,
         /// The reply's messages to the user.
         said: Vec<String>,
+        /// The new content of the files that it edits.
+        edited: Vec<(String, String)>,
         /// Why nothing had to change, where the reply says so.
         no_change: Option<String>,
     },
@@ -85,12 +92,12 @@ impl Intake {
 }
 
 impl Rules {
-    /// Processes one reply. Pre-images and the list of changes go to `undo`; a reply that was already applied
-    /// there is not applied again.
-    pub fn take_in(&self, answer: &Reply, undo: &Path) -> Result<Intake, Fault> {
+    /// Processes one reply of somebody who was `shown` the files. Pre-images and the list of changes go to
+    /// `undo`; a reply that was already applied there is not applied again.
+    pub fn take_in(&self, answer: &Reply, shown: &Shown<'_>, undo: &Path) -> Result<Intake, Fault> {
         let text = &*answer.text;
         if let Some(applied) = apply::read_applied(undo).map_err(Fault::Undo)? {
-            return Ok(applied_already(applied, text));
+            return Ok(self.applied_already(applied, text));
         }
         let parsed = parser::parse(text);
         // Messages to the user are shown even if the rest is refused.
@@ -117,11 +124,38 @@ impl Rules {
             Ok(admitted) => admitted,
             Err(refusals) => return Ok(Intake::rejected(refusals, said)),
         };
-        let mut warnings = habits(&reply, &self.root);
+        let contents = match edits::contents(&reply, &admitted, shown) {
+            Ok(contents) => contents,
+            Err(misfits) => return Ok(Intake::rejected(misfits, said)),
+        };
+        let mut warnings = habits(&reply, &contents, &self.root);
         warnings.extend(admitted.iter().filter_map(|path| flagged(path, &self.guard)));
-        let applied =
-            apply::apply(&self.lock, &self.root, change_set(&reply, admitted), undo).map_err(Fault::Apply)?;
-        Ok(Intake::Applied { applied, warnings, said, no_change: no_change(&reply) })
+        let set = change_set(&reply, admitted, &contents);
+        let applied = apply::apply(&self.lock, &self.root, set, undo).map_err(Fault::Apply)?;
+        let edited =
+            reply.files().zip(contents).filter_map(|(file, content)| Some((file.path.to_owned(), content?)));
+        Ok(Intake::Applied {
+            applied,
+            warnings,
+            said,
+            edited: edited.collect(),
+            no_change: no_change(&reply),
+        })
+    }
+
+    /// A run was killed between the transaction's commit and its journal: the changes are on disk.
+    fn applied_already(&self, applied: Applied, text: &str) -> Intake {
+        let reply = parser::parse(text).ok();
+        let said = reply.as_ref().map(said).unwrap_or_default();
+        let is_edit = |file: &parser::FileBlock<'_>| matches!(file.action, FileAction::Edit(_));
+        let edits = reply.iter().flat_map(parser::Reply::files).filter(is_edit);
+        let content = |path: &str| {
+            let read = dir::read(&self.root.join(path), u64::MAX, dir::Links::Refused).ok().flatten();
+            read.and_then(|bytes| String::from_utf8(bytes).ok())
+        };
+        let edited = edits.filter_map(|file| Some((file.path.to_owned(), content(file.path)?))).collect();
+        let no_change = reply.as_ref().and_then(no_change);
+        Intake::Applied { applied, warnings: Vec::new(), said, edited, no_change }
     }
 
     /// Why an answer was ended early: the problems of its beginning.
@@ -156,7 +190,11 @@ impl Rules {
             Ok(admitted) => admitted,
             Err(refusals) => return Ok(Err(refusals)),
         };
-        Ok(Ok(apply::dry_run(&change_set(reply, admitted))))
+        let contents = match edits::contents(reply, &admitted, &Shown::default()) {
+            Ok(contents) => contents,
+            Err(misfits) => return Ok(Err(misfits)),
+        };
+        Ok(Ok(apply::dry_run(&change_set(reply, admitted, &contents))))
     }
 
     /// Judges all paths of the reply, in its order; gives all refusals together.
@@ -165,7 +203,7 @@ impl Rules {
             .files()
             .map(|file| {
                 let op = match file.action {
-                    FileAction::Write(_) => Op::Write,
+                    FileAction::Write(_) | FileAction::Edit(_) => Op::Write,
                     FileAction::Delete => Op::Delete,
                 };
                 Request { path: file.path.as_bytes(), op, base_sha256: None }
@@ -184,11 +222,16 @@ impl Rules {
     }
 }
 
-fn change_set<'t>(reply: &parser::Reply<'t>, admitted: Vec<Admitted>) -> ChangeSet<'t> {
+fn change_set<'t>(
+    reply: &parser::Reply<'t>,
+    admitted: Vec<Admitted>,
+    edited: &'t [Option<String>],
+) -> ChangeSet<'t> {
     let mut set = ChangeSet::new();
-    for (file, path) in reply.files().zip(admitted) {
+    for ((file, path), edited) in reply.files().zip(admitted).zip(edited) {
         match file.action {
             FileAction::Write(content) => set.write(path, content.as_bytes()),
+            FileAction::Edit(_) => set.write(path, edited.as_deref().unwrap_or_default().as_bytes()),
             FileAction::Delete => set.delete(path),
         }
     }
@@ -234,13 +277,6 @@ fn malformed(errors: &parser::Errors, said: Vec<String>) -> Intake {
     let form = if is_prose { format!("\n{FORM}") } else { String::new() };
     let report = format!("{NOT_USED}{}\n{form}", errors.for_model());
     Intake::Rejected { problems, report, said }
-}
-
-/// A run was killed between the transaction's commit and its journal: the changes are on disk.
-fn applied_already(applied: Applied, text: &str) -> Intake {
-    let reply = parser::parse(text).ok();
-    let said = reply.as_ref().map(said).unwrap_or_default();
-    Intake::Applied { applied, warnings: Vec::new(), said, no_change: reply.as_ref().and_then(no_change) }
 }
 
 fn said(reply: &parser::Reply<'_>) -> Vec<String> {

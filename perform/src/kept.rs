@@ -22,7 +22,13 @@ pub fn undo_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(rounds_on_disk(folder)?.into_iter().map(|(_, path)| path).collect())
 }
 
-/// The same, including the folders that should exist because an answer of the run reports changes in that
+/// Those of the rounds before this one.
+pub(crate) fn undo_folders_before(folder: &Path, round: u32) -> Result<Vec<PathBuf>, Fault> {
+    let rounds = rounds_on_disk(folder)?.into_iter().filter(|(number, _)| *number < round);
+    Ok(rounds.map(|(_, path)| path).collect())
+}
+
+/// As [`undo_folders`], including the folders that should exist because an answer of the run reports changes in that
 /// round: without one of them the others do not restore a consistent tree. A record that cannot be read, or
 /// that was never begun, names none.
 ///

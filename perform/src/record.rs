@@ -152,6 +152,11 @@ impl Texts {
         Self { folder, files: BTreeMap::new() }
     }
 
+    /// The run's folder.
+    pub(crate) fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
     /// Reads a text back.
     pub(crate) fn fetch(&self, text: &mut Text) -> Result<(), FolderError> {
         let content = self.folder.recall(&to_logging(&text.stored))?;
@@ -181,7 +186,9 @@ fn visit_stored(line: &Value, visit: &mut impl FnMut(Stored)) {
         visit(stored);
     }
     let members = line.as_object().into_iter().flat_map(|members| members.values());
-    members.filter(|member| member.is_object()).for_each(|member| visit_stored(member, visit));
+    let items = line.as_array().into_iter().flatten();
+    let inner = members.chain(items).filter(|value| value.is_object() || value.is_array());
+    inner.for_each(|value| visit_stored(value, visit));
 }
 
 /// The content of a run's journal.

@@ -13,7 +13,7 @@ use logging::RunFolder;
 use serde_json::Value;
 
 use crate::fault::Fault;
-use crate::intake::{Intake, Rules};
+use crate::intake::{Code, Intake, Rules, Shown};
 use crate::record::{Past, Texts};
 use crate::translate::changes;
 
@@ -121,13 +121,15 @@ pub struct Replayed<'f> {
     /// Replay up to the prompt of this round, and no further.
     until: Option<u32>,
     as_found: AsFound<'f>,
+    /// The code that the model was sent.
+    code: Code<'f>,
     only: RecordOnly,
 }
 
 impl<'f> Replayed<'f> {
-    /// A replay in this scratch tree.
-    pub fn new(only: RecordOnly, rules: Rules, undo: PathBuf, as_found: AsFound<'f>) -> Self {
-        Self { rules, undo, until: None, as_found, only }
+    /// A replay in this scratch tree of a run whose model was sent this code.
+    pub fn new(only: RecordOnly, rules: Rules, undo: PathBuf, as_found: AsFound<'f>, code: Code<'f>) -> Self {
+        Self { rules, undo, until: None, as_found, code, only }
     }
 
     /// The same, up to the prompt of this round.
@@ -181,7 +183,8 @@ impl Live<Apply> for Replayed<'_> {
     fn replayed(&mut self, apply: &Apply, recorded: &ApplyAnswer) -> Result<(), ReplayFault> {
         let Apply { round, reply } = apply;
         (self.as_found)(*round).map_err(Fault::file("look at", &self.rules.root))?;
-        let now = match self.rules.take_in(reply, &self.undo.join(round.to_string()))? {
+        let shown = Shown::in_round(*round, self.only.texts.folder().path(), &self.code)?;
+        let now = match self.rules.take_in(reply, &shown, &self.undo.join(round.to_string()))? {
             Intake::Applied { applied, .. } => written(&changes(applied.changes)),
             Intake::Rejected { problems, .. } => listed(&problems),
         };

@@ -2,12 +2,18 @@
 
 use std::ops::Range;
 
+use crate::edits::{self, Form};
+use crate::header::dashes;
 use crate::{push_last_part, push_part};
 
 const PROJECT_STRUCTURE: &str = include_str!("../text/commit/project-structure.md");
 const MODIFICATION_INSTRUCTIONS: &str = include_str!("../text/commit/modification-instructions.md");
 const INITIAL_QUERY: &str = include_str!("../text/commit/initial-query.md");
 const REPAIR_QUERY: &str = include_str!("../text/commit/repair-query.md");
+
+/// Explains the headers of a roll-up in which a file holds a line that looks like one.
+const LONGER_HEADERS: &str = "In this codebase, the line before each file begins with as many dashes as the very first one. \
+A line with fewer dashes is content.\n";
 
 /// Precedes the output of the last build if the reply after it was not used.
 const LAST_BUILD: &str = "Before that reply, build.sh had printed:\n";
@@ -21,6 +27,8 @@ pub struct Task<'a> {
     pub codebase: &'a str,
     /// What may not be written: names or rules, shown to the model as a list.
     pub protected: &'a [String],
+    /// Whether the model may edit lines.
+    pub form: Form,
 }
 
 /// A prompt, and the positions of the two inputs in it.
@@ -97,25 +105,45 @@ pub fn repair(task: &Task<'_>, failure: &Failure<'_>, replacements: &[Replacemen
     }
     push_part(&mut text, task.query);
     push_part(&mut text, task.codebase);
+    push_replacements(&mut text, task.codebase, replacements);
+    text
+}
+
+/// `--- FILE REPLACEMENT [filename] ---`, as S1 §Running the Build has it; with more dashes if the code
+/// holds such a line.
+fn push_replacements(text: &mut String, codebase: &str, replacements: &[Replacement<'_>]) {
+    let data = replacements.iter().filter_map(|replacement| match replacement {
+        Replacement::File { data, .. } => Some(*data),
+        Replacement::Removed { .. } => None,
+    });
+    let shown: Vec<&str> = data.chain([codebase]).collect();
+    let begins = [" FILE REPLACEMENT ", " FILE REMOVED "];
+    let needed = begins.into_iter().map(|begins| dashes(shown.iter().copied(), begins)).max();
+    let dashes = "-".repeat(needed.unwrap_or_default());
     for replacement in replacements {
         match replacement {
             Replacement::File { path, data } => {
-                text.push_str(&format!("--- FILE REPLACEMENT {path} ---\n"));
-                push_last_part(&mut text, data);
+                text.push_str(&format!("{dashes} FILE REPLACEMENT {path} ---\n"));
+                push_last_part(text, data);
             }
-            Replacement::Removed { path } => text.push_str(&format!("--- FILE REMOVED {path} ---\n")),
+            Replacement::Removed { path } => text.push_str(&format!("{dashes} FILE REMOVED {path} ---\n")),
         }
     }
-    text
 }
 
 fn push_system(text: &mut String, task: &Task<'_>, of_the_round: &str) {
     push_part(text, PROJECT_STRUCTURE);
+    if task.codebase.starts_with("----") {
+        push_part(text, LONGER_HEADERS);
+    }
     push_last_part(text, MODIFICATION_INSTRUCTIONS);
     for name in task.protected {
         text.push_str(&format!("+ {name}\n"));
     }
     text.push('\n');
+    if task.form == Form::Edits {
+        push_part(text, &edits::lesson());
+    }
     push_part(text, of_the_round);
 }
 

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 pub mod commit;
+pub mod edits;
+mod header;
 pub mod implement;
 pub mod order;
 pub mod phase;

@@ -12,6 +12,7 @@ mod hold;
 mod program;
 mod submodules;
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -180,6 +181,22 @@ impl Git {
         let listed =
             self.run_for_bytes(&["diff-tree", "-r", "-z", "--name-only", "--no-renames", one, other])?;
         let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+    }
+
+    /// The files below `folder`, relative to it, that the last commits changed, the latest first; looks at
+    /// this many commits. None in a repository without commits.
+    pub fn changed_lately(&self, folder: &Path, commits: u32) -> Result<Vec<PathBuf>, GitError> {
+        if self.commit_of("HEAD")?.is_none() {
+            return Ok(Vec::new());
+        }
+        let (count, below) = (format!("-{commits}"), folder.to_string_lossy());
+        let relative =
+            if below.is_empty() { "--relative".to_owned() } else { format!("--relative={below}/") };
+        let words = ["log", "-z", "--name-only", "--no-renames", "--format=", &count, &relative];
+        let listed = self.run_for_bytes(&words)?;
+        let mut seen = HashSet::new();
+        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty() && seen.insert(*path));
         Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 

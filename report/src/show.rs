@@ -112,11 +112,15 @@ pub(crate) fn round_of(line: &Line) -> Option<u32> {
 }
 
 /// What a build changed besides. Warnings tell what of it was restored.
-pub(crate) fn by_build(built: &Built) -> Option<String> {
+pub(crate) fn by_build(built: &Built) -> Vec<String> {
     let changed = built.changes.iter();
     let changed = changed.filter_map(|file| Some(format!("{} {}", file.letter()?, printable(&file.path))));
     let changed: Vec<String> = changed.collect();
-    (!changed.is_empty()).then(|| format!("the build changed: {}", phrases::first(&changed, NAMED)))
+    let changed =
+        (!changed.is_empty()).then(|| format!("the build changed: {}", phrases::first(&changed, NAMED)));
+    let ignored = (built.ignored_bytes > 0)
+        .then(|| format!("the build wrote {} of ignored files", phrases::bytes(built.ignored_bytes)));
+    changed.into_iter().chain(ignored).collect()
 }
 
 /// This many files of a build are named.

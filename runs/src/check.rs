@@ -13,7 +13,7 @@ use settings::{Keys, Layer};
 
 use crate::commit::plan::Task;
 use crate::commit::run::build_command;
-use crate::commit::{guard, plan, seal, stopped};
+use crate::commit::{form, guard, plan, seal, stopped};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::model::asking;
@@ -37,7 +37,8 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
     let lock = lock::take(&tree, host)?;
     let cancel = crate::interrupt::watched()?;
     // A query is not needed: nobody is asked.
-    let mut plan = plan(settings, &tree, Task::commit(String::new(), String::new(), Vec::new()))?;
+    let task = Task::commit(String::new(), String::new(), Vec::new(), form(&settings));
+    let mut plan = plan(settings, &tree, task)?;
     let guard = guard(&tree, &plan)?;
     seal(&tree, &guard, &mut plan)?;
     let confinement = sandbox::confine(&tree, &plan, Otherwise::Refuse, host)?;
@@ -55,6 +56,7 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
         asking: asking(&plan.settings),
         build: build_command(&plan, environment, confinement),
         account: plan.account(tree.root()),
+        code: plan.task.code(),
         layout: plan.task.layout(),
         said_log: None,
         cancel,

@@ -4,15 +4,19 @@ pub(crate) mod changed;
 mod edit;
 mod fault;
 mod files;
+mod inputs;
 pub(crate) mod late;
 mod looks;
 pub(crate) mod plan;
+mod query;
 pub mod rollup;
 pub(crate) mod run;
 
 pub use self::fault::leaves_tree_changed;
 pub(crate) use self::fault::stopped;
-pub use self::plan::{Plan, Task, policy};
+pub use self::inputs::SYSTEM_PROMPT;
+pub use self::plan::{Plan, Task, form, policy};
+pub use self::query::Query;
 pub use self::run::{Finished, Prepared, begin, guard};
 
 use std::collections::HashSet;
@@ -27,12 +31,13 @@ use names::{Binds, Writer};
 use repo::WorkTree;
 use settings::{Environment, Keys, Layer, Origin, Settings};
 
+use self::inputs::{Rules, Sources};
 use crate::deciders;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::lock;
 use crate::place;
-use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
+use crate::preflight::{self, Missing, QUERY};
 use crate::sandbox::{self, Otherwise};
 
 /// The default model of the first loop (S0 §Implementation Details).
@@ -52,8 +57,8 @@ pub enum Which {
 pub struct Request {
     /// Settings that override those of all files.
     pub layer: Layer,
-    /// Let the query be edited before the run starts.
-    pub edit: bool,
+    /// Where the query comes from.
+    pub query: Query,
     /// Refuse to start if there are uncommitted changes.
     pub require_clean: bool,
     /// What to do with the changes if the run fails.
@@ -74,21 +79,37 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     let redactor = output.strike_out(keys.exposed());
     let settings = settings(which, args, tree.root(), host)?;
     preflight::own_or_absent(tree.root()).map_err(|missing| refused(vec![missing]))?;
-    if args.edit {
+    if matches!(args.query, Query::Edited) {
         edit_query(which, &tree, environment)?;
     }
-    let task = preflight(which, &tree, &settings, &keys, environment)?;
+    let (query, tree_of) = (&args.query, &tree);
+    let sources = Sources {
+        which,
+        tree: tree_of,
+        query,
+        settings: &settings,
+        keys: &keys,
+        redactor: &redactor,
+        environment,
+    };
+    let ready = sources.check()?;
     let lock = lock::take(&tree, host)?;
     let cancel = crate::interrupt::watched()?;
     let client = host.models.open(&settings, &keys, &tree, host)?;
+    let theirs = ready.theirs(tree.root());
     let mut plan = Plan {
+        query_from: Some(ready.query_from.clone()),
+        chosen: ready.chosen(),
         same_failures: args.same_failures,
         restore_on_failure: args.on_failure == OnFailure::Restore,
         early_stop: args.early_stop,
         no_check: args.on_unfit == OnUnfit::GoOn,
-        ..plan(settings, &tree, task)?
+        ..plan(settings, &tree, ready.task.clone())?
     };
-    let guard = looks::look_at(which, &tree, &plan, args, output)?;
+    let mut guard = looks::look_at(which, &tree, &plan, theirs.as_ref(), args, output)?;
+    if ready.store(tree.root(), output)? == Rules::Changed {
+        guard = run::guard(&tree, &plan)?;
+    }
     seal(&tree, &guard, &mut plan)?;
     let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::Refuse);
     begin(Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox })
@@ -138,6 +159,8 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
     Ok(Plan {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         rounds: settings.rounds(most),
+        query_from: None,
+        chosen: Vec::new(),
         same_failures: None,
         restore_on_failure: false,
         early_stop: false,
@@ -162,46 +185,6 @@ fn sealed(settings: &Settings, root: &Path, binds: Binds) -> Vec<PathBuf> {
     }
     sealed
 }
-
-/// Reports everything that is missing together (S1 §The Initial Query, §Safety).
-fn preflight(
-    which: Which,
-    tree: &WorkTree,
-    settings: &Settings,
-    keys: &Keys,
-    environment: &Environment,
-) -> Result<Task, Failure> {
-    let root = tree.root();
-    let mut missing = Vec::new();
-    let ignored = preflight::agent_config_is_ignored(root);
-    missing.extend(ignored.err().filter(|_| which == Which::Commit));
-    let mut text = |path: &str, hint: &str| {
-        let path = match which {
-            Which::Commit => path.to_owned(),
-            Which::Implement => beside_or_above(root, path),
-        };
-        preflight::input(root, &path, hint).map_err(|what| missing.push(what)).ok()
-    };
-    let query = text(QUERY, &format!("describe the change in {QUERY}"));
-    let codebase = text(CODE_ROLLUP, "make it with: code-commit rollup");
-    let system = (which == Which::Implement).then(|| text(SYSTEM_PROMPT, SYSTEM_PROMPT_REMEDY)).flatten();
-    let base_url = settings.base_url.value.as_deref();
-    missing.extend(preflight::key(&settings.model.value, base_url, keys).err());
-    missing.extend(preflight::price(settings).err());
-    missing.extend(preflight::build_command(root, &settings.build.value, environment).err());
-    match (query, codebase) {
-        (Some(query), Some(codebase)) if missing.is_empty() => Ok(match system {
-            None => Task::commit(query, codebase, protected_for_model(settings, root)),
-            Some(system) => Task::implement(system, query, codebase),
-        }),
-        (None, _) => Err(refused(preflight::project_above(tree).map_or(missing, |one| vec![one]))),
-        _ => Err(refused(missing)),
-    }
-}
-
-/// Tells the model of S0 how to answer.
-pub const SYSTEM_PROMPT: &str = "agent-config/gemini-system-prompt.txt";
-const SYSTEM_PROMPT_REMEDY: &str = "make it with: code-commit init --implement";
 
 /// S0 keeps its inputs at the root, but `agent-config/` takes precedence.
 pub fn beside_or_above(root: &Path, path: &str) -> String {

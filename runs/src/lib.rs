@@ -21,6 +21,7 @@ pub mod records;
 pub mod registry;
 pub mod replay;
 pub mod resume;
+pub mod rollup;
 pub mod sandbox;
 pub mod spec;
 pub mod text;

@@ -99,7 +99,8 @@ fn same_again(
     rules: Rules,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let mut harness = Journaled::new(copy.world(RecordOnly::new(folder, &past), rules), past.answers.clone());
+    let mut harness =
+        Journaled::new(copy.world(RecordOnly::new(folder, &past), rules, plan), past.answers.clone());
     match harness.run(|harness| plan.run(harness)) {
         Ok(outcome) => {
             let (changed, hash) = copy.changed()?;
@@ -153,6 +154,7 @@ impl WhatIf<'_> {
             asking: asking(&plan.settings),
             build: build_command(&plan, environment, confinement),
             account: plan.account(&copy.root),
+            code: plan.task.code(),
             layout: plan.task.layout(),
             said_log: None,
             cancel: crate::interrupt::watched()?,
@@ -178,7 +180,7 @@ impl WhatIf<'_> {
     /// Brings the copy to the state that the model of that round found. Returns the rules.
     fn up_to_the_round(&self, rules: Rules) -> Result<Rules, Failure> {
         let Self { plan, past, folder, round, name, copy, .. } = self;
-        let world = copy.world(RecordOnly::new(folder.clone(), past), rules).until(*round);
+        let world = copy.world(RecordOnly::new(folder.clone(), past), rules, plan).until(*round);
         let mut harness = Journaled::new(world, past.answers.clone());
         match plan.run(&mut harness) {
             Err(Stop::Fault(ReplayFault::Reached { .. })) => Ok(harness.into_world().rules),

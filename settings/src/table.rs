@@ -191,6 +191,16 @@ settings! {
         byproducts: Option<Byproducts> => byproducts: Setting<Byproducts> = Setting::default(Byproducts::Restore), never;
     }
 
+    /// `[rollup]`. What `code-commit rollup` and a first run put into the code roll-up.
+    RollUp "rollup." .rollup {} {
+        /// Only these files: gitignore patterns, relative to the root. By default all that git tracks.
+        include: Vec<Pattern> => rollup_include: Vec<Setting<Vec<String>>> = Vec::new(), never;
+        /// Not these files: gitignore patterns, relative to the root.
+        exclude: Vec<Pattern> => rollup_exclude: Vec<Setting<Vec<String>>> = Vec::new(), never;
+        /// Tokens. The files that matter most for the query are shown, the others listed.
+        budget: Option<Count> => rollup_budget: Setting<Option<u64>> = unset(), never;
+    }
+
     /// A table without keys.
     Reserved "" .phase {} {}
 
@@ -210,6 +220,8 @@ settings! {
         spec: Spec,
         /// Settings of `code-commit order`.
         order: Order,
+        /// What is in the code roll-up.
+        rollup: RollUp,
         /// Reserved for settings of `code-commit phase`, whose own files are in `.abl/`; it has none.
         phase: Reserved,
     } {
@@ -221,6 +233,9 @@ settings! {
         /// Refuse replies that change a file which the build command or its script names; by default such a
         /// change is flagged.
         protect_grader: Option<bool> => protect_grader: Setting<bool> = Setting::default(false), lowers;
+        /// Teach the model to answer with edits of lines, too, instead of whole files only.
+        edits: Option<bool> => edits: Setting<bool> = Setting::default(false), never,
+            switch("edits", "Let the model edit lines instead of giving whole files", "no-edits", "Ask for whole files only");
         /// Prices that override the built-in table.
         #[schemars(schema_with = "prices")]
         price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;

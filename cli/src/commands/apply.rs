@@ -9,7 +9,7 @@ use guard::Guard;
 use logging::{Redactor, RunFolder, Stamp};
 use names::ours::AGENT_CONFIG;
 use parser::Errors;
-use perform::{Fault, Intake, Rules, UNDO, changes, reply_of};
+use perform::{Fault, Intake, Rules, Shown, UNDO, changes, reply_of};
 use repo::WorkTree;
 use report::{BAD, Output, phrases, printable};
 use runs::commit::leaves_tree_changed;
@@ -48,9 +48,9 @@ pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
 /// Leaves a record, which `undo` needs.
 fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
     let folder = folder(tree)?;
-    let intake = rules.take_in(answer, &folder.path().join(UNDO).join("1"));
+    let intake = rules.take_in(answer, &Shown::default(), &folder.path().join(UNDO).join("1"));
     match intake.map_err(|error| failed(error, &folder))? {
-        Intake::Applied { applied, warnings, said, no_change } => {
+        Intake::Applied { applied, warnings, said, no_change, .. } => {
             for text in said.into_iter().chain(no_change) {
                 output.report(&printable(text.trim_end()));
             }

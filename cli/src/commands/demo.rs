@@ -10,9 +10,9 @@ use llm::Secret;
 use logging::Redactor;
 use repo::WorkTree;
 use runs::commit::{self, Plan, Prepared, Task, begin};
-use runs::preflight::{CODE_ROLLUP, QUERY, on_path};
+use runs::preflight::{QUERY, on_path};
 use runs::sandbox::Otherwise;
-use runs::{Exit, Failure, Host, changes, lock, place};
+use runs::{Exit, Failure, Host, changes, lock, place, rollup};
 use settings::{Environment, Keys, Layer, Settings};
 
 use crate::args::DemoArgs;
@@ -26,8 +26,10 @@ pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let project = Project::with(&FILES).map_err(|error| no_project(error, environment))?;
     let tree = place::work_tree(project.root())?;
-    let rollup = super::rollup::roll_up(&tree, &Redactor::default())?;
-    project.write(CODE_ROLLUP, &rollup.text).context("cannot write the demo's roll-up")?;
+    let no_keys = Redactor::default();
+    let sources = rollup::Sources { tree: &tree, environment, redactor: &no_keys, query: "" };
+    let rollup = rollup::make(sources, &rollup::Options::default())?;
+    rollup.keep(project.root(), &rollup::Options::default()).context("cannot write the demo's roll-up")?;
     let server = Server::start(Script::new([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)))
         .context("cannot start a server on 127.0.0.1")?;
     let redactor = output.strike_out([KEY]);
@@ -39,7 +41,7 @@ pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
 
     let settings = settings(args, &server)?;
     let client = host.models.open(&settings, &Keys::just(Secret::new(KEY)), &tree, host)?;
-    let plan = plan(settings, &project, &tree, &rollup.text)?;
+    let plan = plan(settings, &project, &tree, rollup.text)?;
     let lock = lock::take(&tree, host)?;
     let cancel = runs::interrupt::watched()?;
     let guard = commit::guard(&tree, &plan)?;
@@ -74,9 +76,9 @@ fn settings(args: &DemoArgs, server: &Server) -> Result<Settings, Failure> {
     Ok(Settings::of_flags(flags))
 }
 
-fn plan(settings: Settings, project: &Project, tree: &WorkTree, rollup: &[u8]) -> Result<Plan, Failure> {
+fn plan(settings: Settings, project: &Project, tree: &WorkTree, code: String) -> Result<Plan, Failure> {
     let query = project.read(QUERY).context("cannot read the demo's query")?;
-    let code = String::from_utf8_lossy(rollup).into_owned();
-    let task = Task::commit(query, code, commit::protected_for_model(&settings, project.root()));
+    let protected = commit::protected_for_model(&settings, project.root());
+    let task = Task::commit(query, code, protected, commit::form(&settings));
     commit::plan(settings, tree, task)
 }

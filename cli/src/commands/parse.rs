@@ -37,6 +37,7 @@ fn good(reply: &Reply<'_>) -> Value {
         .map(|file| {
             let (action, content) = match file.action {
                 FileAction::Write(content) => ("write", content),
+                FileAction::Edit(hunks) => ("edit", hunks.as_str()),
                 FileAction::Delete => ("delete", ""),
             };
             json!({
@@ -95,6 +96,10 @@ fn report(reply: &Reply<'_>, output: &Output) {
         let what = match file.action {
             FileAction::Write(content) => {
                 format!("write   {}  {}", printable(file.path), phrases::bytes(content.len() as u64))
+            }
+            FileAction::Edit(hunks) => {
+                let hunks = phrases::count(hunks.iter().count() as u64, "hunk");
+                format!("edit    {}  {hunks}", printable(file.path))
             }
             FileAction::Delete => format!("delete  {}", printable(file.path)),
         };

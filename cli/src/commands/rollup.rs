@@ -1,54 +1,17 @@
 //! `code-commit rollup`: writes the tracked files as one text for the model.
 
-mod on_disk;
-
-use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::{Context as _, anyhow};
-use logging::{Redactor, name_as_text};
+use anyhow::anyhow;
 use names::ours::AGENT_CONFIG;
-use prompt::rollup::{LeftOut, append};
-use repo::{Besides, Tracked, WorkTree};
 use report::{Output, phrases, printable_name};
+use runs::preflight::{CODE_ROLLUP, QUERY};
+use runs::rollup::{self, Chosen, Options, RollUp, Sources};
 use runs::{Exit, Failure, Host, place, preflight};
 use serde_json::json;
-use settings::Keys;
+use settings::{Keys, Layer, Settings};
 
-use self::on_disk::{Found, OnDisk};
 use crate::args::RollupArgs;
-
-/// Omitted files named in a message.
-const NAMED_FILES: usize = 10;
-/// Symlinks and non-UTF-8 names named in a message.
-const NAMED_LINKS: usize = 5;
-
-/// A roll-up in memory.
-pub struct RollUp {
-    pub text: Vec<u8>,
-    pub files: usize,
-    pub left_out: Vec<(String, LeftOut)>,
-    /// Files in it that contain a key: no run sends it.
-    pub with_key: Vec<String>,
-    /// Entries that are not regular files with a name that a model could write.
-    pub besides: Besides,
-}
-
-impl RollUp {
-    fn add(&mut self, path: String, content: &[u8], redactor: &Redactor) -> Result<(), Failure> {
-        match append(&mut self.text, &path, content).context("cannot grow the roll-up")? {
-            Err(why) => self.left_out.push((path, why)),
-            Ok(()) => {
-                self.files += 1;
-                if redactor.finds_key(content) {
-                    self.with_key.push(path);
-                }
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Writes the roll-up, and reports what it contains and omits.
 pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
@@ -59,100 +22,62 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
             .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     }
     let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
-    let rollup = roll_up(&tree, &redactor)?;
+    let settings = runs::config::load(tree.root(), Layer::default(), host)?;
+    let options = options(args, &settings);
+    // Without a query, nothing is more important than what was changed lately.
+    let query = preflight::input(tree.root(), QUERY, "").unwrap_or_default();
+    let sources = Sources { tree: &tree, environment, redactor: &redactor, query: &query };
+    let rollup = rollup::make(sources, &options)?;
     if args.output == Path::new("-") {
-        output.raw(&rollup.text);
+        output.raw(rollup.text.as_bytes());
     } else {
-        if args.output.starts_with(AGENT_CONFIG) {
-            preflight::own_folder(tree.root())
-                .map_err(|error| Failure::refused(error, "name another file with --output"))?;
-        }
-        write(&tree.root().join(&args.output), &rollup.text)?;
-        let size = phrases::bytes(rollup.text.len() as u64);
-        let files = phrases::count(rollup.files as u64, "file");
-        output.report(&format!("{}: {files}, {size}", args.output.display()));
+        let hint = format!("make {AGENT_CONFIG} writable, or name another file with --output");
+        store(&rollup, &options, &args.output, tree.root()).map_err(|error| Failure::refused(error, hint))?;
+        output.report(&format!("{}: {}", args.output.display(), rollup.size()));
     }
-    say_left_out(&rollup.left_out, output);
-    let odd: Vec<String> =
-        rollup.besides.not_utf8.iter().map(|path| name_as_text(path).into_owned()).collect();
-    warn_of(&rollup.besides.links, "symbolic links", output);
-    warn_of(&odd, "names that are not UTF-8", output);
-    if !rollup.with_key.is_empty() {
-        let first = phrases::first(&rollup.with_key, NAMED_LINKS);
-        output.warn(&format!(
-            "{first}: contains an API key, so the next run will not send this roll-up; remove the key"
-        ));
+    if args.explain {
+        explain(&rollup, output);
     }
+    rollup.tell(output);
     if rollup.files == 0 {
         output.warn("git tracks no files here, so the model would see none: git add the project's files");
     }
-    let left_out = rollup.left_out.iter().map(|(path, why)| (path, why.reason()));
-    let links = rollup.besides.links.iter().map(|path| (path, "a symlink"));
-    let odd = odd.iter().map(|path| (path, "its name is not UTF-8"));
+    let left_out = rollup.left_out.iter().map(|(path, why)| (path.clone(), why.reason()));
+    let links = rollup.besides.links.iter().map(|path| (path.clone(), "a symlink"));
+    let odd = rollup.odd_names().into_iter().map(|path| (path, "its name is not UTF-8"));
     output.object(&json!({
         "files": rollup.files, "bytes": rollup.text.len(),
-        "left_out": left_out.chain(links).chain(odd)
+        "chosen": rollup.chosen, "left_out": left_out.chain(links).chain(odd)
             .map(|(path, reason)| json!({ "path": path, "reason": reason })).collect::<Vec<_>>(),
     }));
     Ok(Exit::Done)
 }
 
-/// Surprising omissions come first and are always named.
-fn say_left_out(left_out: &[(String, LeftOut)], output: &Output) {
-    let (unexpected, expected): (Vec<_>, Vec<_>) =
-        left_out.iter().partition(|(_, why)| matches!(why, LeftOut::TooLarge | LeftOut::HoldsSecret(_)));
-    let line =
-        |(path, why): &(String, LeftOut)| format!("left out: {} ({})", printable_name(path), why.reason());
-    unexpected.iter().for_each(|file| output.warn(&line(file)));
-    expected.iter().take(NAMED_FILES).for_each(|file| output.note(&line(file)));
-    if expected.len() > NAMED_FILES {
-        output.note(&format!("left out: {} more", expected.len() - NAMED_FILES));
+/// Flags add patterns to those of the configuration, and replace its budget.
+fn options(args: &RollupArgs, settings: &Settings) -> Options {
+    let Options { mut include, mut exclude, budget } = Options::of(settings);
+    include.extend(args.include.iter().cloned());
+    exclude.extend(args.exclude.iter().cloned());
+    Options { include, exclude, budget: args.budget.or(budget) }
+}
+
+fn explain(rollup: &RollUp, output: &Output) {
+    if rollup.chosen.is_empty() {
+        output.note("every file that is not left out is shown: there is no budget");
+    }
+    for Chosen { path, why, tokens } in &rollup.chosen {
+        let tokens = phrases::count(*tokens, "token");
+        output.note(&format!("shown: {} ({why}, {tokens})", printable_name(path)));
     }
 }
 
-/// One line for all files of a kind, naming the first ones.
-fn warn_of(names: &[String], kind: &str, output: &Output) {
-    if names.is_empty() {
-        return;
+/// Only the roll-up that runs send has a note of how it was made.
+fn store(rollup: &RollUp, options: &Options, to: &Path, root: &Path) -> anyhow::Result<()> {
+    if to == Path::new(CODE_ROLLUP) {
+        return rollup.keep(root, options);
     }
-    let first = phrases::first(names, NAMED_LINKS);
-    output.warn(&format!("left out: {first} ({kind}: {})", names.len()));
-}
-
-/// Every tracked file that a model should see, in git's order, as it is on disk. The redactor knows the keys
-/// to look for.
-pub fn roll_up(tree: &WorkTree, redactor: &Redactor) -> Result<RollUp, Failure> {
-    let (tracked, besides) = (tree.tracked()?, tree.besides()?);
-    let mut rollup =
-        RollUp { text: Vec::new(), files: 0, left_out: Vec::new(), with_key: Vec::new(), besides };
-    let on_disk =
-        OnDisk::at(tree.root()).map_err(|error| Failure::refused(error, "make the folder readable"))?;
-    let mut content = Vec::new();
-    for Tracked { path, .. } in tracked {
-        let found = on_disk
-            .read(&path, &mut content)
-            .with_context(|| format!("cannot read {path}"))
-            .map_err(|error| Failure::refused(error, "make it readable, or stop tracking it with git"))?;
-        match found {
-            Found::Content => rollup.add(path, &content, redactor)?,
-            Found::LeftOut(why) => rollup.left_out.push((path, why)),
-            Found::Link => rollup.besides.links.push(path),
-            Found::Other => (),
-        }
+    if to.starts_with(AGENT_CONFIG) {
+        preflight::own_folder(root)?;
     }
-    Ok(rollup)
-}
-
-/// Writes through a temporary file, so that a roll-up is never half-written.
-fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let written = (|| {
-        fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(text)?;
-        file.persist(path).map_err(|error| error.error)
-    })();
-    written.map(drop).with_context(|| format!("cannot write {}", path.display())).map_err(|error| {
-        Failure::refused(error, format!("make {AGENT_CONFIG} writable, or name another file with --output"))
-    })
+    rollup.write(&root.join(to))
 }

@@ -12,6 +12,7 @@ use fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::kills::{Dice, chosen, is_killed, places, quietly, strace_works, traced};
+use crate::scenes::program::where_mounted;
 
 /// Builds for each sandbox without `ACCOUNT_BUILDS`.
 const BUILDS: usize = 8;
@@ -147,4 +148,40 @@ fn undo_makes_the_old_tree_wherever_the_harness_was_killed() {
         assert!(matches!(undone.code, Some(0 | 7)), "{case}");
         assert_eq!(tree(scene.project.root()), before, "{case}");
     }
+}
+
+/// A build that leaves a product that git ignores, and changes a file.
+fn with_product() -> Scene {
+    let build = "#!/bin/sh\nhead -c 5000 /dev/zero > product.o\necho formatted > a\n";
+    let files =
+        [(".gitignore", "/agent-config\n*.o\n"), ("build.sh", build), ("a", "a\n"), ("model", "old\n")];
+    let scene = Scene::with_files(&files, Script::new([Step::text(REPLY)]));
+    scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+    scene
+}
+
+#[test]
+fn what_a_build_in_a_view_leaves_in_ignored_files_comes_into_the_tree_and_is_counted() {
+    let scene = with_product();
+    let ran = scene.ran(&mut command(&scene, "auto"));
+    if !ran.err.contains("sandbox: bubblewrap") {
+        eprintln!("SKIPPED: there is no view without bubblewrap: {ran}");
+        return;
+    }
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(scene.project.read("product.o").unwrap().len(), 5000);
+    assert!(ran.err.contains("the build wrote 5.0 kB of ignored files"), "{ran}");
+    assert!(scene.recorded("events.jsonl").contains("\"ignored_bytes\":5000"));
+    assert!(!scene.project.root().join(".git/code-commit/view").exists(), "the layer is gone");
+}
+
+/// The kernel does not show one file system through another.
+#[test]
+fn a_tree_with_another_mount_below_it_is_built_without_a_view_and_accounted_for() {
+    let scene = with_product();
+    let mount = "mkdir \"$0/mounted\" && mount -t tmpfs none \"$0/mounted\" || exit 99; exec \"$@\"";
+    let Some(ran) = where_mounted(mount, scene.project.root(), &command(&scene, "auto")) else { return };
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.contains("M a  +1 −1  (by the build)"), "{ran}");
+    assert!(!scene.recorded("events.jsonl").contains("ignored_bytes"), "its size is unknown");
 }

@@ -80,9 +80,13 @@ fn every_setting_is_shown_with_its_origin() {
     spec.commit_scope           -  default
     spec.notify                 -  default
     order.byproducts            restore  default
+    rollup.include              -  default
+    rollup.exclude              -  default
+    rollup.budget               -  default
     protect                     *.snap  user file
     protect                     tests/**  project file
     protect_grader              false  default
+    edits                       false  default
     price                       -  default
     --- err
     ");

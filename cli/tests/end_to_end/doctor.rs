@@ -37,7 +37,7 @@ fn a_project_in_order_can_be_run() {
     ok  state           [ROOT]/.git/code-commit
     ok  .gitignore      keeps /agent-config out
     ok  query           agent-config/query.txt
-    ok  code roll-up    agent-config/codeRollup.txt
+    ok  code roll-up    agent-config/codeRollup.txt, made anew when a run begins
     ok  build           ./build.sh
     a run can start
     --- err
@@ -83,7 +83,7 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
                         help: add the line: echo /agent-config >> .gitignore
     NO  query           there is no agent-config/query.txt
                         help: describe the change in agent-config/query.txt
-    ok  code roll-up    agent-config/codeRollup.txt
+    ok  code roll-up    agent-config/codeRollup.txt, made anew when a run begins
     NO  build           there is no build.sh
                         help: write one that exits with 0 if and only if the project is correct: code-commit init writes a first build.sh
     no run can start: 5 to fix
@@ -94,6 +94,7 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
 #[test]
 fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_starting() {
     let scene = Scene::with_replies([]);
+    scene.disown_rollup();
     scene.project.write("src/greet.sh", b"greet() { echo Hello, you!; }\n").unwrap();
     scene.project.write("not-in-it.txt", b"new\n").unwrap();
     let about = |ran: &Ran| ran.out.lines().find(|line| line.contains("  code roll-up ")).map(str::to_owned);
@@ -104,7 +105,10 @@ fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_star
         the model sees what was there before; code-commit rollup makes it anew";
     assert_eq!(about(&ran).as_deref(), Some(told));
     assert_eq!(scene.run(&["rollup"]).code, Some(0));
-    assert_eq!(about(&examine()).as_deref(), Some("ok  code roll-up    agent-config/codeRollup.txt"));
+    assert_eq!(
+        about(&examine()).as_deref(),
+        Some("ok  code roll-up    agent-config/codeRollup.txt, made anew when a run begins")
+    );
 }
 
 /// It would be a poor reason to do without a sandbox.

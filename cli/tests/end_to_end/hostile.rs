@@ -540,6 +540,7 @@ fn a_file_that_is_younger_than_the_roll_up_that_the_model_is_shown_is_said() {
                    code-commit rollup makes it anew";
     for commits in [false, true] {
         let scene = Scene::with_replies([MENDS_IT]);
+        scene.disown_rollup();
         touch_later(&scene, "src/greet.sh");
         touch_later(&scene, "tests/greet_test.sh");
         let text = scene.project.read("src/greet.sh").unwrap();

@@ -49,7 +49,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     names:
     parser:
     perform: agent apply dir engine fitness guard llm logging names parser repo runner
-    prompt: names
+    prompt: names parser
     repo: names
     report: engine llm logging names parser
     runner: dir names

@@ -14,6 +14,7 @@
 )]
 
 mod account;
+mod ask;
 mod clean;
 mod commit;
 mod config;
@@ -21,6 +22,7 @@ mod costs;
 mod disk_errors;
 mod docs;
 mod doctor;
+mod edits;
 mod elsewhere;
 mod hostile;
 mod house;

@@ -3,6 +3,8 @@ use engine::{
     Restored, Scripted, Stored, Text, Unanswered, Usage,
 };
 
+use prompt::edits::Form;
+
 use super::*;
 use crate::{Inputs, commit};
 
@@ -46,7 +48,13 @@ fn blocked() -> Says {
 
 fn applied_as(changes: Vec<Changed>, no_change: Option<&str>) -> Says {
     let no_change = no_change.map(str::to_owned);
-    Says::Apply(ApplyAnswer::Applied(Applied { round: 1, changes, warnings: Vec::new(), no_change }))
+    Says::Apply(ApplyAnswer::Applied(Applied {
+        round: 1,
+        changes,
+        warnings: Vec::new(),
+        edited: Vec::new(),
+        no_change,
+    }))
 }
 
 /// A reply that wrote one file.
@@ -83,6 +91,7 @@ fn built(code: i32, output: &str) -> Says {
         changes: Vec::new(),
         put_back: Vec::new(),
         lack: None,
+        ignored_bytes: 0,
     })
 }
 
@@ -104,7 +113,7 @@ fn unanswered() -> Says {
 
 /// Runs S1 until the script is used up; what it asked for, and how it ended where it did.
 fn run(limits: Limits, answers: &[Says]) -> (Scripted, Option<Outcome>) {
-    let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new() };
+    let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new(), form: Form::Files };
     let mut script = Scripted::default();
     for answer in answers.iter().cloned() {
         script = match answer {
@@ -309,4 +318,18 @@ fn a_build_that_breaks_the_seal_does_not_pass() {
     let Says::Build(passed) = built(0, "ok\n") else { unreachable!() };
     let answers = [answered(A), applied(), Says::Build(Built { seal_broken: true, ..passed })];
     insta::assert_snapshot!(check(Limits::of_rounds(4), &answers), @"ask 1 → apply 1 → build 1 → ask 2");
+}
+
+/// A whole replacement is in the reply itself; of an edit only the world knows what became of the file.
+#[test]
+fn a_repair_prompt_shows_an_edited_file_whole() {
+    let reply =
+        "^^^edit a.rs\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n^^^end\n^^^b.rs\nb\n^^^end\n";
+    let Says::Apply(ApplyAnswer::Applied(applied)) = applied() else { unreachable!() };
+    let edited = vec![Present { path: "a.rs".to_owned(), text: text("before\nnew\n") }];
+    let applied = Says::Apply(ApplyAnswer::Applied(Applied { edited, ..applied }));
+    let (script, _) = run(Limits::of_rounds(4), &[answered(reply), applied, built(1, "no")]);
+    let asked = script.last_text();
+    let shown = "--- FILE REPLACEMENT a.rs ---\nbefore\nnew\n--- FILE REPLACEMENT b.rs ---\nb\n";
+    assert!(asked.ends_with(shown), "{asked}");
 }

@@ -9,6 +9,8 @@ use crate::line::{MarkerLine, Role};
 pub(super) struct Open<'t> {
     pub(super) opening: MarkerLine<'t>,
     pub(super) name: &'t str,
+    /// The content consists of hunks.
+    pub(super) is_edit: bool,
     /// The block has an invalid name or position: it is read, but not salvaged.
     pub(super) faulty: bool,
     /// The first line that was probably meant to close the block.

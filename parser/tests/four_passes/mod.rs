@@ -48,6 +48,8 @@ pub(crate) struct Blocks {
 impl Blocks {
     pub(crate) fn of(reply: &Reply<'_>) -> Self {
         let file = |file: parser::FileBlock<'_>| match file.action {
+            // Nothing here writes a hunk.
+            FileAction::Edit(hunks) => (file.path.to_owned(), Some(hunks.as_str().to_owned())),
             FileAction::Write(content) => (file.path.to_owned(), Some(content.to_owned())),
             FileAction::Delete => (file.path.to_owned(), None),
         };
@@ -101,9 +103,10 @@ fn pass(text: &str, fence: &str, thoughts: &[Span]) -> Option<Vec<Found>> {
         let Some(word) = line.trim().strip_prefix(fence).filter(|word| !word.starts_with(&fence[..1])) else {
             continue;
         };
+        let is_edit = word.starts_with("edit ");
         let word = word.trim();
-        let is_underline =
-            word.trim_matches(['^', ' ']).is_empty() || line.starts_with(' ') && word.contains(' ');
+        let is_underline = word.trim_matches(['^', ' ']).is_empty()
+            || line.starts_with(' ') && word.contains(' ') && !is_edit;
         let is_content = is_underline || thoughts.iter().any(|thought| thought.contains(&start));
         if is_file && is_content && (open.is_none() || word.is_empty()) && !matches!(word, "end" | "delete") {
             continue;

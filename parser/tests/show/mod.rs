@@ -13,6 +13,9 @@ pub(crate) fn check(text: &str) -> String {
 fn show_reply(reply: &Reply<'_>) -> String {
     let file = |file: FileBlock<'_>| match file.action {
         FileAction::Write(content) => format!("write {:?} {content:?} at {:?}", file.path, file.span),
+        FileAction::Edit(hunks) => {
+            format!("edit {:?} {:?} at {:?}", file.path, hunks.iter().collect::<Vec<_>>(), file.span)
+        }
         FileAction::Delete => format!("delete {:?} at {:?}", file.path, file.span),
     };
     let mut lines: Vec<String> = reply.files().map(file).collect();

@@ -1,10 +1,9 @@
 //! Stores pre-images of the changes that a command may keep, so that `undo` can revert them.
 
 use std::fs;
-use std::io::BufRead;
 use std::path::Path;
 
-use apply::{Found, PreImageOf};
+use apply::{Found, OldFile};
 use engine::Problem;
 use guard::{Difference, Seen};
 
@@ -12,8 +11,8 @@ use super::{Accounted, named};
 use crate::fault::Fault;
 use crate::translate::changes;
 
-/// The old content of a file, if available.
-pub(super) type OldContent<'o> = &'o dyn Fn(&Path, &Seen) -> Option<Box<dyn BufRead>>;
+/// The old state of a file, if available.
+pub(super) type Old<'o> = &'o dyn Fn(&Path, &Seen) -> Option<OldFile<'static>>;
 
 /// Where the changes are.
 pub(super) struct Places<'p> {
@@ -30,11 +29,11 @@ impl Places<'_> {
         &self,
         stays: &[&Difference],
         folders: Vec<String>,
-        read: OldContent<'_>,
+        old: Old<'_>,
         accounted: &mut Accounted,
     ) -> Result<(), Fault> {
         let mut lost = Vec::new();
-        let found: Vec<Found<'_>> = stays.iter().filter_map(|one| self.found(one, read, &mut lost)).collect();
+        let found: Vec<Found<'_>> = stays.iter().filter_map(|one| self.found(one, old, &mut lost)).collect();
         if !lost.is_empty() {
             let message = format!(
                 "{} was changed, of which no copy could be kept: undo cannot restore it",
@@ -49,25 +48,18 @@ impl Places<'_> {
         Ok(())
     }
 
-    fn found(
-        &self,
-        one: &Difference,
-        read: OldContent<'_>,
-        lost: &mut Vec<String>,
-    ) -> Option<Found<'static>> {
+    fn found(&self, one: &Difference, old: Old<'_>, lost: &mut Vec<String>) -> Option<Found<'static>> {
         let path = one.path.to_str()?.to_owned();
         let was = one.before.filter(|was| was.kind().is_file());
         let before = match was {
             None => None,
-            Some(was) => match read(&one.path, &was) {
-                Some(content) => {
-                    Some(PreImageOf { content: Box::new(content), mode: was.mode, owner: was.owner })
-                }
-                None => {
+            Some(was) => {
+                let Some(old) = old(&one.path, &was) else {
                     lost.push(path);
                     return None;
-                }
-            },
+                };
+                Some(old)
+            }
         };
         // Restoring something else may have removed it again.
         let is_there = fs::symlink_metadata(self.now.join(&path)).is_ok_and(|found| found.is_file());

@@ -3,7 +3,8 @@
 //! Names in it were chosen by the command, so every lookup goes down one name at a time and follows no symlink.
 //! The format is that of the kernel's documentation of overlayfs, with `userxattr`.
 
-use std::collections::BTreeSet;
+mod bring_in;
+
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufReader};
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use dir::Folder;
 use guard::{Difference, Guard, Seen};
-use rustix::fs::{AtFlags, FileType, Mode, Stat};
+use rustix::fs::{FileType, Stat};
 
 use crate::seal::{are_equal, last};
 
@@ -106,7 +107,7 @@ impl<'l> Layer<'l> {
                 return Ok(exists());
             }
             is_hidden |= entry.covers_folder(&level);
-            level = level.enter(entry.name, Belongs::Accounted)?;
+            level = level.enter(&entry.name, Belongs::Accounted)?;
         }
         Ok(false)
     }
@@ -134,7 +135,7 @@ impl<'l> Layer<'l> {
     fn walk(&self, mut visit: impl FnMut(&Level, &Entry) -> io::Result<bool>) -> io::Result<()> {
         let mut todo = self.visit_all(&Arc::new(self.top()?), &mut visit)?;
         while let Some((above, name, belongs)) = todo.pop() {
-            match above.enter(name, belongs) {
+            match above.enter(&name, belongs) {
                 Ok(level) => todo.extend(self.visit_all(&Arc::new(level), &mut visit)?),
                 // The command removed its own permissions.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
@@ -191,9 +192,9 @@ impl<'l> Layer<'l> {
 }
 
 impl Level {
-    fn enter(&self, name: OsString, belongs: Belongs) -> io::Result<Level> {
-        let tree = self.tree.as_ref().and_then(|tree| tree.open_in(&name).ok());
-        Ok(Level { upper: self.upper.open_in(&name)?, tree, path: self.path.join(&name), belongs })
+    fn enter(&self, name: &OsStr, belongs: Belongs) -> io::Result<Level> {
+        let tree = self.tree.as_ref().and_then(|tree| tree.open_in(name).ok());
+        Ok(Level { upper: self.upper.open_in(name)?, tree, path: self.path.join(name), belongs })
     }
 }
 
@@ -253,154 +254,4 @@ fn is_opaque(folder: &Folder, name: &OsStr) -> bool {
 /// A path that nobody can redirect: the folder by its descriptor, and a last name that is not followed.
 fn through(folder: &Folder, name: &OsStr) -> PathBuf {
     Path::new("/proc/self/fd").join(folder.as_fd().as_raw_fd().to_string()).join(name)
-}
-
-/// What is moved from the layer into the tree.
-struct Move<'m> {
-    layer: &'m Layer<'m>,
-    /// Not moved, nor anything below.
-    refused: &'m BTreeSet<PathBuf>,
-    /// Modes to set at the end, when nothing more has to be done in those folders.
-    modes: Vec<(Folder, OsString, u32)>,
-    unaccounted_bytes: u64,
-}
-
-impl Layer<'_> {
-    /// Moves everything into the tree, except the harness's own files and what is at or below a `refused`
-    /// path. Returns how many bytes of unaccounted files it moved.
-    pub(super) fn bring_in(&self, refused: &BTreeSet<PathBuf>) -> io::Result<u64> {
-        let mut moved = Move { layer: self, refused, modes: Vec::new(), unaccounted_bytes: 0 };
-        self.walk(|level, entry| moved.entry(level, entry))?;
-        for (folder, name, mode) in moved.modes.iter().rev() {
-            rustix::fs::chmodat(folder, name, Mode::from_raw_mode(*mode), AtFlags::empty())?;
-        }
-        Ok(moved.unaccounted_bytes)
-    }
-}
-
-impl Move<'_> {
-    /// Moves one entry; whether its content has to be moved one by one.
-    fn entry(&mut self, level: &Level, entry: &Entry) -> io::Result<bool> {
-        let Some(tree) = level.tree.as_ref().filter(|_| entry.belongs != Belongs::Ours) else {
-            return Ok(false);
-        };
-        let stays_folder = entry.tree.as_ref().is_some_and(is_folder) && is_folder(&entry.upper);
-        // Only the mode of a folder can be refused while its content is not.
-        if self.refused.contains(&entry.path) && !stays_folder {
-            return Ok(false);
-        }
-        if stays_folder {
-            if entry.covers_folder(level) {
-                self.remove_hidden(tree, level, entry)?;
-            }
-            if entry.belongs == Belongs::Unaccounted
-                && entry.tree.is_some_and(|tree| tree.st_mode != entry.upper.st_mode)
-            {
-                self.modes.push((tree.try_clone()?, entry.name.clone(), entry.upper.st_mode & 0o7777));
-            }
-            return Ok(true);
-        }
-        if entry.tree.is_some() && !self.remove(tree, &entry.name, &entry.path)? {
-            return Ok(false);
-        }
-        if is_whiteout(&entry.upper) {
-            return Ok(false);
-        }
-        if is_folder(&entry.upper) && self.refuses_below(&entry.path) {
-            tree.make_folder(&entry.name, 0o700)?;
-            self.modes.push((tree.try_clone()?, entry.name.clone(), entry.upper.st_mode & 0o7777));
-            return Ok(true);
-        }
-        self.rename(level, tree, entry)?;
-        Ok(false)
-    }
-
-    fn rename(&mut self, level: &Level, tree: &Folder, entry: &Entry) -> io::Result<()> {
-        let mode = entry.upper.st_mode & 0o7777;
-        if is_folder(&entry.upper) && mode & 0o700 != 0o700 {
-            // A folder without permissions can be listed by its owner no more, nor get another parent.
-            rustix::fs::chmodat(
-                &level.upper,
-                &entry.name,
-                Mode::from_raw_mode(mode | 0o700),
-                AtFlags::empty(),
-            )?;
-            self.modes.push((tree.try_clone()?, entry.name.clone(), mode));
-        }
-        let bytes = untag(&level.upper, &entry.name, &entry.upper)?;
-        if entry.belongs == Belongs::Unaccounted {
-            self.unaccounted_bytes += bytes;
-        }
-        level.upper.rename(&entry.name, tree, &entry.name)
-    }
-
-    fn refuses_below(&self, path: &Path) -> bool {
-        self.refused.range(path.to_owned()..).next().is_some_and(|refused| refused.starts_with(path))
-    }
-
-    /// Removes an entry of the tree; of a folder in which something is refused, what is not. Whether it is gone.
-    fn remove(&self, tree: &Folder, name: &OsStr, path: &Path) -> io::Result<bool> {
-        let is_whole = !tree.stat(name)?.as_ref().is_some_and(is_folder) || !self.refuses_below(path);
-        if is_whole {
-            return dir::reach::remove(&tree.as_fd().try_clone_to_owned()?, name).map(|()| true);
-        }
-        let survey = self.layer.guard.survey_below(path, &|_| false).map_err(io::Error::other)?;
-        for (path, seen) in survey.iter() {
-            if !seen.kind().is_dir() && !self.refused.contains(path) {
-                self.layer.tree.folder_of(path)?.remove_file(path.file_name().unwrap_or_default())?;
-            }
-        }
-        Ok(false)
-    }
-
-    /// Removes what an opaque folder hides.
-    fn remove_hidden(&self, tree: &Folder, level: &Level, entry: &Entry) -> io::Result<()> {
-        let (hidden, shown) = (tree.open_in(&entry.name)?, level.upper.open_in(&entry.name)?);
-        for (name, _) in hidden.entries()? {
-            let name = OsString::from_vec(name);
-            let path = entry.path.join(&name);
-            if shown.stat(&name)?.is_none() && !self.refused.contains(&path) {
-                self.remove(&hidden, &name, &path)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Removes the kernel's own attributes from an entry of the layer and everything below it, since they mean
-/// nothing in the tree. Returns the size of the files.
-fn untag(folder: &Folder, name: &OsStr, stat: &Stat) -> io::Result<u64> {
-    strip(folder, name);
-    if !is_folder(stat) {
-        return Ok(u64::try_from(stat.st_size).unwrap_or(0));
-    }
-    let mut bytes = 0;
-    let mut todo = vec![(Arc::new(folder.try_clone()?), name.to_owned())];
-    while let Some((above, name)) = todo.pop() {
-        // One that the command closed to itself only keeps the attributes.
-        let Ok(folder) = above.open_in(&name).map(Arc::new) else { continue };
-        for (name, _) in folder.entries()? {
-            let name = OsString::from_vec(name);
-            strip(&folder, &name);
-            let Some(stat) = folder.stat(&name)? else { continue };
-            if is_folder(&stat) {
-                todo.push((Arc::clone(&folder), name));
-            } else {
-                bytes += u64::try_from(stat.st_size).unwrap_or(0);
-            }
-        }
-    }
-    Ok(bytes)
-}
-
-fn strip(folder: &Folder, name: &OsStr) {
-    let path = through(folder, name);
-    let mut names = vec![0_u8; 1 << 10];
-    let Ok(len) = rustix::fs::llistxattr(&path, &mut names[..]) else { return };
-    for name in names.get(..len).unwrap_or_default().split(|byte| *byte == 0) {
-        if name.starts_with(b"user.overlay.") {
-            // It is only untidy if it stays.
-            let _ = rustix::fs::lremovexattr(&path, name);
-        }
-    }
 }

@@ -3,19 +3,20 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use apply::{Force, Lock};
+use apply::{Force, Lock, OldFile};
 use dir::Folder;
 use guard::{Difference, Guard};
 use logging::RunFolder;
 use runner::View;
 
 use super::adopt::Places;
+use super::fate::{Fate, is_made};
 use super::layer::Layer;
-use super::{Account, Accounted, BEFORE, Fate, is_made, warning};
+use super::{Account, Accounted, BEFORE, warning};
 use crate::fault::Fault;
 use crate::kept::UNDO;
 use crate::seal::{Attic, last};
@@ -114,17 +115,15 @@ impl Account {
         let mut accounted = Accounted { put_back, ..Accounted::default() };
         let places = Places { root: guard.root(), now: &upper, undo };
         let tree = Folder::open(guard.root()).map_err(failed)?;
-        places.adopt(&stays, folders, &|path, _| old_content(&tree, path), &mut accounted)?;
+        let is_readable = |path: &Path| matches!(tree.open_file_below(path), Ok(Some(_)));
+        let old = |path: &Path, _: &_| is_readable(path).then_some(OldFile::InTree);
+        places.adopt(&stays, folders, &old, &mut accounted)?;
         note(run, undo).map_err(failed)?;
         accounted.unaccounted_bytes = layer.bring_in(&refused).map_err(failed)?;
         layers.remove().map_err(failed)?;
         accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
         Ok(accounted)
     }
-}
-
-fn old_content(tree: &Folder, path: &Path) -> Option<Box<dyn BufRead>> {
-    Some(Box::new(BufReader::new(tree.open_file_below(path).ok().flatten()?)))
 }
 
 /// Keeps what may not come into the tree for the user, if it is a file or a symlink.

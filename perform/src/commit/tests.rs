@@ -28,6 +28,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
             sealed: Vec::new(),
         },
         account: Account::new("the build", Policy::build(Binds::Commit), Vec::new()),
+        code: Box::new(|_| None),
         layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),
         cancel: Cancel::new().unwrap(),

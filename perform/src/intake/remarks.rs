@@ -11,16 +11,17 @@ use engine::Problem;
 const LARGEST: u64 = 64 << 20;
 
 /// Common mistakes of models that break no rule; found by comparing with the old files.
-pub(super) fn habits(reply: &Reply<'_>, root: &Path) -> Vec<Problem> {
+pub(super) fn habits(reply: &Reply<'_>, edited: &[Option<String>], root: &Path) -> Vec<Problem> {
     let parsed = reply.warnings().iter().map(|warning| Problem {
         code: warning.code.as_str().to_owned(),
         path: None,
         line: Some(warning.line),
         message: warning.message(),
     });
-    let beside_the_old = reply.files().flat_map(|file| match file.action {
-        FileAction::Write(content) => changed_content(file.path, content, root),
-        FileAction::Delete => Vec::new(),
+    let beside_the_old = reply.files().zip(edited).flat_map(|(file, edited)| match (file.action, edited) {
+        (FileAction::Write(content), _) => changed_content(file.path, content, root),
+        (FileAction::Edit(_), Some(content)) => changed_content(file.path, content, root),
+        (FileAction::Edit(_) | FileAction::Delete, _) => Vec::new(),
     });
     parsed.chain(beside_the_old).collect()
 }

@@ -31,7 +31,8 @@ fn answer(reply: &str, finish: &Finish) -> Reply {
 /// The codes of the refusals; the tree must still be empty.
 fn rejected(rules: &Rules, answer: &Reply) -> Vec<String> {
     let undo = rules.root.with_file_name("undo");
-    let Intake::Rejected { problems, report, .. } = rules.take_in(answer, &undo).unwrap() else {
+    let Intake::Rejected { problems, report, .. } = rules.take_in(answer, &Shown::default(), &undo).unwrap()
+    else {
         panic!("it was applied")
     };
     assert_eq!(report.lines().count(), 1 + problems.len(), "{report}");
@@ -53,7 +54,8 @@ fn a_reply_that_was_ended_early_is_not_used_whatever_the_guard_has_to_say_of_it(
 fn a_reply_that_was_cut_off_is_told_in_which_file() {
     let top = tempfile::tempdir().unwrap();
     let cut = answer("^^^a.txt\na\n^^^end\n^^^src/b.rs\nfn", &Finish::Truncated);
-    let Intake::Rejected { report, .. } = rules(top.path()).take_in(&cut, &top.path().join("undo")).unwrap()
+    let Intake::Rejected { report, .. } =
+        rules(top.path()).take_in(&cut, &Shown::default(), &top.path().join("undo")).unwrap()
     else {
         panic!("it was applied")
     };
@@ -76,7 +78,7 @@ fn a_model_that_answers_in_prose_is_shown_the_form_once_more() {
     let rules = rules(top.path());
     let report = |reply: &str| {
         let answer = answer(reply, &Finish::Complete);
-        match rules.take_in(&answer, &top.path().join("undo")).unwrap() {
+        match rules.take_in(&answer, &Shown::default(), &top.path().join("undo")).unwrap() {
             Intake::Rejected { report, .. } => report,
             Intake::Applied { .. } => panic!("it was applied"),
         }
@@ -111,10 +113,131 @@ fn a_preview_says_what_would_be_done() {
         let rules = rules(top.path());
         let answer = answer(text, &Finish::Complete);
         let previewed = rules.preview(&answer, &parser::parse(text).unwrap()).unwrap();
-        let done = match rules.take_in(&answer, &top.path().join("undo")).unwrap() {
+        let done = match rules.take_in(&answer, &Shown::default(), &top.path().join("undo")).unwrap() {
             Intake::Applied { applied, .. } => Ok(applied.changes.into_iter().map(without_mode).collect()),
             Intake::Rejected { problems, .. } => Err(problems),
         };
         assert_eq!(previewed.map(|applied| applied.changes), done, "{text}");
     }
+}
+
+const OLD: &str = "fn a() {\n    one();\n}\n\nfn b() {\n    two();\n}\n";
+
+fn edit(path: &str, search: &str, replace: &str) -> String {
+    format!("^^^edit {path}\n<<<<<<< SEARCH\n{search}=======\n{replace}>>>>>>> REPLACE\n^^^end\n")
+}
+
+/// Pairs of a path and its new content, or of a code and its message.
+type Pairs = Vec<(String, String)>;
+
+fn edited(rules: &Rules, reply: &str, shown: &Shown<'_>) -> Result<Pairs, Pairs> {
+    let undo = rules.root.with_file_name("undo");
+    match rules.take_in(&answer(reply, &Finish::Complete), shown, &undo).unwrap() {
+        Intake::Applied { edited, .. } => Ok(edited),
+        Intake::Rejected { problems, .. } => {
+            assert!(!undo.exists());
+            Err(problems.into_iter().map(|problem| (problem.code, problem.message)).collect())
+        }
+    }
+}
+
+fn write(rules: &Rules, path: &str, content: &[u8]) {
+    let path = rules.root.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::io::Write::write_all(&mut std::fs::File::create(path).unwrap(), content).unwrap();
+}
+
+#[test]
+fn an_edit_becomes_the_whole_content_of_its_file() {
+    let top = tempfile::tempdir().unwrap();
+    let rules = rules(top.path());
+    write(&rules, "src/a.rs", OLD.as_bytes());
+    let reply = edit("src/a.rs", "    two();\n", "    three();\n") + "^^^b.rs\nb\n^^^end\n";
+    let new = OLD.replace("two", "three");
+    assert_eq!(edited(&rules, &reply, &Shown::default()), Ok(vec![("src/a.rs".to_owned(), new.clone())]));
+    assert_eq!(std::fs::read_to_string(rules.root.join("src/a.rs")).unwrap(), new);
+    // Killed before it was recorded: taken in again, it tells the same.
+    let again = edited(&rules, &reply, &Shown::default());
+    assert_eq!(again, Ok(vec![("src/a.rs".to_owned(), new)]));
+}
+
+#[test]
+fn one_hunk_that_does_not_fit_refuses_the_reply_and_all_of_them_are_told() {
+    let top = tempfile::tempdir().unwrap();
+    let rules = rules(top.path());
+    write(&rules, "a.rs", OLD.as_bytes());
+    write(&rules, "latin", b"caf\xe9\n");
+    let reply = [
+        edit("a.rs", "    two()\n", ""),
+        "^^^b.rs\nb\n^^^end\n".to_owned(),
+        edit("none.rs", "x\n", ""),
+        edit("latin", "x\n", ""),
+    ];
+    let problems = edited(&rules, &reply.concat(), &Shown::default()).unwrap_err();
+    let told: String = problems.iter().map(|(code, message)| format!("{code}: {message}\n")).collect();
+    insta::assert_snapshot!(told, @"
+    edit-misses: `a.rs`, hunk 1: the file does not have its SEARCH lines, byte for byte. Nearest are those from line 6 on (`-` yours, `+` the file's):
+        -    two()
+        +    two();
+    edit-of-no-file: `none.rs` does not exist, so it has no lines to replace; give its whole content.
+    edit-of-no-text: `latin` is not UTF-8 text, so its lines cannot be replaced.
+    ");
+    let twice = edited(&rules, &edit("a.rs", "}\n", ""), &Shown::default()).unwrap_err();
+    insta::assert_snapshot!(twice[0].1, @"`a.rs`, hunk 1: the file has its SEARCH lines more than once, from line 3 and from line 7; add lines before or after them.");
+    assert!(!rules.root.join("b.rs").exists());
+}
+
+#[test]
+fn an_edit_reads_no_file_that_may_not_be_written() {
+    let top = tempfile::tempdir().unwrap();
+    let rules = rules(top.path());
+    write(&rules, "build.sh", b"exit 1\n");
+    std::fs::create_dir(top.path().join("outside")).unwrap();
+    std::fs::hard_link(rules.root.join("build.sh"), rules.root.join("link.sh")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", rules.root.join("passwd")).unwrap();
+    for path in ["build.sh", "link.sh", "passwd", "../outside/a", "/etc/passwd", ".git/config"] {
+        let problems = edited(&rules, &edit(path, "x\n", ""), &Shown::default()).unwrap_err();
+        assert!(!problems.iter().any(|(code, _)| code.starts_with("edit-")), "{path}: {problems:?}");
+    }
+}
+
+#[test]
+fn an_edit_is_made_only_for_the_file_that_the_model_was_shown() {
+    let top = tempfile::tempdir().unwrap();
+    let rules = rules(top.path());
+    let run = top.path().join("run");
+    write(&rules, "a.rs", OLD.as_bytes());
+    let code: Code<'_> = Box::new(|path| (path == "a.rs").then(|| "fn a() {\n    one();\n}\n".to_owned()));
+    let shown = Shown::in_round(1, &run, &code).unwrap();
+    let stale = edited(&rules, &edit("a.rs", "    one();\n", ""), &shown).unwrap_err();
+    insta::assert_snapshot!(format!("{}: {}", stale[0].0, stale[0].1), @"stale-base: `a.rs` is not as you were shown it, because it was changed since; leave it as it is.");
+    // What the code leaves out may be a secret: none of its lines is told.
+    write(&rules, "settings.env", b"PASSWORD=hunter2\n");
+    let fishing = edited(&rules, &edit("settings.env", "PASSWORD=x\n", ""), &shown).unwrap_err();
+    assert!(!fishing[0].1.contains("hunter2"), "{fishing:?}");
+    // One that it leaves out is taken as it is.
+    let unseen = edited(&rules, &edit("settings.env", "PASSWORD=hunter2\n", "PASSWORD=\n"), &shown);
+    assert_eq!(unseen.unwrap()[0].1, "PASSWORD=\n");
+}
+
+#[test]
+fn a_file_that_somebody_changed_after_the_run_wrote_it_is_not_edited() {
+    let top = tempfile::tempdir().unwrap();
+    let rules = rules(top.path());
+    let run = top.path().join("run");
+    let code: Code<'_> = Box::new(|_| None);
+    let take = |round: u32, reply: &str| {
+        let shown = Shown::in_round(round, &run, &code).unwrap();
+        let undo = run.join(crate::UNDO).join(round.to_string());
+        rules.take_in(&answer(reply, &Finish::Complete), &shown, &undo).unwrap()
+    };
+    assert!(matches!(take(1, "^^^a\none\n^^^end\n"), Intake::Applied { .. }));
+    assert!(matches!(take(2, &edit("a", "one\n", "two\n")), Intake::Applied { .. }));
+    write(&rules, "a", b"zero\ntwo\n");
+    let Intake::Rejected { problems, .. } = take(3, &edit("a", "two\n", "three\n")) else {
+        panic!("applied")
+    };
+    assert_eq!(problems[0].code, "stale-base");
+    write(&rules, "a", b"two\n");
+    assert!(matches!(take(3, &edit("a", "two\n", "three\n")), Intake::Applied { .. }));
 }

@@ -118,6 +118,7 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
             changes: Vec::new(),
             put_back: Vec::new(),
             lack: None,
+            ignored_bytes: 0,
         }),
         asked(2),
         asked(2),

@@ -12,7 +12,12 @@ fn behind<'t>(prompt: &'t str, system: &str) -> &'t str {
 #[test]
 fn the_initial_prompt_has_its_five_parts_in_order() {
     let protected = protected();
-    let task = Task { query: "Say hello.", codebase: "--- FILE a.sh ---\n:", protected: &protected };
+    let task = Task {
+        query: "Say hello.",
+        codebase: "--- FILE a.sh ---\n:",
+        protected: &protected,
+        form: Form::Files,
+    };
     let prompt = initial(&task);
     let order = [
         PROJECT_STRUCTURE,
@@ -37,7 +42,12 @@ fn the_initial_prompt_has_its_five_parts_in_order() {
 #[test]
 fn a_repair_prompt_has_its_seven_parts_in_order() {
     let protected = protected();
-    let task = Task { query: "Say hello.\n", codebase: "--- FILE a.sh ---\n:\n", protected: &protected };
+    let task = Task {
+        query: "Say hello.\n",
+        codebase: "--- FILE a.sh ---\n:\n",
+        protected: &protected,
+        form: Form::Files,
+    };
     let replacements = [
         Replacement::File { path: "a.sh", data: "echo hello\n" },
         Replacement::File { path: "empty", data: "" },
@@ -67,7 +77,8 @@ fn a_repair_prompt_has_its_seven_parts_in_order() {
 
 #[test]
 fn after_a_reply_that_was_not_used_the_reasons_and_the_last_build_are_told() {
-    let task = Task { query: "Say hello.\n", codebase: "--- FILE a.sh ---\n:\n", protected: &[] };
+    let task =
+        Task { query: "Say hello.\n", codebase: "--- FILE a.sh ---\n:\n", protected: &[], form: Form::Files };
     let after = |last_build| {
         let failure = Failure::Reply { reasons: "The reply was not used.\n", last_build };
         let prompt = repair(&task, &failure, &[Replacement::File { path: "a.sh", data: "helo\n" }]);
@@ -111,4 +122,17 @@ fn what_the_instructions_teach_is_what_the_parser_reads() {
     assert_eq!(paths, ["src/main.rs", "src/unused.rs", "docs/fences.md"]);
     assert_eq!(reply.user().count(), 1);
     assert_eq!(parser::parse(no_change).unwrap().no_change().count(), 1);
+}
+
+#[test]
+fn a_model_is_taught_to_edit_between_the_rules_and_the_request_and_only_if_asked() {
+    let protected = protected();
+    let task = Task { query: "Say hello.\n", codebase: "C\n", protected: &protected, form: Form::Edits };
+    for text in [initial(&task).text, repair(&task, &Failure::Build("exit code: 1\n"), &[])] {
+        let parts = ["+ anything in the .git folder\n", "\n^^^edit src/main.rs\n", "Say hello."];
+        let places: Vec<usize> = parts.iter().map(|part| text.find(part).unwrap()).collect();
+        assert!(places.is_sorted(), "{places:?}");
+    }
+    let files = initial(&Task { form: Form::Files, ..task }).text;
+    assert!(!files.contains("^^^edit") && !files.contains("SEARCH"), "{files}");
 }

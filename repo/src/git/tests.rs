@@ -73,6 +73,19 @@ fn what_differs_is_named_as_it_is_spelled() {
 }
 
 #[test]
+fn what_was_committed_last_was_changed_last() {
+    let scratch = Scratch::with_files();
+    let git = scratch.hardened(&[]);
+    for (path, text) in [("below/b", "1"), ("below/a", "1"), ("below/b", "2")] {
+        scratch.write(path, text);
+        git.commit_paths(&[path], "m", ME).unwrap();
+    }
+    let below = git.changed_lately(Path::new("below"), 100).unwrap();
+    assert_eq!(below, [Path::new("b"), Path::new("a")]);
+    assert_eq!(git.changed_lately(Path::new(""), 1).unwrap(), [Path::new("below/b")]);
+}
+
+#[test]
 fn why_a_repository_cannot_be_opened_stands_on_one_line() {
     let scratch = Scratch::new();
     scratch.write(".git/config", "[core\n\u{1b}[2J");

@@ -8,34 +8,36 @@ use repo::{Asked, WorkTree};
 use report::{Output, phrases, printable_name};
 use settings::keys;
 
-use super::{Request, Which, beside_or_above, refused};
-use crate::commit::plan::{Plan, Task};
+use super::{Request, Which, refused};
+use crate::commit::plan::Plan;
 use crate::commit::rollup::Rollup;
 use crate::commit::run;
 use crate::exit::Failure;
-use crate::preflight::{self, CODE_ROLLUP};
+use crate::preflight;
 use names::{Binds, Writer};
 
 /// Uncommitted files named in a message.
 const NAMED_FILES: usize = 5;
 
 /// The two checks of the whole tree: uncommitted changes and ignore rules. In a large tree both run in
-/// parallel.
+/// parallel. `theirs` is a roll-up that was not made for this run.
 pub(super) fn look_at(
     which: Which,
     tree: &WorkTree,
     plan: &Plan,
+    theirs: Option<&Rollup<'_>>,
     args: &Request,
     output: &Output,
 ) -> Result<Guard, Failure> {
     let root = tree.root();
+    let look = || clean_enough(which, tree, plan, theirs, args, output);
     if tree.is_small() {
-        clean_enough(which, tree, plan, args, output)?;
+        look()?;
         return run::guard(tree, plan);
     }
     std::thread::scope(|scope| {
         let guard = scope.spawn(|| run::guard_apart(root, plan));
-        let clean = clean_enough(which, tree, plan, args, output);
+        let clean = look();
         let guard = guard.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         clean.and(guard)
     })
@@ -46,11 +48,12 @@ fn clean_enough(
     which: Which,
     tree: &WorkTree,
     plan: &Plan,
+    theirs: Option<&Rollup<'_>>,
     args: &Request,
     output: &Output,
 ) -> Result<(), Failure> {
-    let rollup = rollup(which, tree.root(), &plan.task);
-    let look = match tree.look(&Asked { beginnings: &keys::places(), since: rollup.made() }) {
+    let since = theirs.and_then(Rollup::made);
+    let look = match tree.look(&Asked { beginnings: &keys::places(), since }) {
         Ok(look) => look,
         Err(error) if args.require_clean => return Err(error.into()),
         Err(error) => {
@@ -77,7 +80,7 @@ fn clean_enough(
         }
         output.warn(&format!("{text}; code-commit undo restores them as they are now"));
     }
-    if let Some(older) = rollup.is_older(tree.root(), &look) {
+    if let Some(older) = theirs.and_then(|theirs| theirs.is_older(tree.root(), &look)) {
         output.warn(&older);
     }
     Ok(())
@@ -112,12 +115,4 @@ fn keys_stay_out(which: Which, dirty: &[String], tracked: &[String], output: &Ou
 fn is_own(path: &str, binds: Binds) -> bool {
     let mut own = names::protected(binds).filter(|name| name.writer() == Some(Writer::Harness));
     own.any(|name| Path::new(path).starts_with(name.at_root()))
-}
-
-fn rollup<'p>(which: Which, root: &Path, task: &'p Task) -> Rollup<'p> {
-    let path = match which {
-        Which::Commit => CODE_ROLLUP.to_owned(),
-        Which::Implement => beside_or_above(root, CODE_ROLLUP),
-    };
-    Rollup::at(root, path, task.codebase())
 }

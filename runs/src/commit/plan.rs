@@ -9,13 +9,15 @@ use guard::Policy;
 use logging::{Layout, RunFolder};
 use loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, implement};
 use names::{Binds, INPUTS, Writer};
-use perform::Account;
+use perform::{Account, Code};
+use prompt::edits::Form;
 use serde::{Deserialize, Serialize};
 use settings::Settings;
 
 use crate::deciders;
 use crate::records;
 use crate::registry::{Known, RUN_JSON};
+use crate::rollup::Chosen;
 
 /// What a run is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +26,12 @@ pub struct Plan {
     pub version: String,
     /// All settings from flags and configuration.
     pub settings: Settings,
+    /// Where the query came from: a file's path, `-m` or standard input.
+    #[serde(default)]
+    pub query_from: Option<String>,
+    /// The files that the model is shown and why, if a budget keeps the code roll-up small.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chosen: Vec<Chosen>,
     /// Maximum number of model calls.
     pub rounds: u32,
     /// Give up after this many rounds with the same failure.
@@ -51,7 +59,7 @@ pub struct Plan {
 pub enum Task {
     /// S1.
     Commit {
-        /// `agent-config/query.txt`.
+        /// What the user asks for.
         query: Excerpt,
         /// `agent-config/codeRollup.txt`.
         codebase: Excerpt,
@@ -62,7 +70,7 @@ pub enum Task {
     Implement {
         /// `gemini-system-prompt.txt`.
         system: Excerpt,
-        /// `query.txt`.
+        /// What the user asks for.
         query: Excerpt,
         /// `codeRollup.txt`.
         codebase: Excerpt,
@@ -109,8 +117,8 @@ impl Excerpt {
 
 impl Task {
     /// The default loop with these inputs.
-    pub fn commit(query: String, codebase: String, protected: Vec<String>) -> Self {
-        let task = prompt::commit::Task { query: &query, codebase: &codebase, protected: &protected };
+    pub fn commit(query: String, codebase: String, protected: Vec<String>, form: Form) -> Self {
+        let task = prompt::commit::Task { query: &query, codebase: &codebase, protected: &protected, form };
         let places = prompt::commit::initial(&task);
         Self::Commit {
             query: Excerpt::new(places.query, query),
@@ -141,6 +149,13 @@ impl Task {
         match self {
             Self::Commit { query, .. } | Self::Implement { query, .. } => query.start..query.end,
         }
+    }
+
+    /// Finds a file's content in the code that the model is sent.
+    pub(crate) fn code(&self) -> Code<'static> {
+        let (Self::Commit { codebase, .. } | Self::Implement { codebase, .. }) = self;
+        let code = Arc::clone(&codebase.text);
+        Box::new(move |path| prompt::rollup::content_of(&code, path).map(str::to_owned))
     }
 
     /// The names of a round's files.
@@ -191,6 +206,11 @@ impl Task {
     }
 }
 
+/// The form in which a model may give its changes.
+pub fn form(settings: &Settings) -> Form {
+    if settings.edits.value { Form::Edits } else { Form::Files }
+}
+
 /// What a model may write in this project, by S1 and by the configuration.
 pub fn policy(settings: &Settings, root: &Path) -> Policy {
     and_deciders(Policy::commit(), settings, root)
@@ -227,7 +247,8 @@ impl Plan {
         match &self.task {
             Task::Commit { query, codebase, protected } => {
                 let (query, codebase) = (text(query), text(codebase));
-                commit(harness, &Inputs { query, codebase, protected: protected.clone() }, &limits)
+                let (protected, form) = (protected.clone(), form(&self.settings));
+                commit(harness, &Inputs { query, codebase, protected, form }, &limits)
             }
             Task::Implement { system, query, codebase } => {
                 let (system, query, codebase) = (text(system), text(query), text(codebase));

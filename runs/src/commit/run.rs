@@ -137,6 +137,7 @@ fn lead(
         build: build_command(&plan, host.environment, confinement),
         account,
         asking,
+        code: plan.task.code(),
         layout: plan.task.layout(),
         said_log: plan.task.said_log(root),
         rules: Rules { root: root.to_owned(), guard, lock },

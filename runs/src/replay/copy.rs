@@ -76,13 +76,13 @@ impl ScratchCopy {
     }
 
     /// The world of the replay. What a build changed between two rounds is in the pre-images of the second.
-    pub(super) fn world(&self, only: RecordOnly, rules: Rules) -> Replayed<'_> {
+    pub(super) fn world(&self, only: RecordOnly, rules: Rules, plan: &Plan) -> Replayed<'_> {
         let as_found = |round: u32| {
             let images = self.run.join(UNDO).join(round.to_string());
             let rounds: Vec<PathBuf> = Some(images).filter(|images| images.is_dir()).into_iter().collect();
             self.put_back(&rounds).map_err(io::Error::other)
         };
-        Replayed::new(only, rules, self.state.join(UNDO), Box::new(as_found))
+        Replayed::new(only, rules, self.state.join(UNDO), Box::new(as_found), plan.task.code())
     }
 
     /// How many files the replayed run changed, and a SHA-256 of their paths and hashes.

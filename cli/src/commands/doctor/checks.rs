@@ -8,6 +8,7 @@ use repo::{Asked, WorkTree};
 use runner::Rung;
 use runs::commit::rollup::Rollup;
 use runs::preflight::{self, CODE_ROLLUP, Missing, QUERY, on_path};
+use runs::rollup::Stored;
 use runs::{Failure, Host, place, sandbox};
 use settings::{Environment, Files, Keys, Settings, Standing, keys};
 
@@ -191,6 +192,9 @@ fn project(tree: &WorkTree, settings: &Settings, environment: &Environment) -> V
 /// A run also begins with an outdated roll-up, and warns. A tree that cannot be inspected is reported by the
 /// run.
 fn roll_up(tree: &WorkTree, text: &str) -> String {
+    if Stored::ours(tree.root()).is_some() {
+        return format!("{CODE_ROLLUP}, made anew when a run begins");
+    }
     let rollup = Rollup::at(tree.root(), CODE_ROLLUP.to_owned(), text);
     let look = tree.look(&Asked { beginnings: &[], since: rollup.made() });
     look.ok().and_then(|look| rollup.is_older(tree.root(), &look)).unwrap_or_else(|| CODE_ROLLUP.to_owned())

@@ -39,6 +39,11 @@ impl Scene {
         scene
     }
 
+    /// From now on the roll-up counts as one that a script has made.
+    pub fn disown_rollup(&self) {
+        std::fs::remove_file(self.project.root().join("agent-config/codeRollup.json")).unwrap();
+    }
+
     /// The flags of a run that asks this scene's model, without a sandbox, which has tests of its own.
     pub fn flags(&self) -> [&str; 6] {
         ["--model", "gemini-test", "--base-url", self.server.origin(), "--sandbox", "off"]

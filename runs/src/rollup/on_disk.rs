@@ -9,12 +9,12 @@ use rustix::fs::FileType;
 
 /// The root of the project. Follows no symlink below it: to git a file behind one is deleted, and it may be
 /// outside.
-pub struct OnDisk {
+pub(super) struct OnDisk {
     root: Folder,
 }
 
 /// What is at the path of a tracked file.
-pub enum Found {
+pub(super) enum Found {
     /// A regular file, which has been read.
     Content,
     /// A file that no model should see.
@@ -26,12 +26,12 @@ pub enum Found {
 
 impl OnDisk {
     /// Opens the root.
-    pub fn at(root: &Path) -> io::Result<Self> {
+    pub(super) fn at(root: &Path) -> io::Result<Self> {
         Ok(Self { root: Folder::open(root)? })
     }
 
     /// Reads the file at a relative path into `content`, replacing it.
-    pub fn read(&self, path: &str, content: &mut Vec<u8>) -> io::Result<Found> {
+    pub(super) fn read(&self, path: &str, content: &mut Vec<u8>) -> io::Result<Found> {
         content.clear();
         let file = match self.root.open_file_below(Path::new(path)) {
             Ok(Some(file)) => file,

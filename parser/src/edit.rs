@@ -1,0 +1,160 @@
+//! Edit blocks (`^^^edit PATH`): hunks that replace lines of a file, in place of its whole content.
+//!
+//! A hunk is `<<<<<<< SEARCH`, old lines, `=======`, new lines, `>>>>>>> REPLACE`, each mark alone on
+//! its line. All marks of a block have as many characters as its first one: seven, or more if the
+//! content holds such marks itself.
+
+mod apply;
+mod mark;
+
+pub use apply::{Misfit, Why, apply};
+
+use self::mark::{Mark, MarkLine, next_mark};
+use crate::Span;
+use crate::code::ErrorCode;
+use crate::fence::Unprintable;
+use crate::reply::slice;
+
+/// The word before the path that opens an edit block.
+pub const EDIT: &str = "edit";
+/// The word after the first mark of a hunk.
+pub const SEARCH: &str = "SEARCH";
+/// The word after its last mark.
+pub const REPLACE: &str = "REPLACE";
+/// The length of a plain mark.
+pub const PLAIN: usize = 7;
+
+/// Whole lines to find, exactly once, and the lines that take their place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hunk<'t> {
+    /// At least one line.
+    pub search: &'t str,
+    /// Any number of lines.
+    pub replace: &'t str,
+}
+
+/// The hunks of an edit block, in its order; at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hunks<'t> {
+    content: &'t str,
+}
+
+impl<'t> Hunks<'t> {
+    /// Those of a block that has been read without an error.
+    pub(crate) fn of(content: &'t str) -> Self {
+        Self { content }
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = Hunk<'t>> {
+        let mut reader = Reader::new(self.content);
+        std::iter::from_fn(move || reader.hunk().ok().flatten())
+    }
+
+    /// The whole block between its fences.
+    pub fn as_str(self) -> &'t str {
+        self.content
+    }
+}
+
+/// The path of `edit PATH`, the text after a fence; `None` if it is not an edit.
+pub(crate) fn path(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix(EDIT)?;
+    rest.starts_with(char::is_whitespace).then(|| rest.trim_start())
+}
+
+/// What is wrong with the block whose content is at `content`, if anything.
+///
+/// content = blanks hunk *(blanks hunk) blanks
+pub(crate) fn check(text: &str, content: &Span, opening: &Span) -> Option<(ErrorCode, Span)> {
+    let mut reader = Reader::new(slice(text, content));
+    loop {
+        match reader.hunk() {
+            Ok(Some(_)) => {}
+            Ok(None) if reader.length.is_some() => return None,
+            Err((code, span)) if reader.length.is_some() => {
+                return Some((code, content.start + span.start..content.start + span.end));
+            }
+            Ok(None) | Err(_) => return Some((ErrorCode::NoHunks, opening.clone())),
+        }
+    }
+}
+
+/// Reads one hunk after another.
+struct Reader<'t> {
+    content: &'t str,
+    at: usize,
+    /// That of the first mark, which all others share.
+    length: Option<usize>,
+}
+
+impl<'t> Reader<'t> {
+    fn new(content: &'t str) -> Self {
+        Self { content, at: 0, length: None }
+    }
+
+    /// hunk = search-mark 1*line divider *line replace-mark
+    ///
+    /// `None` if only white space follows.
+    fn hunk(&mut self) -> Result<Option<Hunk<'t>>, (ErrorCode, Span)> {
+        let first = next_mark(self.content, self.at);
+        self.length = self.length.or(first.as_ref().map(|mark| mark.length));
+        let between = self.at..first.as_ref().map_or(self.content.len(), |mark| mark.line.start);
+        if let Some(text) = first_text(self.content, &between) {
+            return Err((ErrorCode::TextOutsideHunk, text));
+        }
+        let Some(opening) = first else { return Ok(None) };
+        if opening.mark != Mark::Search || Some(opening.length) != self.length {
+            return Err((ErrorCode::HunkMark, opening.span));
+        }
+        let divider = self.expect(&opening, Mark::Divider, opening.line.end)?;
+        let end = self.expect(&opening, Mark::Replace, divider.line.end)?;
+        self.at = end.line.end;
+        let search = slice(self.content, &(opening.line.end..divider.line.start));
+        if search.is_empty() {
+            return Err((ErrorCode::EmptySearch, opening.span));
+        }
+        let replace = slice(self.content, &(divider.line.end..end.line.start));
+        Ok(Some(Hunk { search, replace }))
+    }
+
+    /// The next mark of the block's length, which must be this one.
+    fn expect(&self, opening: &MarkLine, wanted: Mark, from: usize) -> Result<MarkLine, (ErrorCode, Span)> {
+        let mut at = from;
+        while let Some(found) = next_mark(self.content, at) {
+            at = found.line.end;
+            if found.length == opening.length {
+                let is_wanted = found.mark == wanted;
+                return if is_wanted { Ok(found) } else { Err((ErrorCode::HunkMark, found.span)) };
+            }
+        }
+        Err((ErrorCode::UnterminatedHunk, opening.span.clone()))
+    }
+}
+
+/// The first line with more than white space.
+fn first_text(content: &str, span: &Span) -> Option<Span> {
+    let text = slice(content, span);
+    let start = span.start + (text.len() - text.trim_start().len());
+    let line = content.get(start..span.end)?.lines().next()?;
+    Some(start..start + line.trim_end().len())
+}
+
+/// Writes hunks so that they are read back as they are.
+pub(crate) fn print(hunks: &[Hunk<'_>]) -> Result<String, Unprintable> {
+    let parts = || hunks.iter().flat_map(|hunk| [hunk.search, hunk.replace]);
+    if hunks.is_empty() || hunks.iter().any(|hunk| hunk.search.is_empty()) {
+        return Err(Unprintable::NoHunk);
+    }
+    if parts().any(|part| !part.is_empty() && !part.ends_with('\n')) {
+        return Err(Unprintable::NoFinalNewline);
+    }
+    let length = parts().map(mark::longest).max().unwrap_or_default().max(PLAIN - 1) + 1;
+    let [search, divider, replace] = ["<", "=", ">"].map(|sign| sign.repeat(length));
+    let mut out = String::new();
+    for hunk in hunks {
+        out.extend([&search, " ", SEARCH, "\n", hunk.search, &divider, "\n", hunk.replace]);
+        out.extend([&replace, " ", REPLACE, "\n"]);
+    }
+    Ok(out)
+}

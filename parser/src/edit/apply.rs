@@ -1,0 +1,167 @@
+//! Hunks applied to the text that they were made for.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+
+use super::Hunk;
+use crate::Span;
+use crate::habits::LineEnds;
+use crate::scan::count_newlines;
+
+/// A hunk that does not fit the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// Which one, counted from 1.
+    pub hunk: usize,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why a hunk does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Its old lines do not occur.
+    Absent,
+    /// Its old lines occur more than once: in these lines first, counted from 1.
+    Ambiguous(usize, usize),
+    /// Its old lines overlap those of this earlier hunk, counted from 1.
+    Overlaps(usize),
+}
+
+/// Replaces the lines of every hunk, or none: every hunk must match whole lines of `old` exactly once, byte
+/// for byte, and no two may overlap. All are matched against `old`, whatever their order.
+///
+/// In a text whose lines all end in CRLF, hunks of LF lines match and are written with CRLF. A text without
+/// a newline at its end stays without one.
+pub fn apply<'h>(old: &str, hunks: impl IntoIterator<Item = Hunk<'h>>) -> Result<String, Vec<Misfit>> {
+    let is_crlf = LineEnds::of(old.as_bytes()) == Some(LineEnds::CrLf);
+    let newline = if is_crlf { "\r\n" } else { "\n" };
+    // With a line break around it, every match is one of whole lines.
+    let lacks_newline = !old.is_empty() && !old.ends_with('\n');
+    let text = ["\n", old, if lacks_newline { newline } else { "" }].concat();
+    let (mut found, mut misfits) = (Vec::new(), Vec::new());
+    for (index, Hunk { search, replace }) in hunks.into_iter().enumerate() {
+        let [search, replace] = [search, replace].map(|part| with_ends(part, is_crlf));
+        match find(&text, &search) {
+            Ok(start) => found.push(Found { span: start..start + search.len(), replace, hunk: index + 1 }),
+            Err(why) => misfits.push(Misfit { hunk: index + 1, why }),
+        }
+    }
+    found.sort_by_key(|one| (one.span.start, one.hunk));
+    for (one, next) in found.iter().zip(found.iter().skip(1)) {
+        if next.span.start < one.span.end {
+            let (first, second) = (one.hunk.min(next.hunk), one.hunk.max(next.hunk));
+            misfits.push(Misfit { hunk: second, why: Why::Overlaps(first) });
+        }
+    }
+    if !misfits.is_empty() {
+        misfits.sort_by_key(|misfit| misfit.hunk);
+        return Err(misfits);
+    }
+    let mut new = splice(&text, &found);
+    if lacks_newline && new.ends_with(newline) && reaches_end(&text, &found) {
+        new.truncate(new.len() - newline.len());
+    }
+    Ok(new)
+}
+
+/// Where a hunk matches.
+struct Found<'h> {
+    span: Span,
+    replace: Cow<'h, str>,
+    hunk: usize,
+}
+
+/// The place of whole lines that occur exactly once.
+fn find(text: &str, search: &str) -> Result<usize, Why> {
+    let needle = ["\n", search].concat();
+    let finder = memmem::Finder::new(&needle);
+    let from = |start: usize| {
+        let rest = text.as_bytes().get(start..).unwrap_or_default();
+        finder.find(rest).map(|place| start + place)
+    };
+    let first = from(0).ok_or(Why::Absent)?;
+    let line = |place: usize| count_newlines(text.as_bytes().get(..=place).unwrap_or_default());
+    match from(first + 1) {
+        Some(second) => Err(Why::Ambiguous(line(first), line(second))),
+        None => Ok(first + 1),
+    }
+}
+
+/// The lines as a text of CRLF lines has them.
+fn with_ends(part: &str, is_crlf: bool) -> Cow<'_, str> {
+    if !is_crlf || part.contains("\r\n") {
+        return Cow::Borrowed(part);
+    }
+    Cow::Owned(part.replace('\n', "\r\n"))
+}
+
+/// Without the line break that was put before the text.
+fn splice(text: &str, found: &[Found<'_>]) -> String {
+    let mut new = String::with_capacity(text.len());
+    let mut at = 1;
+    for Found { span, replace, .. } in found {
+        new.push_str(text.get(at..span.start).unwrap_or_default());
+        new.push_str(replace);
+        at = span.end;
+    }
+    new.push_str(text.get(at..).unwrap_or_default());
+    new
+}
+
+/// Whether the last line of the new text is one that had no newline, or stands for it.
+fn reaches_end(text: &str, found: &[Found<'_>]) -> bool {
+    found.last().is_none_or(|last| last.span.end < text.len() || !last.replace.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(old: &str, hunks: &[(&str, &str)]) -> Result<String, Vec<Misfit>> {
+        apply(old, hunks.iter().map(|(search, replace)| Hunk { search, replace }))
+    }
+
+    #[test]
+    fn lines_are_replaced_added_and_removed() {
+        let old = "one\ntwo\nthree\n";
+        for (hunks, new) in [
+            (&[("two\n", "2\n")][..], "one\n2\nthree\n"),
+            (&[("one\n", "zero\none\n")], "zero\none\ntwo\nthree\n"),
+            (&[("two\nthree\n", "")], "one\n"),
+            (&[("three\n", "3\n"), ("one\n", "1\n")], "1\ntwo\n3\n"),
+            (&[("one\n", ""), ("two\n", ""), ("three\n", "")], ""),
+        ] {
+            assert_eq!(applied(old, hunks).as_deref(), Ok(new), "{hunks:?}");
+        }
+    }
+
+    #[test]
+    fn only_whole_lines_match_and_only_once() {
+        let misfit = |hunk, why| Err(vec![Misfit { hunk, why }]);
+        assert_eq!(applied("let a = 1;\n", &[("a = 1;\n", "")]), misfit(1, Why::Absent));
+        assert_eq!(applied("ab\n", &[("a\n", "")]), misfit(1, Why::Absent));
+        assert_eq!(applied("", &[("a\n", "")]), misfit(1, Why::Absent));
+        assert_eq!(applied("x\na\na\n", &[("x\n", ""), ("a\n", "")]), misfit(2, Why::Ambiguous(2, 3)));
+        assert_eq!(applied("a\na\na\n", &[("a\na\n", "")]), misfit(1, Why::Ambiguous(1, 2)), "overlapping");
+        assert_eq!(applied("a\nb\nc\n", &[("b\nc\n", ""), ("a\nb\n", "")]), misfit(2, Why::Overlaps(1)));
+    }
+
+    #[test]
+    fn a_text_of_crlf_lines_keeps_them() {
+        assert_eq!(applied("a\r\nb\r\n", &[("b\n", "c\nd\n")]).as_deref(), Ok("a\r\nc\r\nd\r\n"));
+        assert_eq!(applied("a\r\nb\r\n", &[("b\r\n", "c\r\n")]).as_deref(), Ok("a\r\nc\r\n"));
+        assert_eq!(applied("a\r\nb\r\nc", &[("c\n", "d\n")]).as_deref(), Ok("a\r\nb\r\nd"));
+        let mixed = applied("a\r\nb\n", &[("a\n", "c\n")]);
+        assert_eq!(mixed, Err(vec![Misfit { hunk: 1, why: Why::Absent }]), "mixed ends have no rule");
+    }
+
+    #[test]
+    fn a_text_keeps_its_way_to_end() {
+        assert_eq!(applied("a\nb", &[("b\n", "c\n")]).as_deref(), Ok("a\nc"));
+        assert_eq!(applied("a\nb", &[("a\n", "c\n")]).as_deref(), Ok("c\nb"));
+        assert_eq!(applied("a\nb", &[("b\n", "")]).as_deref(), Ok("a\n"));
+        assert_eq!(applied("a", &[("a\n", "b\n\n")]).as_deref(), Ok("b\n"));
+    }
+}

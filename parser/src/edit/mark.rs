@@ -1,0 +1,97 @@
+//! Marks of hunks: the grammar of a single line, and a forward scan that finds them.
+
+use std::sync::LazyLock;
+
+use aho_corasick::packed::Searcher;
+use memchr::memchr;
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_while1};
+use nom::combinator::{eof, verify};
+use nom::error::Error;
+use nom::sequence::terminated;
+use nom::{IResult, Parser};
+
+use super::{PLAIN, REPLACE, SEARCH};
+use crate::Span;
+
+/// What a mark says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    Search,
+    Divider,
+    Replace,
+}
+
+/// A mark and its position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MarkLine {
+    pub(super) mark: Mark,
+    /// How many signs it has.
+    pub(super) length: usize,
+    /// Without the white space at its end.
+    pub(super) span: Span,
+    /// The whole line, newline included.
+    pub(super) line: Span,
+}
+
+/// A line without trailing white space:
+///
+/// mark = 7*`<` ` SEARCH` / 7*`=` / 7*`>` ` REPLACE`
+fn mark(line: &str) -> IResult<&str, (Mark, usize)> {
+    let search = terminated(signs('<'), (tag(" "), tag(SEARCH))).map(|length| (Mark::Search, length));
+    let divider = signs('=').map(|length| (Mark::Divider, length));
+    let replace = terminated(signs('>'), (tag(" "), tag(REPLACE))).map(|length| (Mark::Replace, length));
+    terminated(alt((search, divider, replace)), eof).parse(line)
+}
+
+fn signs<'t>(sign: char) -> impl Parser<&'t str, Output = usize, Error = Error<&'t str>> {
+    verify(take_while1(move |c| c == sign).map(str::len), |&length| length >= PLAIN)
+}
+
+/// The first mark at or after `from`, which must be the beginning of a line.
+pub(super) fn next_mark(content: &str, from: usize) -> Option<MarkLine> {
+    let mut at = from;
+    loop {
+        let run = next_run(content.as_bytes(), at)?;
+        let tail = content.get(run..)?;
+        let length = memchr(b'\n', tail.as_bytes()).map_or(tail.len(), |newline| newline + 1);
+        at = run + length;
+        let is_at_start = run == 0 || content.as_bytes().get(run - 1) == Some(&b'\n');
+        let said = tail.get(..length)?.trim_end();
+        if let Some((_, (mark, length))) = mark(said).ok().filter(|_| is_at_start) {
+            return Some(MarkLine { mark, length, span: run..run + said.len(), line: run..at });
+        }
+    }
+}
+
+/// The longest mark in a text, in signs.
+pub(super) fn longest(text: &str) -> usize {
+    let mut at = 0;
+    let marks = std::iter::from_fn(|| {
+        let found = next_mark(text, at)?;
+        at = found.line.end;
+        Some(found.length)
+    });
+    marks.max().unwrap_or_default()
+}
+
+/// Searches for all three plain runs at once with vector instructions; `None` on machines without them.
+static RUNS: LazyLock<Option<Searcher>> =
+    LazyLock::new(|| Searcher::new(["<", "=", ">"].map(|sign| sign.repeat(PLAIN))));
+
+/// The start of the first run of at least seven equal signs at or after `from`, or a place inside of it if
+/// `from` is.
+fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    let is_run = |seven: &[u8]| {
+        let first = seven.first().copied().unwrap_or_default();
+        b"<=>".contains(&first) && seven.iter().all(|byte| *byte == first)
+    };
+    if rest.get(..PLAIN).is_some_and(is_run) {
+        return Some(from);
+    }
+    match RUNS.as_ref() {
+        Some(runs) => runs.find_in(bytes, (from..bytes.len()).into()).map(|found| found.start()),
+        None => rest.windows(PLAIN).position(is_run).map(|found| from + found),
+    }
+}

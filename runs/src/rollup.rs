@@ -1,0 +1,192 @@
+//! The code roll-up: made from the files that git tracks, and stored with a note of how it was made.
+
+mod chosen;
+mod note;
+mod on_disk;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use guard::Choice;
+use logging::{Redactor, name_as_text};
+use prompt::rollup::{Builder, LeftOut, text_of};
+use repo::{Besides, Tracked, WorkTree};
+use report::{Output, phrases, printable_name};
+use settings::Environment;
+
+pub use self::chosen::Chosen;
+pub use self::note::{Options, Stored};
+use self::on_disk::{Found, OnDisk};
+use crate::exit::Failure;
+use crate::preflight::{self, CODE_ROLLUP};
+
+/// Omitted files named in a message.
+const NAMED_FILES: usize = 10;
+/// Symlinks and non-UTF-8 names named in a message.
+const NAMED_LINKS: usize = 5;
+
+/// A roll-up in memory.
+#[derive(Debug, Default)]
+pub struct RollUp {
+    /// What a model is shown.
+    pub text: String,
+    /// The number of files in it.
+    pub files: usize,
+    /// The files in it and why, the most important first, if a budget had to be kept.
+    pub chosen: Vec<Chosen>,
+    /// Files that no model should see.
+    pub left_out: Vec<(String, LeftOut)>,
+    /// Files in it that contain a key: no run sends it.
+    pub with_key: Vec<String>,
+    /// Entries that are not regular files with a name that a model could write.
+    pub besides: Besides,
+}
+
+/// What a roll-up is made from.
+#[derive(Clone, Copy)]
+pub struct Sources<'s> {
+    /// The project.
+    pub tree: &'s WorkTree,
+    /// For the git program, which knows what was changed lately.
+    pub environment: &'s Environment,
+    /// Knows the keys to look for.
+    pub redactor: &'s Redactor,
+    /// What the model is asked; decides what is shown if there is a budget.
+    pub query: &'s str,
+}
+
+/// Makes a roll-up of the tracked files that a model should see, in git's order, as they are on disk. With a
+/// budget, the files that matter most for the query are shown, and the others listed.
+pub fn make(sources: Sources<'_>, options: &Options) -> Result<RollUp, Failure> {
+    let mut builder = Builder::default();
+    let mut rollup = match options.budget {
+        None => read(sources, options, |path, content| builder.add(path, content))?,
+        Some(budget) => {
+            let mut files = Vec::new();
+            let rollup = read(sources, options, |path, content| {
+                files.push((path.to_owned(), text_of(content)?.to_owned()));
+                Ok(())
+            })?;
+            RollUp { chosen: chosen::add(&mut builder, &files, sources, budget), ..rollup }
+        }
+    };
+    rollup.files = builder.files();
+    rollup.text = builder.finish();
+    Ok(rollup)
+}
+
+/// Gives every wanted file to `take`; gives a roll-up without text that knows of those that were left out.
+fn read(
+    sources: Sources<'_>,
+    options: &Options,
+    mut take: impl FnMut(&str, &[u8]) -> Result<(), LeftOut>,
+) -> Result<RollUp, Failure> {
+    let Sources { tree, redactor, .. } = sources;
+    let (include, exclude) = (Choice::of(&options.include), Choice::of(&options.exclude));
+    let is_wanted = |path: &str| (include.is_empty() || include.covers(path)) && !exclude.covers(path);
+    let mut rollup = RollUp { besides: tree.besides()?, ..RollUp::default() };
+    let on_disk =
+        OnDisk::at(tree.root()).map_err(|error| Failure::refused(error, "make the folder readable"))?;
+    let mut content = Vec::new();
+    for Tracked { path, .. } in tree.tracked()?.into_iter().filter(|file| is_wanted(&file.path)) {
+        let found = on_disk
+            .read(&path, &mut content)
+            .with_context(|| format!("cannot read {path}"))
+            .map_err(|error| Failure::refused(error, "make it readable, or stop tracking it with git"))?;
+        match found {
+            Found::Content => match take(&path, &content) {
+                Err(why) => rollup.left_out.push((path, why)),
+                Ok(()) if redactor.finds_key(&content) => rollup.with_key.push(path),
+                Ok(()) => (),
+            },
+            Found::LeftOut(why) => rollup.left_out.push((path, why)),
+            Found::Link => rollup.besides.links.push(path),
+            Found::Other => (),
+        }
+    }
+    Ok(rollup)
+}
+
+impl RollUp {
+    /// Stores it at [`CODE_ROLLUP`], with the note that lets a later run make it anew. Neither goes through a
+    /// symlink that a repository has brought.
+    pub fn keep(&self, root: &Path, options: &Options) -> anyhow::Result<()> {
+        preflight::own_folder(root)?;
+        // Written first: with a note that does not fit it, a roll-up counts as a person's own.
+        note::store(root, &self.text, options)?;
+        self.write(&root.join(CODE_ROLLUP))
+    }
+
+    /// Writes it through a temporary file, so that a roll-up is never half-written.
+    pub fn write(&self, path: &Path) -> anyhow::Result<()> {
+        write(path, self.text.as_bytes())
+    }
+
+    /// How much it is.
+    pub fn size(&self) -> String {
+        let files = phrases::count(self.files as u64, "file");
+        format!("{files}, {}", phrases::bytes(self.text.len() as u64))
+    }
+
+    /// Tracked names that no text can hold.
+    pub fn odd_names(&self) -> Vec<String> {
+        self.besides.not_utf8.iter().map(|path| name_as_text(path).into_owned()).collect()
+    }
+
+    /// Reports what it omits, and whether it may be sent.
+    pub fn tell(&self, output: &Output) {
+        self.tell_surprises(output);
+        self.note_expected(output);
+        warn_of(&self.besides.links, "symbolic links", output);
+        warn_of(&self.odd_names(), "names that are not UTF-8", output);
+        if !self.with_key.is_empty() {
+            let first = phrases::first(&self.with_key, NAMED_LINKS);
+            output.warn(&format!(
+                "{first}: contains an API key, so the next run will not send this roll-up; remove the key"
+            ));
+        }
+    }
+
+    /// Names the files that one would expect in it.
+    pub fn tell_surprises(&self, output: &Output) {
+        self.left_out.iter().filter(|(_, why)| is_surprise(*why)).for_each(|file| output.warn(&line(file)));
+    }
+
+    fn note_expected(&self, output: &Output) {
+        let expected: Vec<_> = self.left_out.iter().filter(|(_, why)| !is_surprise(*why)).collect();
+        expected.iter().take(NAMED_FILES).for_each(|file| output.note(&line(file)));
+        if expected.len() > NAMED_FILES {
+            output.note(&format!("left out: {} more", expected.len() - NAMED_FILES));
+        }
+    }
+}
+
+fn is_surprise(why: LeftOut) -> bool {
+    matches!(why, LeftOut::TooLarge | LeftOut::HoldsSecret(_))
+}
+
+fn line((path, why): &(String, LeftOut)) -> String {
+    format!("left out: {} ({})", printable_name(path), why.reason())
+}
+
+/// One line for all files of a kind, naming the first ones.
+fn warn_of(names: &[String], kind: &str, output: &Output) {
+    if names.is_empty() {
+        return;
+    }
+    let first = phrases::first(names, NAMED_LINKS);
+    output.warn(&format!("left out: {first} ({kind}: {})", names.len()));
+}
+
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let written = (|| {
+        fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(bytes)?;
+        file.persist(path).map_err(|error| error.error)
+    })();
+    written.map(drop).with_context(|| format!("cannot write {}", path.display()))
+}
