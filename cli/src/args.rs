@@ -13,13 +13,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub use flags::{LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
+pub use flags::{BuildArgs, LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
 pub use record::{CleanArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs};
 use runs::commit::{self, Query};
 use runs::{Failure, Product};
 use settings::Sandbox;
-pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
+pub use setup::{CheckArgs, CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
 
 /// The model proposes, the harness decides.
 ///
@@ -46,6 +46,12 @@ pub struct Cli {
 pub enum Command {
     /// The implement loop: up to eight rounds over a growing transcript
     Implement(Later<RunArgs>),
+    /// Run the build in its sandbox, without a model: green (0), red (1) or unfit (8), and what would mend it
+    ///
+    /// Green: the build passes, and there is nothing to mend. Red: it fails because of the code. Unfit: this machine or the project
+    /// lacks what the build needs, which no model can repair; the flag or the command that mends it is named. What the build changes
+    /// besides ignored files is restored.
+    Check(Later<CheckArgs>),
     /// Build phases: a builder and a verifier that cannot see each other's work, until every contract of the spec holds
     Phase(Later<phase::PhaseArgs>),
     /// The spec loop: agents plan, implement and review until the specs are met
@@ -148,6 +154,7 @@ pub enum When {
 
 /// Flags of the default loop.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct RunArgs {
     /// What the configuration could say, too.
     #[command(flatten)]
@@ -167,6 +174,9 @@ pub struct RunArgs {
     /// End a streamed reply as soon as it names a path that is certain to be refused
     #[arg(long)]
     pub early_stop: bool,
+    /// Go on even if the machine lacks what the build needs
+    #[arg(long)]
+    pub no_check: bool,
     /// Give up after this many rounds in a row with the same failure
     #[arg(long, value_name = "N", value_parser = flags::two_or_more)]
     pub stop_when_stuck: Option<u32>,
@@ -190,6 +200,7 @@ impl RunArgs {
             },
             early_stop: self.early_stop,
             same_failures: self.stop_when_stuck,
+            on_unfit: if self.no_check { commit::OnUnfit::GoOn } else { commit::OnUnfit::End },
         })
     }
 }

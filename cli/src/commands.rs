@@ -19,7 +19,7 @@ mod trust;
 use std::path::Path;
 
 use runs::commit::{self, Which};
-use runs::{Exit, Failure, Host, clean, lock, replay, resume, undo};
+use runs::{Exit, Failure, Host, check, clean, lock, replay, resume, undo};
 
 use crate::args::{Cli, Command};
 
@@ -30,6 +30,7 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
     match &cli.command {
         None => commit::run(Which::Commit, &cli.run.request()?, host),
         Some(Command::Implement(args)) => commit::run(Which::Implement, &args.request()?, host),
+        Some(Command::Check(args)) => check::run(&args.settings.layer, host),
         Some(Command::Runs) => show::list(host),
         Some(Command::Show(args)) => show::show(args, host),
         Some(Command::Replay(args)) => replay::run(&args.request(), host),
@@ -63,6 +64,7 @@ fn recover_first(command: Option<&Command>, host: Host<'_>) -> Result<(), Failur
         None
         | Some(
             Command::Implement(_)
+            | Command::Check(_)
             | Command::Phase(_)
             | Command::Spec(_)
             | Command::Costs

@@ -20,7 +20,10 @@ pub use agent::{
     WasRead, Wrote,
 };
 pub use commit::GRADER;
-pub use commit::{Applied, Apply, ApplyAnswer, Build, Built, Present, Rejected, Restore, Restored};
+pub use commit::{
+    Applied, Apply, ApplyAnswer, BaselineBuilt, Build, BuildBaseline, Built, Present, Rejected, Restore,
+    Restored,
+};
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
 pub use line::{Line, Note};
 pub use model::{Answered, Ask, AskAnswer, Asked, Attempted, Finish, ModelUsage, Reply, Unanswered, Usage};

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{LimitReached, TurnBegins};
 use crate::{
-    Announced, Answered, Applied, Asked, Attempted, Broke, Built, Checkpointed, Committed, Kept, Listed,
-    Looked, Measured, NotCommitted, Outcome, Problem, Ran, Refused, Rejected, Restored, RolledBack, ShellRan,
-    Stamped, Surveyed, Turned, Unanswered, Waited, WasRead, Written, Wrote,
+    Announced, Answered, Applied, Asked, Attempted, BaselineBuilt, Broke, Built, Checkpointed, Committed,
+    Kept, Listed, Looked, Measured, NotCommitted, Outcome, Problem, Ran, Refused, Rejected, Restored,
+    RolledBack, ShellRan, Stamped, Surveyed, Turned, Unanswered, Waited, WasRead, Written, Wrote,
 };
 
 /// Something recorded along the way. It answers no request, and no loop sees it.
@@ -48,6 +48,7 @@ pub enum Line {
     Applied(Applied),
     Rejected(Rejected),
     Built(Built),
+    BaselineBuilt(BaselineBuilt),
     Restored(Restored),
     Stamped(Stamped),
     Looked(Looked),

@@ -30,6 +30,13 @@ pub enum Outcome {
         /// What has to be decided.
         cause: Cause,
     },
+    /// The build fails alike without the run's changes: the machine or the project lacks what it needs.
+    Unfit {
+        /// The round in which it happened.
+        round: u32,
+        /// What is lacking.
+        cause: Cause,
+    },
     /// The model could not be reached, did not answer, or may not be asked again.
     ModelUnavailable {
         /// The round in which it happened.
@@ -53,6 +60,7 @@ impl Outcome {
             Self::AttemptsUsedUp { .. } => "attempts-used-up",
             Self::Stuck { .. } => "stuck",
             Self::NeedsPerson { .. } => "needs-person",
+            Self::Unfit { .. } => "unfit",
             Self::ModelUnavailable { .. } => "model-unavailable",
         }
     }
@@ -61,7 +69,9 @@ impl Outcome {
     pub fn round(&self) -> u32 {
         match self {
             Self::Done { rounds } | Self::AttemptsUsedUp { rounds } | Self::Stuck { rounds, .. } => *rounds,
-            Self::NeedsPerson { round, .. } | Self::ModelUnavailable { round, .. } => *round,
+            Self::NeedsPerson { round, .. }
+            | Self::Unfit { round, .. }
+            | Self::ModelUnavailable { round, .. } => *round,
         }
     }
 }
@@ -89,6 +99,7 @@ mod tests {
             Outcome::AttemptsUsedUp { rounds: 1 },
             Outcome::Stuck { rounds: 2, times: 2 },
             Outcome::NeedsPerson { round: 1, cause: cause.clone() },
+            Outcome::Unfit { round: 1, cause: cause.clone() },
             Outcome::ModelUnavailable { round: 1, cause },
         ] {
             assert_eq!(serde_json::to_value(&outcome).unwrap()["outcome"], outcome.code());

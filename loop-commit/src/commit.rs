@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Apply, Ask, Build, Harness, Outcome, Present, Restore};
+use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
 use prompt::commit::{Failure, Task, initial, repair, stable_bytes};
 use prompt::edits::Form;
 
@@ -32,7 +32,7 @@ pub struct Inputs {
 /// What stopped the harness. The run can be resumed.
 pub fn commit<H>(harness: &mut H, inputs: &Inputs, limits: &Limits) -> Result<Outcome, H::Stop>
 where
-    H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
+    H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
 {
     let mut repairs = Repairs { inputs, changed: ChangedFiles::default(), last_build: None };
     rounds::run(harness, &mut repairs, limits)

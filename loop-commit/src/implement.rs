@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Apply, Ask, Build, Harness, Outcome, Present, Restore};
+use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
 use parser::fence::Kind;
 use prompt::implement::{Exchange, Task, append, initial};
 
@@ -29,7 +29,7 @@ pub struct Brief {
 /// What stopped the harness. The run can be resumed.
 pub fn implement<H>(harness: &mut H, brief: &Brief, limits: &Limits) -> Result<Outcome, H::Stop>
 where
-    H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
+    H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
 {
     let Brief { system, query, codebase } = brief;
     let text = initial(&Task { system, query, codebase }).text;

@@ -1,12 +1,14 @@
 #![doc = include_str!("../README.md")]
 
 mod changed;
+mod check;
 mod commit;
 mod excerpt;
 mod implement;
 mod rounds;
 mod stuck;
 
+pub use check::{Fitness, check};
 pub use commit::{COMMIT_ROUNDS, Inputs, commit};
 pub use implement::{Brief, IMPLEMENT_ROUNDS, implement};
-pub use rounds::{BUILD_OUTPUT_BYTES, Limits, OnFailure};
+pub use rounds::{BUILD_OUTPUT_BYTES, Limits, OnFailure, OnUnfit};

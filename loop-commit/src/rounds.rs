@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Cause, Harness, Outcome, Present, Restore, Text,
+    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Harness, Outcome, Present,
+    Restore, Text,
 };
 
 use crate::excerpt::middle_left_out;
@@ -28,6 +29,19 @@ pub struct Limits {
     pub on_failure: OnFailure,
     /// Give up after this many rounds with the same failure.
     pub same_failures: Option<u32>,
+    /// What to do if the machine lacks what the build needs.
+    pub on_unfit: OnUnfit,
+}
+
+/// What to do if the build fails alike without the run's changes, because the machine or the project lacks
+/// something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnUnfit {
+    /// End: no model can repair a machine.
+    #[default]
+    End,
+    /// Ask for a repair, as after any failure.
+    GoOn,
 }
 
 /// The tree that a failed run leaves.
@@ -45,7 +59,7 @@ impl Limits {
     #[must_use]
     pub fn of_rounds(rounds: u32) -> Self {
         let (build_output_bytes, on_failure) = (BUILD_OUTPUT_BYTES, OnFailure::Keep);
-        Self { rounds, build_output_bytes, on_failure, same_failures: None }
+        Self { rounds, build_output_bytes, on_failure, same_failures: None, on_unfit: OnUnfit::End }
     }
 }
 
@@ -75,11 +89,12 @@ pub(crate) fn run<H>(
     limits: &Limits,
 ) -> Result<Outcome, H::Stop>
 where
-    H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
+    H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
 {
     let mut prompt = conversation.first();
     let stable = conversation.stable();
     let (mut changed, mut last_failure) = (false, None);
+    let mut cleared = Cleared::new(limits.on_unfit);
     let mut round = 1;
     let failed = loop {
         let reply = match harness.perform(Ask { round, prompt: prompt.into(), stable })? {
@@ -98,6 +113,9 @@ where
                 let built = harness.perform(Build { round })?;
                 if built.passed() {
                     return Ok(Outcome::Done { rounds: round });
+                }
+                if let Some(cause) = cleared.unfit(harness, &built)? {
+                    break Outcome::Unfit { round, cause };
                 }
                 by_build = changed_by(&built);
                 (if applied.changed_nothing() { At::Unchanged } else { At::Build }, built.output)
@@ -123,6 +141,39 @@ where
         harness.perform(Restore)?;
     }
     Ok(failed)
+}
+
+/// What a build lacked, although it did not without the run's changes.
+struct Cleared {
+    on_unfit: OnUnfit,
+    lacks: Vec<Cause>,
+}
+
+impl Cleared {
+    fn new(on_unfit: OnUnfit) -> Self {
+        Self { on_unfit, lacks: Vec::new() }
+    }
+
+    /// What the machine lacks, if that explains the failure. The output alone does not: a reply may have
+    /// added a dependency, or call a program that does not exist.
+    fn unfit<H: Harness<BuildBaseline>>(
+        &mut self,
+        harness: &mut H,
+        built: &Built,
+    ) -> Result<Option<Cause>, H::Stop> {
+        let Some(lack) = built.lack.as_ref().filter(|lack| !self.lacks.contains(lack)) else {
+            return Ok(None);
+        };
+        if self.on_unfit == OnUnfit::GoOn {
+            return Ok(None);
+        }
+        let baseline = harness.perform(BuildBaseline { round: built.round })?;
+        if baseline.lack.as_ref() == Some(lack) {
+            return Ok(baseline.lack);
+        }
+        self.lacks.push(lack.clone());
+        Ok(None)
+    }
 }
 
 fn unavailable(round: u32, cause: Cause) -> Outcome {

@@ -14,6 +14,7 @@ use runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output}
 use crate::Event;
 use crate::account::Account;
 use crate::fault::Fault;
+use crate::machine::Ran;
 use crate::record::{Record, output_text};
 use crate::translate;
 use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
@@ -50,6 +51,8 @@ impl BuildCommand {
             self.once(file, (guard, account), cancel, trial, record)
         };
         let (output, broken) = under_seal("build", guard.root(), &self.sealed, record, once)?;
+        let ran = Ran { output: &output, root: guard.root(), env: &self.env, confinement: &self.confinement };
+        let lack = if broken.note.is_none() { ran.lack(record.folder().redactor()) } else { None };
         Ok(Built {
             round,
             ended: translate::ended(output.ended),
@@ -58,6 +61,7 @@ impl BuildCommand {
             elapsed_ms: millis(output.elapsed),
             changes: Vec::new(),
             put_back: Vec::new(),
+            lack,
             ignored_bytes: 0,
         })
     }

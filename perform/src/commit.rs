@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use apply::Action;
 use engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Digest, Live, Note, Outcome, Present, Problem,
-    Recorded, Rejected, Restore, Restored, Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Digest, Live,
+    Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text, World,
 };
 use llm::Model;
 use logging::{Durability, Layout, Stamp};
@@ -15,6 +15,7 @@ use runner::{Cancel, RunError};
 
 use crate::Event;
 use crate::account::{Account, Accounted};
+use crate::aside::Aside;
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
 use crate::fault::Fault;
@@ -22,6 +23,9 @@ use crate::intake::{Code, Intake, Rules, Shown};
 use crate::kept::{UNDO, after_build, folders_to_undo, undo_folders};
 use crate::record::{Record, store};
 use crate::translate::{changes, untidy};
+
+/// What the build of the tree before the run printed.
+const BASELINE_BUILD: &str = "baseline-build.txt";
 
 /// Everything that a run of a commit loop needs.
 pub struct CommitWorld<'w, 'o> {
@@ -123,14 +127,7 @@ impl Live<Build> for CommitWorld<'_, '_> {
     fn perform(&mut self, Build { round }: &Build) -> Result<Built, Fault> {
         self.cancel_point()?;
         let file = self.layout.build(*round);
-        let ran = match self.build_once(*round, &file)? {
-            // The system does not allow a view of this tree.
-            Err(Fault::Run(RunError::View { .. })) => {
-                self.account.leave_view();
-                self.build_once(*round, &file)?
-            }
-            ran => ran,
-        };
+        let ran = self.build_accounted(*round, &file)?;
         let (guard, run) = (&self.rules.guard, self.record.folder().clone());
         let (accounted, built) = match ran {
             Ok(built) => (
@@ -142,6 +139,27 @@ impl Live<Build> for CommitWorld<'_, '_> {
         let Accounted { changes, put_back, unaccounted_bytes: ignored_bytes, warnings } = accounted;
         warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
         built.map(|built| Built { changes, put_back, ignored_bytes, ..built })
+    }
+}
+
+impl Live<BuildBaseline> for CommitWorld<'_, '_> {
+    /// The tree is as before the run while the build runs, and whatever happens the changes come back.
+    fn perform(&mut self, BuildBaseline { round }: &BuildBaseline) -> Result<BaselineBuilt, Fault> {
+        self.cancel_point()?;
+        let (run, root) = (self.record.folder().clone(), self.rules.root.clone());
+        let rounds = folders_to_undo(&run)?;
+        let none = BaselineBuilt { round: *round, ended: None, lack: None, elapsed_ms: 0 };
+        let mut aside = None;
+        if !rounds.is_empty() {
+            aside = Aside::put(&self.rules.lock, &root, run.path(), &rounds)?;
+            if aside.is_none() {
+                return Ok(none);
+            }
+        }
+        let built = self.build_and_forget(*round);
+        aside.map_or(Ok(()), |aside| aside.bring_back(&self.rules.lock, &root))?;
+        let Built { ended, lack, elapsed_ms, .. } = built?;
+        Ok(BaselineBuilt { ended: Some(ended), lack, elapsed_ms, ..none })
     }
 }
 
@@ -166,7 +184,17 @@ impl Live<Restore> for CommitWorld<'_, '_> {
 }
 
 impl CommitWorld<'_, '_> {
-    /// Opens the account and runs the build.
+    /// Opens the account and runs the build, in a view of the tree if the system allows one.
+    fn build_accounted(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
+        match self.build_once(round, file)? {
+            Err(Fault::Run(RunError::View { .. })) => {
+                self.account.leave_view();
+                self.build_once(round, file)
+            }
+            ran => Ok(ran),
+        }
+    }
+
     fn build_once(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
         let warning = self.account.open(&self.rules.guard, self.record.folder())?;
         warning.into_iter().try_for_each(|warning| self.record.warn(warning))?;
@@ -176,6 +204,13 @@ impl CommitWorld<'_, '_> {
 
     fn cancel_point(&self) -> Result<(), Fault> {
         if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
+    }
+
+    /// Builds, and restores whatever the build changed.
+    fn build_and_forget(&mut self, round: u32) -> Result<Built, Fault> {
+        let built = self.build_accounted(round, BASELINE_BUILD)?;
+        self.account.abandon(&self.rules.guard, self.record.folder())?;
+        built
     }
 
     /// Stores the new content of edited files, which the next prompt shows.

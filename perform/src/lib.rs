@@ -2,12 +2,14 @@
 
 mod account;
 mod agents;
+mod aside;
 mod ask;
 mod build;
 mod commit;
 mod fault;
 mod intake;
 mod kept;
+mod machine;
 mod order;
 mod record;
 mod replay;
@@ -22,6 +24,7 @@ pub use agents::{
     AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, COPIES, Cast, Guarded, Kept, NotPutBack,
     Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies, taken, watch_over,
 };
+pub use aside::bring_back;
 pub use ask::Asking;
 pub use build::BuildCommand;
 pub use commit::CommitWorld;

@@ -5,8 +5,8 @@ use std::io;
 use std::path::PathBuf;
 
 use engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Changed, Difference, Digest, Live, Outcome, Problem,
-    Recorded, Request, Restore, Restored, Text, World,
+    Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Difference,
+    Digest, Live, Outcome, Problem, Recorded, Request, Restore, Restored, Text, World,
 };
 use logging::RunFolder;
 
@@ -203,6 +203,12 @@ impl Live<Apply> for Replayed<'_> {
 
 impl Live<Build> for Replayed<'_> {
     fn perform(&mut self, build: &Build) -> Result<Built, ReplayFault> {
+        self.only.perform(build)
+    }
+}
+
+impl Live<BuildBaseline> for Replayed<'_> {
+    fn perform(&mut self, build: &BuildBaseline) -> Result<BaselineBuilt, ReplayFault> {
         self.only.perform(build)
     }
 }

@@ -8,7 +8,7 @@ use llm::{
     Watch,
 };
 
-use engine::{Attempted, Built, Cause, Line, Ran};
+use engine::{Attempted, BaselineBuilt, Built, Cause, Line, Ran};
 
 use crate::ask::now;
 
@@ -52,7 +52,10 @@ impl Spending {
                 self.take_time(answered.elapsed_ms);
             } else if let Line::Unanswered(_) = line {
                 asked = None;
-            } else if let Line::Built(Built { elapsed_ms, .. }) | Line::Ran(Ran { elapsed_ms, .. }) = line {
+            } else if let Line::Built(Built { elapsed_ms, .. })
+            | Line::BaselineBuilt(BaselineBuilt { elapsed_ms, .. })
+            | Line::Ran(Ran { elapsed_ms, .. }) = line
+            {
                 self.take_time(*elapsed_ms);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{Action, Attempted, Changed, Condition, Ended, Line, Usage};
+use engine::{Action, Attempted, BaselineBuilt, Changed, Condition, Ended, Line, Usage};
 use llm::Attempt;
 
 use crate::output::{BAD, Output, WARN, printable, printable_name};
@@ -140,6 +140,16 @@ pub fn ended(ended: Ended) -> String {
     match ended.exit_code() {
         Some(code) => format!("exit code {code}"),
         None => format!("it {ended}"),
+    }
+}
+
+/// What the build of the tree without the run's changes says about the machine.
+pub fn baseline(built: &BaselineBuilt) -> String {
+    match (&built.lack, built.ended) {
+        (Some(_), _) => "without the changes the build fails alike".to_owned(),
+        (None, Some(Ended::Exited(0))) => "without the changes the build passes".to_owned(),
+        (None, Some(_)) => "without the changes the build fails in another way".to_owned(),
+        (None, None) => "files were changed since, so the build was not tried without the changes".to_owned(),
     }
 }
 

@@ -53,6 +53,7 @@ pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
             say(&output.paint(style, &text));
             by_build(built).iter().for_each(|text| say(text));
         }
+        Line::BaselineBuilt(built) => say(&output.paint(BAD, &phrases::baseline(built))),
         Line::Looked(looked) if !looked.failed.is_empty() => {
             say(&output.paint(BAD, "not as the order wants it:"));
             looked.failed.iter().for_each(|condition| say(&printable(&phrases::condition(condition))));
@@ -103,6 +104,7 @@ pub(crate) fn round_of(line: &Line) -> Option<u32> {
         Line::Applied(applied) => Some(applied.round),
         Line::Rejected(rejected) => Some(rejected.round),
         Line::Built(built) => Some(built.round),
+        Line::BaselineBuilt(built) => Some(built.round),
         Line::Written(written) => Some(written.attempt),
         Line::Refused(refused) => Some(refused.attempt),
         _ => None,

@@ -177,6 +177,14 @@ impl Summary {
                 BAD,
                 &format!("Failed after {}: the same failure occurred {times} times in a row.", rounds(*took)),
             ),
+            Outcome::Unfit { cause, .. } => {
+                let text = format!(
+                    "Unfit: the build fails alike without the changes: {}",
+                    printable(&cause.message)
+                );
+                let remedy = cause.remedy.as_deref().map(|r| format!("\nhelp: {}", printable(r)));
+                format!("{}{}", output.paint(BAD, &text), remedy.unwrap_or_default())
+            }
             Outcome::NeedsPerson { round, cause } | Outcome::ModelUnavailable { round, cause } => {
                 let text = format!("Failed in round {round}: {}", printable(&cause.message));
                 let remedy = cause.remedy.as_deref().map(|r| format!("\nhelp: {}", printable(r)));

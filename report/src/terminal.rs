@@ -125,6 +125,10 @@ impl Terminal {
                 self.refused(&rejected.problems);
             }
             Line::Built(built) => self.built(built),
+            Line::BaselineBuilt(built) => {
+                self.rest();
+                self.line(&phrases::baseline(built));
+            }
             Line::Restored(restored) => {
                 let text = format!("{} before the run", phrases::files_as_they_were(restored.paths.len()));
                 self.live.above(|| self.output.note(&text));

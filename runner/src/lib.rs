@@ -15,6 +15,7 @@ mod procfs;
 mod program;
 mod pump;
 mod reap;
+mod resolve;
 mod run;
 mod sandbox;
 mod spawn;
@@ -29,6 +30,7 @@ pub use explain::{explain, shows};
 pub use orphans::{Containers, Orphans, remove_orphans};
 pub use output::{Apart, Ended, Output};
 pub use reap::{Swept, sweep};
+pub use resolve::{Differs, differing};
 pub use run::{RunError, run};
 pub use sandbox::{
     Access, Confinement, Mode, NoSandbox, Probed, Reason, Rung, View, how_to_get_bubblewrap, probe, survey,

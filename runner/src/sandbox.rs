@@ -19,6 +19,7 @@ mod memory;
 mod mounts;
 mod probe;
 mod seccomp;
+mod toolchains;
 mod view;
 mod visible;
 
@@ -27,6 +28,9 @@ pub(crate) use landlock::is_in_private_home;
 pub use probe::{NoSandbox, Probed, Reason, how_to_get_bubblewrap, probe, survey};
 pub use view::{View, view_helper};
 pub(crate) use visible::Visible;
+
+/// The name of the machine in a sandbox with namespaces; it resolves to the loopback.
+const HOST_NAME: &str = "code-commit";
 
 /// The sandbox that the user asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,10 +10,11 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
 use runner::{Access, Cancel, Command, Confinement, Ended, Rung, run};
-use support::{Scratch, rungs, works};
+use support::{EVIL_PROGRAMS, Scratch, evil_programs, rungs, works};
 
 /// Runs `fixtures/evil/probe.c` under one rung and gives its table; what it reports as blocked must not have
 /// happened.
@@ -155,6 +156,68 @@ fn no_setting_of_the_kernel_can_be_written_not_even_by_root() {
         let is_open = count.trim().parse::<u32>().unwrap() > 0;
         assert_eq!(is_open, rung == Rung::Off, "{rung}: {count}");
     }
+}
+
+/// What the standard library of most languages does before it listens or connects.
+#[test]
+fn localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback() {
+    let has_loopback = |rung: &Rung| *rung != Rung::Landlock;
+    for rung in rungs().into_iter().filter(has_loopback) {
+        for network in [false, true] {
+            let scratch = Scratch::new();
+            let confinement = Confinement { rung, access: Access { network, ..scratch.access() } };
+            let line = "getent hosts localhost && getent hosts \"$(uname -n)\"";
+            let output = run(
+                &scratch.command(&["sh", "-c", line]),
+                &confinement,
+                &Cancel::new().unwrap(),
+                &mut |_, _| {},
+            );
+            let output = output.unwrap();
+            assert!(output.success(), "{rung}, network {network}: {}", output.text());
+        }
+    }
+}
+
+/// Tests in this file that are about an attacker, by name.
+const ADVERSARIES: [&str; 7] = [
+    "bubblewrap_blocks_what_no_build_needs",
+    "landlock_blocks_what_no_build_needs",
+    "with_the_network_on_loopback_can_be_reached_and_nothing_else_more",
+    "a_link_that_a_build_planted_opens_nothing",
+    "no_folder_is_made_through_a_link_that_a_build_planted",
+    "a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link",
+    "localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback",
+];
+
+/// Namespaces of a user who is not root are set up in another way, and other checks of the kernel apply.
+#[test]
+fn a_user_without_rights_is_confined_like_root() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: the other user, because only root can become one; this user is tested anyway");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    // That user may not be able to reach the folders in which these are.
+    fs::copy(std::env::current_exe().unwrap(), folder.path().join("tests")).unwrap();
+    fs::copy(evil_programs().join("probe.c"), folder.path().join("probe.c")).unwrap();
+    fs::copy(evil_programs().join("evil.h"), folder.path().join("evil.h")).unwrap();
+    let mut tests = std::process::Command::new(folder.path().join("tests"));
+    tests
+        .args(ADVERSARIES)
+        .args(["--exact", "--show-output", "--test-threads", "1"])
+        .current_dir("/")
+        .env_clear();
+    tests.envs([("PATH", "/usr/bin:/bin"), ("HOME", "/nonexistent"), ("INSTA_UPDATE", "no")]);
+    tests.env(EVIL_PROGRAMS, folder.path()).uid(65534).gid(65534);
+    let output = tests.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains(&format!("{} passed", ADVERSARIES.len())), "{text}");
+    // Whoever may start containers has the rights of root: that rung is not for such a user.
+    let skipped = |line: &&str| line.starts_with("SKIPPED") && !line.starts_with("SKIPPED: docker");
+    text.lines().filter(skipped).for_each(|line| eprintln!("{line} (uid 65534)"));
 }
 
 #[test]
@@ -413,6 +476,113 @@ fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folde
         assert!(seen("home/tools/lib/part"), "{rung}");
         assert!(!seen("home/tools/share/keyring") && !seen("home/lib/part"), "{rung}");
     }
+}
+
+/// A folder with these programs, and with what a Python needs to be one.
+fn install(scratch: &Scratch, prefix: &str, programs: &[&str]) {
+    for file in programs.iter().map(|name| format!("bin/{name}")).chain(["lib/python3.12/os.py".to_owned()]) {
+        let file = scratch.at(prefix).join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "#!/bin/sh\necho \"I am $0\"; cat \"$(dirname \"$(readlink -f \"$0\")\")/../lib/python3.12/os.py\"\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+/// As uv, pipx and `python -m venv` lay them out: the link in `PATH` leads to an environment, whose interpreter
+/// is a link to another installation.
+#[test]
+fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let scratch = Scratch::new();
+        install(&scratch, "home/pythons/cpython-3.12.9", &["python3.12", "python3"]);
+        let link = |from: &str, to: &str| {
+            fs::create_dir_all(scratch.at(to).parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(scratch.at(from), scratch.at(to)).unwrap();
+        };
+        link("home/pythons/cpython-3.12.9", "home/pythons/cpython-3.12");
+        for environment in ["home/envs/tool", "outside/venv", "tree/.venv"] {
+            link("home/pythons/cpython-3.12/bin/python3.12", &format!("{environment}/bin/python"));
+            let base = format!("home = {}\n", scratch.at("home/pythons/cpython-3.12/bin").display());
+            fs::write(scratch.at(environment).join("pyvenv.cfg"), base).unwrap();
+        }
+        install(&scratch, "home/envs/tool", &["tool"]);
+        link("home/envs/tool/bin/tool", "home/.local/bin/tool");
+        fs::write(scratch.at("home/envs/secret"), "secret\n").unwrap();
+        let mut access = scratch.access();
+        access.path = vec![scratch.at("home/.local/bin"), scratch.at("outside/venv/bin")];
+        let confinement = Confinement { rung, access };
+        let said = |line: &str| {
+            let command = scratch.command(&["sh", "-c", line]);
+            run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap()
+        };
+        let at = |path: &str| scratch.at(path).display().to_string();
+        for line in [
+            format!("{} && cat {}", at("home/.local/bin/tool"), at("home/envs/tool/pyvenv.cfg")),
+            format!("{} && cat {}", at("outside/venv/bin/python"), at("outside/venv/pyvenv.cfg")),
+            ".venv/bin/python".to_owned(),
+        ] {
+            let output = said(&line);
+            assert!(output.success(), "{rung}: {line}: {}", output.text());
+        }
+        assert!(!said(&format!("cat {}", at("home/envs/secret"))).success(), "{rung}");
+    }
+}
+
+/// The tree is the build's: what lies in it opens nothing but a Python.
+#[test]
+fn an_environment_that_a_build_planted_shows_nothing_but_a_python() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let scratch = Scratch::new();
+        for file in ["home/private/bin/run", "home/private/lib/key"] {
+            fs::create_dir_all(scratch.at(file).parent().unwrap()).unwrap();
+            fs::write(scratch.at(file), "secret\n").unwrap();
+            fs::set_permissions(scratch.at(file), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        fs::create_dir_all(scratch.at("tree/.venv/bin")).unwrap();
+        std::os::unix::fs::symlink(scratch.at("home/private/bin/run"), scratch.at("tree/.venv/bin/python"))
+            .unwrap();
+        let base = format!("home = {}\n", scratch.at("home/private/bin").display());
+        fs::write(scratch.at("tree/.venv/pyvenv.cfg"), base).unwrap();
+        let mut access = scratch.access();
+        access.path.push(scratch.at("tree/.venv/bin"));
+        let confinement = Confinement { rung, access };
+        for file in ["home/private/bin/run", "home/private/lib/key"] {
+            let command = scratch.command(&["cat", scratch.at(file).to_str().unwrap()]);
+            let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+            assert!(!output.success(), "{rung}: {}", output.text());
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_the_sandbox_hides_is_told_with_what_takes_its_place() {
+    let scratch = Scratch::new();
+    for file in ["home/mine/make", "outside/other/go"] {
+        fs::create_dir_all(scratch.at(file).parent().unwrap()).unwrap();
+        fs::write(scratch.at(file), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(scratch.at(file), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut env = scratch.env();
+    // A link to a program in a folder of another name is not followed.
+    fs::create_dir_all(scratch.at("home/bin")).unwrap();
+    std::os::unix::fs::symlink(scratch.at("home/mine/make"), scratch.at("home/bin/make")).unwrap();
+    env.set(
+        "PATH",
+        format!(
+            "{}:{}:/usr/bin:/bin",
+            scratch.at("home/bin").display(),
+            scratch.at("outside/other").display()
+        ),
+    );
+    let access = Access { docker_host: None, ..Access::new(scratch.at("tree"), &env) };
+    let of = |rung| runner::differing(&Confinement { rung, access: access.clone() }, &env);
+    let [differs] = of(Rung::Bwrap).try_into().unwrap();
+    assert_eq!(
+        (differs.name, differs.outside),
+        ("make", scratch.at("home/mine/make").canonicalize().unwrap())
+    );
+    assert!(differs.inside.is_none_or(|inside| inside.starts_with("/usr/bin")));
+    assert_eq!(of(Rung::Off), []);
 }
 
 /// Like pyenv, rbenv and nodenv: the shim reads which version is selected, and starts its program.

@@ -13,6 +13,7 @@ pub mod rollup;
 pub(crate) mod run;
 
 pub use self::fault::leaves_tree_changed;
+pub(crate) use self::fault::stopped;
 pub use self::inputs::SYSTEM_PROMPT;
 pub use self::plan::{Plan, Task, form, policy};
 pub use self::query::Query;
@@ -22,8 +23,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-pub use loop_commit::OnFailure;
+use guard::Guard;
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
+pub use loop_commit::{OnFailure, OnUnfit};
 use names::ours::AGENT_CONFIG;
 use names::{Binds, Writer};
 use repo::WorkTree;
@@ -65,6 +67,8 @@ pub struct Request {
     pub early_stop: bool,
     /// Give up after this many rounds in a row with the same failure.
     pub same_failures: Option<u32>,
+    /// What to do if the machine lacks what the build needs.
+    pub on_unfit: OnUnfit,
 }
 
 /// Runs the preflight checks, then the loop.
@@ -99,22 +103,29 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         same_failures: args.same_failures,
         restore_on_failure: args.on_failure == OnFailure::Restore,
         early_stop: args.early_stop,
+        no_check: args.on_unfit == OnUnfit::GoOn,
         ..plan(settings, &tree, ready.task.clone())?
     };
     let mut guard = looks::look_at(which, &tree, &plan, theirs.as_ref(), args, output)?;
     if ready.store(tree.root(), output)? == Rules::Changed {
         guard = run::guard(&tree, &plan)?;
     }
-    // In this order: a sandbox protects the first of them.
-    let protected = sandbox::protected(&tree, &guard, &plan.settings)?;
-    let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
-    // Git's errors about the tree were already reported.
-    let dot_gits = sandbox::sealed_dot_gits(&tree, plan.settings.sandbox.value).unwrap_or_default();
-    let more = dot_gits.into_iter().chain(protected).chain(guard.protected_anywhere().map(PathBuf::from));
-    plan.sealed.extend(more.filter(|path| known.insert(path.clone())));
+    seal(&tree, &guard, &mut plan)?;
     let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::Refuse);
     begin(Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox })
         .map(|done| done.exit)
+}
+
+/// Adds everything that no build may change in this tree.
+pub(crate) fn seal(tree: &WorkTree, guard: &Guard, plan: &mut Plan) -> Result<(), Failure> {
+    // In this order: a sandbox protects the first of them.
+    let protected = sandbox::protected(tree, guard, &plan.settings)?;
+    let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
+    // Git's errors about the tree were already reported.
+    let dot_gits = sandbox::sealed_dot_gits(tree, plan.settings.sandbox.value).unwrap_or_default();
+    let more = dot_gits.into_iter().chain(protected).chain(guard.protected_anywhere().map(PathBuf::from));
+    plan.sealed.extend(more.filter(|path| known.insert(path.clone())));
+    Ok(())
 }
 
 fn settings(which: Which, args: &Request, root: &Path, host: Host<'_>) -> Result<Settings, Failure> {
@@ -154,6 +165,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         same_failures: None,
         restore_on_failure: false,
         early_stop: false,
+        no_check: false,
         sealed: sealed(&settings, tree.root(), task.binds()),
         head,
         task,

@@ -22,6 +22,8 @@ pub enum Exit {
     NeedsPerson,
     /// There is nothing to resume, undo or replay.
     NothingToDo,
+    /// The machine or the project lacks what the build needs.
+    Unfit,
     /// An internal error.
     Fault,
     /// Ctrl-C.
@@ -42,6 +44,7 @@ impl Exit {
             Self::TreeNotRestored => 5,
             Self::NeedsPerson => 6,
             Self::NothingToDo => 7,
+            Self::Unfit => 8,
             Self::Fault => 70,
             Self::Interrupted => 130,
             Self::Handed(code) => code,
@@ -65,6 +68,7 @@ impl From<&Outcome> for Exit {
             Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => Self::Failed,
             Outcome::ModelUnavailable { .. } => Self::ModelUnavailable,
             Outcome::NeedsPerson { .. } => Self::NeedsPerson,
+            Outcome::Unfit { .. } => Self::Unfit,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod agents;
 pub mod changes;
+pub mod check;
 pub mod clean;
 pub mod commit;
 pub mod config;

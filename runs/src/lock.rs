@@ -122,15 +122,23 @@ fn settle(lock: &Lock, state: &Path, tree: &WorkTree, host: Host<'_>) -> Result<
     }
     let Some(newest) = registry::all(tree)?.into_iter().next() else { return Ok(()) };
     let run = newest.path(tree.root());
-    let restored = perform::settle(lock, state, tree.root(), &run).map_err(|error| {
+    let failed = |error| {
         let help = format!("what was there before is in {}; fix that and try again", run.display());
         Failure::new(Exit::TreeNotRestored, error).help(help)
-    })?;
+    };
+    let restored = perform::settle(lock, state, tree.root(), &run).map_err(failed)?;
     if !restored.is_empty() {
         host.output.warn(&format!(
             "{} was killed while a command of it ran; what that had changed was restored: {}; what was there is kept in its folder",
             records::name(&run),
             phrases::first(&restored, NAMED)
+        ));
+    }
+    // Only now: the build ran on the tree without them.
+    if perform::bring_back(lock, tree.root(), &run).map_err(failed)? {
+        host.output.warn(&format!(
+            "{} was killed while it built the tree without its changes; they are back",
+            records::name(&run)
         ));
     }
     Ok(())

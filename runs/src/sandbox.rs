@@ -9,7 +9,7 @@ use guard::{Guard, Policy};
 use names::ours::AGENT_CONFIG;
 use names::{Binds, Name, Writer};
 use repo::{RepoError, WorkTree};
-use runner::{Access, Confinement, Env, Mode, NoSandbox, Rung};
+use runner::{Access, Confinement, Differs, Env, Mode, NoSandbox, Rung};
 use settings::{Environment, Sandbox, Settings, keys};
 
 use crate::commit::plan::Plan;
@@ -52,6 +52,8 @@ pub(crate) fn confine(
             } else {
                 let confinement = probed.confine(access(tree, plan, probed.rung, environment));
                 build_is_seen(root, plan, &confinement)?;
+                let env = build_env(&plan.settings, environment);
+                runner::differing(&confinement, &env).iter().for_each(|tool| output.warn(&other_tool(tool)));
                 confinement
             })
         }
@@ -88,6 +90,18 @@ fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<
         anyhow!("{name} points to {place}, which the sandbox hides"),
         format!("put it into the project, or show it: --readable {place}"),
     ))
+}
+
+/// A build with another tool than the user's is not the build that the user knows.
+fn other_tool(Differs { name, outside, inside }: &Differs) -> String {
+    let folder = outside.parent().unwrap_or(outside).display();
+    let show = format!("show it with `--readable {folder}` or `[sandbox] readable = [\"{folder}\"]`");
+    match inside {
+        Some(inside) => {
+            format!("`{name}` is {} in the sandbox, not {}: {show}", inside.display(), outside.display())
+        }
+        None => format!("`{name}` is {}, which the sandbox hides: {show}", outside.display()),
+    }
 }
 
 /// What the build can access of the project and the machine.

@@ -12,6 +12,9 @@ use settings::{Flag, KEYS, Key, Layer, Sandbox, Takes};
 /// Settings of every loop that calls a model.
 pub type SettingArgs = Flags<All>;
 
+/// Settings of a build.
+pub type BuildArgs = Flags<OfBuild>;
+
 /// Limits on time, calls and cost of a run; also of a resumed one.
 pub type LimitArgs = Flags<Resumed>;
 
@@ -32,7 +35,7 @@ pub trait Which {
     const HEADING: Option<&str> = None;
 
     /// The help for this flag; `None` if the command does not have it.
-    fn help(flag: &Flag) -> Option<&'static str>;
+    fn help(key: &Key, flag: &Flag) -> Option<&'static str>;
 }
 
 #[derive(Debug, Clone)]
@@ -41,8 +44,22 @@ pub enum All {}
 impl Which for All {
     const HEADING: Option<&str> = Some("Settings (code-commit config shows what is in force)");
 
-    fn help(flag: &Flag) -> Option<&'static str> {
+    fn help(_: &Key, flag: &Flag) -> Option<&'static str> {
         Some(flag.help)
+    }
+}
+
+/// Those of a build: its command, its sandbox, and what it may not change.
+#[derive(Debug, Clone)]
+pub enum OfBuild {}
+
+impl Which for OfBuild {
+    const HEADING: Option<&str> = All::HEADING;
+
+    fn help(key: &Key, flag: &Flag) -> Option<&'static str> {
+        let is_of_build =
+            key.name == "protect" || ["build.", "sandbox."].iter().any(|of| key.name.starts_with(of));
+        is_of_build.then_some(flag.help)
     }
 }
 
@@ -51,7 +68,7 @@ impl Which for All {
 pub enum Resumed {}
 
 impl Which for Resumed {
-    fn help(flag: &Flag) -> Option<&'static str> {
+    fn help(_: &Key, flag: &Flag) -> Option<&'static str> {
         flag.on_resume.then_some(flag.help)
     }
 }
@@ -61,7 +78,7 @@ impl Which for Resumed {
 pub enum BetweenTurns {}
 
 impl Which for BetweenTurns {
-    fn help(flag: &Flag) -> Option<&'static str> {
+    fn help(_: &Key, flag: &Flag) -> Option<&'static str> {
         flag.between_turns
     }
 }
@@ -70,7 +87,7 @@ impl Which for BetweenTurns {
 fn flags<W: Which>() -> impl Iterator<Item = (&'static Key, &'static Flag, &'static str)> {
     KEYS.iter().filter_map(|key| {
         let flag = key.flag.as_ref()?;
-        Some((key, flag, W::help(flag)?))
+        Some((key, flag, W::help(key, flag)?))
     })
 }
 

@@ -4,7 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::SettingArgs;
+use super::{BuildArgs, SettingArgs};
+
+/// Flags of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// As for a run.
+    #[command(flatten)]
+    pub settings: BuildArgs,
+}
 
 /// Flags of `config`.
 #[derive(Debug, Args)]

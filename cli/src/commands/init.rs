@@ -1,5 +1,7 @@
 //! `code-commit init`: prepares any folder for `code-commit`. Overwrites nothing.
 
+mod script;
+
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -13,6 +15,8 @@ use runs::{Exit, Failure, Host, place};
 
 use crate::args::InitArgs;
 use crate::commands::commit;
+
+use self::script::Script;
 
 /// Creates what is missing and says what to do next.
 pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
@@ -37,7 +41,7 @@ pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
     }
     output.report(&format!(
         "\nnext:\n  1. put your key into GEMINI_API_KEY or {AGENT_CONFIG}/gemini-key.txt\n  2. make sure that ./{BUILD} passes if and only if \
-the project is correct\n  3. git add and commit the project's files\n  4. describe the change in {QUERY}\n  \
+the project is correct: code-commit check\n  3. git add and commit the project's files\n  4. describe the change in {QUERY}\n  \
          5. code-commit rollup && code-commit{}",
         if args.implement { " implement" } else { "" }
     ));
@@ -68,25 +72,23 @@ fn fill(root: &Path, args: &InitArgs) -> anyhow::Result<Vec<String>> {
     Ok(made)
 }
 
-/// A first build script for project kinds that a file identifies, and what the script does.
-fn build_script(root: &Path) -> (String, &'static str) {
-    let known = [
-        ("Cargo.toml", "cargo build --all-targets && cargo test", "builds and tests with cargo"),
-        ("go.mod", "go build ./... && go test ./...", "builds and tests with go"),
-        ("package.json", "npm test", "runs npm test"),
-        ("pyproject.toml", "python3 -m pytest -q", "runs pytest"),
-        ("setup.py", "python3 -m pytest -q", "runs pytest"),
-        ("Makefile", "make && make test", "runs make and make test"),
-    ];
+/// A first build script, and what it does.
+fn build_script(root: &Path) -> (String, String) {
     let head = "#!/bin/sh\n# Exits with 0 if and only if the project is correct. code-commit runs it after every change.\nset -eu\n";
-    known.into_iter().find(|(file, ..)| root.join(file).exists()).map_or_else(
-        || {
-            let line = "echo 'build.sh: replace this line with the commands that build and test the project' >&2\nexit 1\n";
-            (format!("{head}{line}"), "fails until you add the commands that build and test the project")
-        },
-        |(_, line, what)| (format!("{head}{line}\n"), what),
-    )
+    let text = |name: &str| {
+        let bytes = dir::read(&root.join(name), MOST_BYTES, dir::Links::Followed).ok().flatten()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    if let Some(Script { lines, what }) = script::script(&text) {
+        return (format!("{head}{lines}\n"), what);
+    }
+    let line =
+        "echo 'build.sh: replace this line with the commands that build and test the project' >&2\nexit 1\n";
+    (format!("{head}{line}"), "fails until you add the commands that build and test the project".to_owned())
 }
+
+/// A longer file says nothing about how to build a project.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// Creates a file unless it exists; gives whether it did.
 fn create(path: &Path, content: &str, mode: u32) -> io::Result<bool> {

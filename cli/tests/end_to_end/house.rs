@@ -35,6 +35,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     cli: agent apply dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner runs settings
     dir:
     engine:
+    fitness:
     fixtures: llm
     guard: dir names
     llm-anthropic: llm
@@ -48,11 +49,11 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     loop-spec: engine prompt
     names:
     parser:
-    perform: agent apply dir engine guard llm logging names parser repo runner
+    perform: agent apply dir engine fitness guard llm logging names parser repo runner
     prompt: names parser
     repo: names
     report: engine llm logging names parser
-    runner: names
+    runner: dir names
     runs: agent apply dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names perform prompt repo report runner settings
     settings: dir llm names words
     words:

@@ -26,7 +26,7 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
 
     next:
       1. put your key into GEMINI_API_KEY or agent-config/gemini-key.txt
-      2. make sure that ./build.sh passes if and only if the project is correct
+      2. make sure that ./build.sh passes if and only if the project is correct: code-commit check
       3. git add and commit the project's files
       4. describe the change in agent-config/query.txt
       5. code-commit rollup && code-commit

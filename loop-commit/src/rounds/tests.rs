@@ -1,6 +1,6 @@
 use engine::{
-    Action, Answered, Applied, Built, Cause, Changed, Ended, Finish, Problem, Rejected, Restored, Scripted,
-    Stored, Text, Unanswered, Usage,
+    Action, Answered, Applied, BaselineBuilt, Built, Cause, Changed, Ended, Finish, Problem, Rejected,
+    Restored, Scripted, Stored, Text, Unanswered, Usage,
 };
 
 use prompt::edits::Form;
@@ -10,11 +10,11 @@ use crate::{Inputs, commit};
 
 /// One answer of a script.
 #[derive(Clone)]
-#[expect(clippy::large_enum_variant, reason = "a test holds a handful of them")]
 enum Says {
     Ask(AskAnswer),
     Apply(ApplyAnswer),
     Build(Built),
+    BuildBaseline(BaselineBuilt),
     Restore(Restored),
 }
 
@@ -90,8 +90,21 @@ fn built(code: i32, output: &str) -> Says {
         elapsed_ms: 1,
         changes: Vec::new(),
         put_back: Vec::new(),
+        lack: None,
         ignored_bytes: 0,
     })
+}
+
+/// A build that failed because the machine lacks something.
+fn lacking(code: &str) -> Says {
+    let Says::Build(failed) = built(127, "not found\n") else { unreachable!() };
+    Says::Build(Built { lack: Some(cause(code)), ..failed })
+}
+
+/// The same without the run's changes; green if it lacks nothing.
+fn baseline(lack: Option<&str>) -> Says {
+    let ended = Some(Ended::Exited(if lack.is_some() { 127 } else { 0 }));
+    Says::BuildBaseline(BaselineBuilt { round: 1, ended, lack: lack.map(cause), elapsed_ms: 1 })
 }
 
 fn unanswered() -> Says {
@@ -107,6 +120,7 @@ fn run(limits: Limits, answers: &[Says]) -> (Scripted, Option<Outcome>) {
             Says::Ask(answer) => script.then(answer),
             Says::Apply(answer) => script.then(answer),
             Says::Build(answer) => script.then(answer),
+            Says::BuildBaseline(answer) => script.then(answer),
             Says::Restore(answer) => script.then(answer),
         };
     }
@@ -126,6 +140,7 @@ fn check(limits: Limits, answers: &[Says]) -> String {
         Outcome::AttemptsUsedUp { rounds } => format!("used up({rounds})"),
         Outcome::Stuck { rounds, times } => format!("stuck({rounds}, {times})"),
         Outcome::NeedsPerson { round, cause } => format!("a person({round}, {})", cause.code),
+        Outcome::Unfit { round, cause } => format!("unfit({round}, {})", cause.code),
         Outcome::ModelUnavailable { round, cause } => format!("no model({round}, {})", cause.code),
     });
     script.requests.iter().map(request).chain(end).collect::<Vec<_>>().join(" → ")
@@ -162,6 +177,33 @@ fn the_next_prompt_names_what_the_build_itself_changed() {
 fn a_build_that_passes_at_once_ends_the_run() {
     let facts = [answered(A), applied(), built(0, "")];
     insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → build 1 → done(1)");
+}
+
+#[test]
+fn no_model_is_asked_to_repair_a_machine() {
+    let facts = [answered(A), applied(), lacking("tool-missing"), baseline(Some("tool-missing"))];
+    insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → build 1 → build-baseline 1 → unfit(1, tool-missing)");
+    let restored = Says::Restore(Restored { paths: Vec::new() });
+    let limits = Limits { on_failure: OnFailure::Restore, ..Limits::of_rounds(4) };
+    insta::assert_snapshot!(check(limits, &[&facts[..], &[restored]].concat()), @"ask 1 → apply 1 → build 1 → build-baseline 1 → restore → unfit(1, tool-missing)");
+}
+
+#[test]
+fn what_is_lacking_only_with_the_changes_is_for_the_model_to_repair() {
+    let round = [answered(A), applied(), lacking("no-network")];
+    for before in [baseline(None), baseline(Some("tool-missing"))] {
+        let facts = [&round[..], &[before], &round[..], &[answered(A), applied(), built(0, "")]].concat();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → build 1 → build-baseline 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → done(3)");
+        }
+    }
+}
+
+#[test]
+fn who_wants_to_go_on_without_a_fit_machine_may() {
+    let facts = [answered(A), applied(), lacking("tool-missing"), answered(A), applied(), built(0, "")];
+    let limits = Limits { on_unfit: OnUnfit::GoOn, ..Limits::of_rounds(4) };
+    insta::assert_snapshot!(check(limits, &facts), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → done(2)");
 }
 
 #[test]

@@ -36,6 +36,7 @@ fn play(inputs: &Inputs, turns: &[Says]) -> String {
         Outcome::Done { .. }
         | Outcome::AttemptsUsedUp { .. }
         | Outcome::Stuck { .. }
+        | Outcome::Unfit { .. }
         | Outcome::NeedsPerson { .. } => format!("= {}", outcome.code()),
     });
     world.steps.join("\n")

@@ -117,6 +117,7 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
             elapsed_ms: 1500,
             changes: Vec::new(),
             put_back: Vec::new(),
+            lack: None,
             ignored_bytes: 0,
         }),
         asked(2),

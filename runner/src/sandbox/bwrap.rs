@@ -1,7 +1,7 @@
 //! The strongest rung: namespaces set up by bubblewrap, and a seccomp filter inside.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -10,7 +10,9 @@ use std::process::ExitStatus;
 use super::memory::{inherit, memory_file, number};
 use super::mounts::{self, Mount};
 use super::seccomp::{self, Sockets};
-use super::{Access, Aftercare, Launch, by_shell_code, environment, plainly, system_program, view};
+use super::{
+    Access, Aftercare, HOST_NAME, Launch, by_shell_code, environment, plainly, system_program, view,
+};
 use crate::spawn::{Group, program};
 use crate::{Command, Ended};
 
@@ -23,7 +25,7 @@ const ISOLATION: [&str; 10] = [
     "--unshare-uts",
     "--unshare-cgroup-try",
     "--hostname",
-    "code-commit",
+    HOST_NAME,
     "--die-with-parent",
     "--cap-drop",
     "ALL",
@@ -46,6 +48,7 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
         memory_file("filter", &seccomp::bytes(&seccomp::filter(Sockets::Allowed)?)).map_err(fault)?;
     let passwd = memory_file("passwd", accounts(access).as_bytes()).map_err(fault)?;
     let groups = memory_file("group", groups().as_bytes()).map_err(fault)?;
+    let hosts = memory_file("hosts", hosts(access).as_bytes()).map_err(fault)?;
 
     let mut bwrap = launcher(group)?;
     bwrap.env_clear().envs(environment(command, access).iter()).args(ISOLATION);
@@ -60,6 +63,9 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
     bwrap.args(["--ro-bind-data", &number(&passwd), "/etc/passwd"]);
     bwrap.args(["--ro-bind-data", &number(&groups), "/etc/group"]);
     bwrap.args(mount_arguments(access));
+    bwrap.args(["--ro-bind-data", &number(&hosts), "/etc/hosts"]);
+    // Otherwise the root is a writable file system in memory.
+    bwrap.args(["--remount-ro", "/"]);
     bwrap.arg("--chdir").arg(&command.cwd).arg("--");
     if group == Group::Ours {
         bwrap.args(["/bin/sh", "-c", HEARS_KEYS]);
@@ -68,7 +74,7 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
 
     // A clone to read from, because bubblewrap closes its own copy before the command starts.
     let own = Report { file: report.try_clone().map_err(fault)?.into() };
-    let inherited = vec![filter, passwd, groups, report];
+    let inherited = vec![filter, passwd, groups, hosts, report];
     inherit(&inherited).map_err(fault)?;
     let bwrap = match &access.view {
         Some(view) => view::around(view, access, &bwrap),
@@ -110,8 +116,6 @@ fn mount_arguments(access: &Access) -> Vec<OsString> {
             Mount::Link(to, path) => add(&["--symlink".as_ref(), to.as_ref(), path.as_ref()]),
         }
     }
-    // Otherwise the root is a writable file system in memory.
-    add(["--remount-ro", "/"].map(OsStr::new).as_slice());
     words
 }
 
@@ -124,6 +128,15 @@ fn accounts(access: &Access) -> String {
 
 fn groups() -> String {
     format!("user:x:{}:\nnogroup:x:65534:\n", rustix::process::getgid().as_raw())
+}
+
+/// Tests of real projects connect to themselves by these names. With the network on, the names of the
+/// host are known as well.
+fn hosts(access: &Access) -> String {
+    let own = format!("127.0.0.1 localhost {HOST_NAME}\n::1 localhost ip6-localhost ip6-loopback\n");
+    let of_host =
+        if access.network { fs::read_to_string("/etc/hosts").unwrap_or_default() } else { String::new() };
+    own + &of_host
 }
 
 /// The file to which bubblewrap reports the result: one JSON document per line.

@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::memory::{inherit, memory_file, number};
 use super::mounts::{self, Mount};
 use super::seccomp;
-use super::{Access, Aftercare, Launch, by_shell_code, environment, plainly, system_program};
+use super::{Access, Aftercare, HOST_NAME, Launch, by_shell_code, environment, plainly, system_program};
 use crate::owner;
 use crate::spawn::{Group, program};
 use crate::wait::wait_for;
@@ -68,7 +68,7 @@ pub(super) fn prepare(
     let mut docker = client(container.host.as_deref())?;
     docker.args(["run", "--rm", "--name", &container.name, "--label", &format!("{RUN_MARKER}={marker}")]);
     docker.args(["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--interactive"]);
-    docker.args(["--network", if access.network { "host" } else { "none" }]).arg("--user").arg(user());
+    docker.args(network(access)).arg("--user").arg(user());
     for mount in mounts::plan(access) {
         docker.args(mount_arguments(&mount));
     }
@@ -116,6 +116,15 @@ fn on_a_line(
     launch.stdin = Some(end);
     launch.container = Some(container);
     Ok(launch)
+}
+
+/// Without the host's network, the container's own name resolves as it would on a machine of its own.
+fn network(access: &Access) -> Vec<String> {
+    if access.network {
+        return ["--network", "host"].map(str::to_owned).into();
+    }
+    let name = format!("{HOST_NAME}:127.0.0.1");
+    ["--network", "none", "--hostname", HOST_NAME, "--add-host", &name].map(str::to_owned).into()
 }
 
 /// The caller's user ID, so that no file is owned by root.

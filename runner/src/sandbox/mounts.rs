@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use names::Kind;
 
-use super::Access;
+use super::{Access, toolchains};
 
 /// One visible path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,9 +72,6 @@ const ETC_NETWORK: [&str; 4] = ["gai.conf", "host.conf", "hosts", "resolv.conf"]
 
 /// The usual name of `CARGO_HOME`, from which the table knows its content.
 pub(super) const CARGO: &str = ".cargo";
-
-/// Siblings of a toolchain's `bin` folder; `share` and `etc` may contain more than it needs.
-const BESIDE_PROGRAMS: [&str; 4] = ["lib", "lib64", "libexec", "versions"];
 
 /// All entries, in order.
 pub(super) fn plan(access: &Access) -> Vec<Mount> {
@@ -200,16 +197,7 @@ fn private_cargo_home(access: &Access) -> Option<PathBuf> {
 pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
     let mut tools: Vec<PathBuf> = Vec::new();
     let cargo = access.cargo_home.iter().flat_map(|home| cargo_parts(home));
-    let beside = access.path.iter().flat_map(|folder| beside_programs(folder, home(access).as_deref()));
-    for tool in access
-        .path
-        .iter()
-        .filter(|folder| folder.is_dir())
-        .cloned()
-        .chain(beside)
-        .chain(access.rustup_home.clone())
-        .chain(cargo)
-    {
+    for tool in toolchains::parts(access).into_iter().chain(access.rustup_home.clone()).chain(cargo) {
         let is_seen = SYSTEM.iter().any(|system| tool.starts_with(system))
             || tool.starts_with(&access.tree)
             || tools.contains(&tool);
@@ -223,17 +211,6 @@ pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
         }
     }
     tools
-}
-
-/// What programs load from beside their folder (`X/lib` for `X/bin`), what the shims of version
-/// managers start, and the file `version`, in which pyenv, rbenv and nodenv store the selected
-/// version. Programs directly in the home directory have nothing of their own beside them.
-fn beside_programs(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let is_toolchain = programs.ends_with("bin") || programs.ends_with("shims");
-    let prefix = programs.parent().filter(|prefix| is_toolchain && Some(*prefix) != home);
-    let folders = prefix.into_iter().flat_map(|prefix| BESIDE_PROGRAMS.map(|name| prefix.join(name)));
-    let chosen = prefix.map(|prefix| prefix.join("version")).filter(|file| file.is_file());
-    folders.filter(|part| part.is_dir()).chain(chosen).collect()
 }
 
 /// The parts of `CARGO_HOME` that a build needs; no file that holds a token.

@@ -40,7 +40,7 @@ impl Scratch {
 
     /// Compiles `fixtures/evil/NAME.c` into the tree.
     pub(crate) fn compile(&self, name: &str) {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../fixtures/evil/{name}.c"));
+        let source = evil_programs().join(format!("{name}.c"));
         let mut cc = std::process::Command::new("cc");
         let status = cc.args(["-Wall", "-O1", "-o"]).arg(self.at("tree/src").join(name)).arg(source).status();
         assert!(status.expect("a C compiler is needed").success());
@@ -94,6 +94,15 @@ impl Scratch {
     pub(crate) fn sh(&self, rung: Rung, line: &str) -> Output {
         self.run(rung, &self.command(&["sh", "-c", line]))
     }
+}
+
+/// Where the programs that misbehave are, if not in `fixtures/evil`.
+pub(crate) const EVIL_PROGRAMS: &str = "CODE_COMMIT_TEST_EVIL_PROGRAMS";
+
+/// The folder with the programs that misbehave.
+pub(crate) fn evil_programs() -> PathBuf {
+    let usual = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/evil");
+    std::env::var_os(EVIL_PROGRAMS).map_or_else(usual, PathBuf::from)
 }
 
 /// Whether a rung works here; reports prominently if not.

@@ -16,7 +16,7 @@ use report::{FileStat, phrases};
 const NAMED_FILES: usize = 5;
 
 /// Why the run did not finish.
-pub(super) fn stopped(stop: Stop<Fault>, root: &Path, folder: &RunFolder) -> Failure {
+pub(crate) fn stopped(stop: Stop<Fault>, root: &Path, folder: &RunFolder) -> Failure {
     match stop {
         Stop::Fault(error) => fault(error, root, folder),
         stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => Failure::refused(stop, UNLIKE_RECORDED),

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Apply, Ask, Build, Harness, Outcome, Restore};
+use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Restore};
 use guard::Policy;
 use logging::{Layout, RunFolder};
-use loop_commit::{Brief, Inputs, Limits, OnFailure, commit, implement};
+use loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, implement};
 use names::{Binds, INPUTS, Writer};
 use perform::{Account, Code};
 use prompt::edits::Form;
@@ -39,6 +39,9 @@ pub struct Plan {
     /// Whether to end a streamed answer as soon as it names a path that is certain to be refused.
     #[serde(default)]
     pub early_stop: bool,
+    /// Whether a run goes on although the machine lacks what the build needs.
+    #[serde(default)]
+    pub no_check: bool,
     /// Whether a failed run restores the tree.
     pub restore_on_failure: bool,
     /// What no build may change, relative to the root: `build.sh` and the protected files that existed.
@@ -230,7 +233,7 @@ impl Plan {
     /// Runs the loop to its end.
     pub fn run<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
     where
-        H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
+        H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
     {
         let on_failure = if self.restore_on_failure { OnFailure::Restore } else { OnFailure::Keep };
         let limits = Limits {
@@ -238,6 +241,7 @@ impl Plan {
             build_output_bytes: usize::try_from(self.settings.build_prompt.value).unwrap_or(usize::MAX),
             on_failure,
             same_failures: self.same_failures,
+            on_unfit: if self.no_check { OnUnfit::GoOn } else { OnUnfit::End },
         };
         let text = |excerpt: &Excerpt| Arc::clone(&excerpt.text);
         match &self.task {

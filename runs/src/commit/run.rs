@@ -107,9 +107,9 @@ fn go_on(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure
     let mut observer = observer(&prepared, folder);
     let (mut record, mut past) = Record::resume(folder.clone(), &mut *observer)
         .map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
-    if past.ends_unanswered() {
-        past.answers.pop();
-        let kept = past.answers.len();
+    let before_last = || past.ends_unanswered().then(|| past.answers.len() - 1);
+    if let Some(kept) = past.before_unfit().or_else(before_last) {
+        past.answers.truncate(kept);
         record.note(&Note::Resumed { kept }).map_err(|e| fault(e.into(), root, folder))?;
     }
     lead(prepared, confinement, record, past)
@@ -237,10 +237,10 @@ fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn perform::Obs
     observer::observer(prepared.host.output, prepared.model.id(), counts, folder, log)
 }
 
-/// Whether a run can be resumed: it was killed, or ended because the model gave no answer, and its changes
-/// were not reverted.
+/// Whether a run can be resumed: it was killed, or ended because the model gave no answer or the machine was
+/// unfit, and its changes were not reverted.
 pub(crate) fn can_go_on(past: &Past) -> bool {
-    past.outcome().is_none() || past.ends_unanswered()
+    past.outcome().is_none() || past.ends_unanswered() || past.before_unfit().is_some()
 }
 
 fn shown_path(folder: &RunFolder, root: &Path) -> String {

@@ -256,14 +256,17 @@ impl Setup<'_> {
                 let failed = project::read(&self.project.tests().join(FAILED_SPECS)).unwrap_or(None);
                 output.report(printable(failed.as_deref().unwrap_or_default()).trim_end());
             }
-            Outcome::ModelUnavailable { cause, .. } => {
+            Outcome::ModelUnavailable { cause, .. } | Outcome::Unfit { cause, .. } => {
                 output.report(
                     &output.paint(BAD, &format!("Phase {phase} stopped: {}", printable(&cause.message))),
                 );
             }
             Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => {}
         }
-        if let Outcome::NeedsPerson { cause, .. } | Outcome::ModelUnavailable { cause, .. } = outcome {
+        if let Outcome::NeedsPerson { cause, .. }
+        | Outcome::Unfit { cause, .. }
+        | Outcome::ModelUnavailable { cause, .. } = outcome
+        {
             output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
         }
         output.report(&format!("log: {}", folder.path().display()));

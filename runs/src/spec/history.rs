@@ -168,7 +168,9 @@ pub fn word(outcome: Option<&Outcome>) -> String {
             format!("not approved after {}", phrases::count(u64::from(*rounds), "iteration"))
         }
         Some(Outcome::NeedsPerson { .. }) => "spec issue".to_owned(),
-        Some(Outcome::ModelUnavailable { cause, .. }) => format!("stopped: {}", cause.code),
+        Some(Outcome::ModelUnavailable { cause, .. } | Outcome::Unfit { cause, .. }) => {
+            format!("stopped: {}", cause.code)
+        }
         None => "not at its end".to_owned(),
     }
 }

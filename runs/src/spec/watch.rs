@@ -212,6 +212,7 @@ fn end(root: &Path, item: &Item, outcome: &Outcome) -> Result<End, Failure> {
         Outcome::Done { .. } => End::Approved,
         Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => End::UsedUp,
         Outcome::NeedsPerson { .. } => End::SpecIssue,
+        Outcome::Unfit { .. } => return Ok(End::Unusable),
         // Neither says anything of the task: the whole backlog would be parked.
         Outcome::ModelUnavailable { cause, .. } if ["auth", "quota"].contains(&cause.code.as_str()) => {
             return Ok(End::Unusable);

@@ -1,0 +1,149 @@
+//! Machines that lack what the build needs: `check`, and runs that end instead of asking a model to repair them.
+
+use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
+use fixtures::server::{Script, Step};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::Value;
+
+use crate::scenes::commit::Scene;
+use crate::scenes::files;
+
+/// The build needs a program that nobody has.
+const NEEDS_A_TOOL: &str = "#!/bin/sh\nset -e\nno-such-tool --verify\n";
+
+/// The demo's project with this build, committed.
+fn with_build(build: &str, replies: &[&str]) -> Scene {
+    let scene = Scene::new(Script::new(replies.iter().map(|reply| Step::text(reply))));
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    scene.project.commit("another build").unwrap();
+    assert_eq!(scene.run(&["rollup"]).code, Some(0));
+    scene
+}
+
+#[test]
+fn check_says_whether_the_build_can_do_its_work_here() {
+    let scene = with_build("#!/bin/sh\necho gen > gen.txt\nexit 0\n", &[]);
+    let green = scene.run(&["check", "--sandbox", "off"]);
+    assert_eq!(green.code, Some(0), "{green}");
+    assert!(
+        green.out.contains("green: the build passes") && green.err.contains("nothing to mend"),
+        "{green}"
+    );
+
+    scene.project.write("build.sh", b"#!/bin/sh\necho gen > gen.txt; echo it is wrong; exit 1\n").unwrap();
+    let red = scene.run(&["check", "--sandbox", "off"]);
+    assert_eq!(red.code, Some(1), "{red}");
+    assert!(
+        red.out.starts_with("it is wrong\n") && red.out.contains("red: the build fails: exit code 1"),
+        "{red}"
+    );
+
+    scene.project.write("build.sh", NEEDS_A_TOOL.as_bytes()).unwrap();
+    let unfit = scene.run(&["check", "--sandbox", "off"]);
+    assert_eq!(unfit.code, Some(8), "{unfit}");
+    assert!(unfit.out.contains("unfit: the program `no-such-tool` is not installed"), "{unfit}");
+
+    // Nothing was asked, nothing is recorded, and what the build made is gone.
+    assert_eq!(scene.project.status().unwrap(), " M build.sh\n");
+    assert!(scene.run(&["runs"]).out.is_empty() && scene.server.requests().is_empty());
+}
+
+#[test]
+fn check_tells_programs_what_is_lacking_by_its_code() {
+    let scene = with_build(NEEDS_A_TOOL, &[]);
+    let told = scene.run(&["check", "--sandbox", "off", "--json"]);
+    let objects = told.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let verdict = objects.into_iter().find(|object| object.get("fitness").is_some()).unwrap();
+    assert_eq!(
+        (verdict["fitness"].as_str(), verdict["lack"]["code"].as_str()),
+        (Some("unfit"), Some("tool-missing"))
+    );
+    assert_eq!(verdict["ended"]["code"], 127);
+}
+
+#[test]
+fn a_build_command_that_cannot_start_makes_the_project_unfit() {
+    let scene = with_build("#!/bin/sh\nexit 0\n", &[]);
+    std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
+    let unfit = scene.run(&["check"]);
+    assert!(unfit.code == Some(8) && unfit.err.contains("there is no build.sh"), "{unfit}");
+}
+
+#[test]
+fn a_run_on_an_unfit_machine_ends_after_one_call_and_goes_on_once_it_is_mended() {
+    let scene = with_build(NEEDS_A_TOOL, &[MENDS_IT]);
+    let ran = scene.commit(&[]);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(8), 1), "{ran}");
+    assert!(
+        ran.out.contains("Unfit: the build fails alike without the changes: the program `no-such-tool`"),
+        "{ran}"
+    );
+    assert!(ran.err.contains("go on with the same settings: code-commit resume"), "{ran}");
+    // The reply was paid for: it is on disk, and stays there.
+    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n?? README.md\n");
+    assert!(
+        files::names(scene.runs().pop().unwrap().join("undo/1"))
+            .iter()
+            .all(|name| !name.starts_with("undone"))
+    );
+
+    let tools = scene.project.beside().join("tools");
+    files::write_program(&tools.join("no-such-tool"), "#!/bin/sh\nexit 0\n");
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+    let resumed = scene.ran(&mut scene.keyed(&["resume"], &[("PATH", &path)]));
+    assert_eq!((resumed.code, scene.server.requests().len()), (Some(0), 1), "{resumed}");
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    assert_eq!(scene.project.status().unwrap(), "");
+}
+
+#[test]
+fn what_is_lacking_only_because_of_the_reply_is_for_the_model_to_repair() {
+    let calls_a_tool = "^^^src/greet.sh\nno-such-tool\n^^^end\n";
+    let build = "#!/bin/sh\nset -e\nsh src/greet.sh\n";
+    let scene = with_build(build, &[calls_a_tool, MENDS_IT]);
+    let ran = scene.commit(&[]);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 2), "{ran}");
+    assert!(ran.err.contains("without the changes the build passes"), "{ran}");
+    assert_eq!(scene.run(&["replay"]).code, Some(0));
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    assert_eq!(scene.project.status().unwrap(), "");
+}
+
+#[test]
+fn no_check_asks_for_repairs_all_the_same() {
+    let scene = with_build(NEEDS_A_TOOL, &[BREAKS_THE_BUILD, MENDS_IT]);
+    let ran = scene.commit(&["--no-check", "--rounds", "2"]);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(1), 2), "{ran}");
+}
+
+#[test]
+fn changes_that_were_set_aside_by_a_killed_run_come_back() {
+    // Without the change it waits for ever, so that it can be killed there.
+    let waits = "#!/bin/sh
+        grep -q world src/greet.sh || { echo made > made.txt; test ! -p agent-config/door || read _ < agent-config/door; }
+        no-such-tool
+    ";
+    let scene = with_build(waits, &[MENDS_IT]);
+    let root = scene.project.root();
+    let door = root.join("agent-config/door");
+    mknodat(CWD, &door, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let quiet = std::process::Stdio::null;
+    let mut child = scene.keyed(&scene.flags(), &[]).stdout(quiet()).stderr(quiet()).spawn().unwrap();
+    while !root.join("made.txt").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it came to an end");
+        std::thread::yield_now();
+    }
+    assert!(!files::text(&root.join("src/greet.sh")).contains("world"), "the change is still there");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::remove_file(door).unwrap();
+    let resumed = scene.run_keyed(&["resume"]);
+    assert!(
+        resumed.err.contains("was killed while it built the tree without its changes; they are back"),
+        "{resumed}"
+    );
+    assert_eq!((resumed.code, scene.server.requests().len()), (Some(8), 1), "{resumed}");
+    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n?? README.md\n");
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    assert_eq!(scene.project.status().unwrap(), "");
+}

@@ -1,0 +1,103 @@
+#![doc = include_str!("../README.md")]
+
+use std::path::{Path, PathBuf};
+
+mod denied;
+mod download;
+mod judged;
+mod module;
+mod tool;
+
+/// A command that ended with an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failed<'o> {
+    /// Its exit code.
+    pub exit_code: i32,
+    /// What it printed: all of it, or the beginning and the end.
+    pub output: &'o str,
+}
+
+/// What a machine can lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A program, or its interpreter.
+    Tool,
+    /// A library that the project declares.
+    Module,
+    /// A network, for a download.
+    Network,
+    /// A place for a tool's cache.
+    Cache,
+    /// The right to write.
+    Permission,
+}
+
+/// Why a command could not do its work here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lack {
+    /// Which kind.
+    pub kind: Kind,
+    /// What is missing: a sentence without a full stop.
+    pub what: String,
+    /// What to do about it: the flag, the line of configuration or the command.
+    pub help: String,
+}
+
+impl Lack {
+    fn new(kind: Kind, what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { kind, what: what.into(), help: help.into() }
+    }
+}
+
+/// Where a program is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Presence {
+    /// In a folder of `PATH`, also inside the sandbox.
+    Visible,
+    /// On the machine, at this path, which the sandbox hides.
+    Hidden(PathBuf),
+    /// Nowhere in `PATH`.
+    Missing,
+}
+
+/// What is known about the machine and the sandbox around the command.
+pub trait Machine {
+    /// Where the program with this name is.
+    fn program(&self, name: &str) -> Presence;
+
+    /// Whether this file exists; a relative path starts at the root of the project.
+    fn is_file(&self, path: &Path) -> bool;
+
+    /// Whether a manifest of the project (`requirements.txt`, `package.json`, …) names this library.
+    fn declares(&self, library: &str) -> bool;
+
+    /// Whether the command had a network.
+    fn has_network(&self) -> bool;
+
+    /// How to allow what the sandbox has refused; `None` if it refused nothing in this output.
+    fn blocked(&self) -> Option<String>;
+}
+
+/// What the command lacked; `None` if it may have judged the code.
+pub fn lack(failed: &Failed<'_>, machine: &impl Machine) -> Option<Lack> {
+    if failed.exit_code == 0 || judged::is_judged(failed.output) {
+        return None;
+    }
+    tool::missing(failed, machine)
+        .or_else(|| module::missing(failed.output, machine))
+        .or_else(|| download::refused(failed, machine))
+        .or_else(|| denied::refused(failed.output, machine))
+}
+
+/// The last line that is not blank.
+fn last_line(output: &str) -> Option<&str> {
+    output.lines().rev().map(str::trim_end).find(|line| !line.is_empty())
+}
+
+/// What is between two pieces of text, each the first of its kind.
+fn between<'l>(line: &'l str, before: &str, after: &str) -> Option<&'l str> {
+    line.split_once(before)?.1.split_once(after).map(|(inside, _)| inside)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! The build alone, without a model: can a run work here at all?
+
+use engine::{Build, Built, Cause, Harness, Restore};
+
+/// What the build says about the tree as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fitness {
+    /// It passes.
+    Green,
+    /// It fails because of the code, as far as anybody can tell.
+    Red,
+    /// It could not do its work: the machine or the project lacks something.
+    Unfit(Cause),
+}
+
+/// Builds the tree as it is, and leaves it as it was; ignored files stay as the build left them.
+///
+/// # Errors
+///
+/// What stopped the harness.
+pub fn check<H>(harness: &mut H) -> Result<(Fitness, Built), H::Stop>
+where
+    H: Harness<Build> + Harness<Restore>,
+{
+    let built = harness.perform(Build { round: 1 })?;
+    if !built.changes.is_empty() {
+        harness.perform(Restore)?;
+    }
+    let fitness = match &built.lack {
+        _ if built.passed() => Fitness::Green,
+        Some(cause) => Fitness::Unfit(cause.clone()),
+        None => Fitness::Red,
+    };
+    Ok((fitness, built))
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{Action, Changed, Ended, Restored, Scripted, Text};
+
+    use super::*;
+
+    fn built(code: i32, lack: Option<Cause>) -> Built {
+        Built {
+            round: 1,
+            ended: Ended::Exited(code),
+            seal_broken: false,
+            output: Text::in_file("f", "printed\n"),
+            elapsed_ms: 1,
+            changes: Vec::new(),
+            put_back: Vec::new(),
+            lack,
+            ignored_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn each_end_of_a_build_has_its_verdict() {
+        let cause = Cause { code: "tool-missing".to_owned(), message: "no mvn".to_owned(), remedy: None };
+        let verdict = |built: Built| check(&mut Scripted::default().then(built)).unwrap().0;
+        assert_eq!(verdict(built(0, None)), Fitness::Green);
+        assert_eq!(verdict(built(1, None)), Fitness::Red);
+        assert_eq!(verdict(built(127, Some(cause.clone()))), Fitness::Unfit(cause));
+        assert_eq!(verdict(Built { seal_broken: true, ..built(0, None) }), Fitness::Red);
+    }
+
+    #[test]
+    fn what_the_build_changed_is_taken_back() {
+        let change = Changed {
+            path: "gen.txt".to_owned(),
+            action: Action::Write,
+            before_sha256: None,
+            after_sha256: Some("1".to_owned()),
+            created: true,
+            before_mode: None,
+            after_mode: Some(0o644),
+        };
+        let changed = Built { changes: vec![change], ..built(0, None) };
+        let restored = Restored { paths: vec!["gen.txt".to_owned()] };
+        let mut harness = Scripted::default().then(changed).then(restored);
+        assert_eq!(check(&mut harness).unwrap().0, Fitness::Green);
+        assert_eq!(harness.kinds(), ["build", "restore"]);
+    }
+}

@@ -1,0 +1,97 @@
+//! The run's changes, set aside for one build of the tree as it was before the run.
+//!
+//! Both directions are transactions, so the tree is always whole. A harness that is killed in between leaves
+//! a note, and the next command brings the changes back.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use apply::{Force, Lock, UndoError};
+
+use crate::fault::Fault;
+use crate::kept::undo_folders;
+
+/// The note in the run folder: the names of folders that were there before.
+const NOTE: &str = "set-aside.json";
+/// How `apply` begins the names of what an undo replaces.
+const REPLACED: &str = "undone";
+
+/// Changes that are set aside.
+pub(crate) struct Aside {
+    /// What was in the tree, the newest last.
+    replaced: Vec<PathBuf>,
+    note: PathBuf,
+}
+
+impl Aside {
+    /// Restores the tree from before the run; `None` if somebody has changed a file of the run since: then
+    /// nothing is touched.
+    pub(crate) fn put(
+        lock: &Lock,
+        root: &Path,
+        run: &Path,
+        rounds: &[PathBuf],
+    ) -> Result<Option<Self>, Fault> {
+        let note = run.join(NOTE);
+        let there: Vec<String> = replaced_in(rounds).iter().map(|folder| name(folder)).collect();
+        let there = serde_json::to_vec(&there).unwrap_or_default();
+        dir::replace(&note, &there).map_err(Fault::file("write", &note))?;
+        match apply::undo(lock, root, rounds, Force::No) {
+            Ok(undone) => Ok(Some(Self { replaced: undone.replaced, note })),
+            Err(UndoError::ChangedSince { .. } | UndoError::Blocked { .. }) => {
+                dir::remove(&note).map_err(Fault::file("remove", &note))?;
+                Ok(None)
+            }
+            Err(error) => Err(Fault::Restore(error)),
+        }
+    }
+
+    /// Brings the changes back. What was changed meanwhile is kept beside the pre-images.
+    pub(crate) fn bring_back(self, lock: &Lock, root: &Path) -> Result<(), Fault> {
+        // The newest first: each reverts what one transaction of the undo did.
+        for folder in self.replaced.iter().rev() {
+            apply::undo(lock, root, std::slice::from_ref(folder), Force::Yes).map_err(Fault::Restore)?;
+        }
+        for folder in &self.replaced {
+            fs::remove_dir_all(folder).map_err(Fault::file("remove", folder))?;
+        }
+        dir::remove(&self.note).map_err(Fault::file("remove", &self.note))
+    }
+}
+
+/// Brings back what a killed run had set aside; whether there was anything.
+///
+/// The note is trusted: the caller makes sure that the harness wrote it.
+pub fn bring_back(lock: &Lock, root: &Path, run: &Path) -> Result<bool, Fault> {
+    let note = run.join(NOTE);
+    let there = match fs::read(&note) {
+        Err(none) if none.kind() == io::ErrorKind::NotFound => return Ok(false),
+        read => read.map_err(Fault::file("read", &note))?,
+    };
+    let before: Vec<String> = serde_json::from_slice(&there).unwrap_or_default();
+    let mut replaced = replaced_in(&undo_folders(run)?);
+    replaced.retain(|folder| !before.contains(&name(folder)));
+    let is_any = !replaced.is_empty();
+    Aside { replaced, note }.bring_back(lock, root)?;
+    Ok(is_any)
+}
+
+fn name(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The finished undos beside the newest pre-images, the oldest first.
+fn replaced_in(rounds: &[PathBuf]) -> Vec<PathBuf> {
+    let entries = rounds.last().and_then(|newest| fs::read_dir(newest).ok()).into_iter().flatten().flatten();
+    let number = |path: &Path| {
+        let name = path.file_name()?.to_str()?.strip_prefix(REPLACED)?;
+        if name.is_empty() { Some(1) } else { name.strip_prefix('-')?.parse::<u32>().ok() }
+    };
+    let mut found: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| Some((number(&entry.path())?, entry.path())))
+        .filter(|(_, path)| apply::read_applied(path).is_ok_and(|applied| applied.is_some()))
+        .collect();
+    found.sort();
+    found.into_iter().map(|(_, path)| path).collect()
+}

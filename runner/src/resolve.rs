@@ -1,0 +1,54 @@
+//! Which tools a command in a sandbox would find, compared with its user.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::sandbox::Visible;
+use crate::{Confinement, Env, Rung};
+
+/// Programs by which builds begin.
+const TOOLS: [&str; 26] = [
+    "cargo", "cc", "clang", "cmake", "ctest", "deno", "g++", "gcc", "go", "gradle", "java", "javac", "just",
+    "make", "mvn", "ninja", "node", "npm", "pip", "pnpm", "pytest", "python", "python3", "ruby", "rustc",
+    "uv",
+];
+
+/// A tool that is another one in the sandbox, or none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Differs {
+    /// By what name it is started.
+    pub name: &'static str,
+    /// What the user starts, without symlinks.
+    pub outside: PathBuf,
+    /// What the command would start.
+    pub inside: Option<PathBuf>,
+}
+
+/// The tools in `PATH` that a command with this environment would not find, or find elsewhere.
+pub fn differing(confinement: &Confinement, env: &Env) -> Vec<Differs> {
+    if confinement.rung == Rung::Off {
+        return Vec::new();
+    }
+    let seen = Visible::behind(&confinement.access);
+    let folders: Vec<PathBuf> =
+        env.get("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
+    let differs = |name: &'static str| {
+        let places: Vec<(PathBuf, PathBuf)> = folders
+            .iter()
+            .map(|folder| folder.join(name))
+            .filter_map(|place| Some((real(&place)?, place)))
+            .collect();
+        let (outside, _) = places.first()?;
+        let is_seen = |(real, place): &&(PathBuf, PathBuf)| seen.has(real) && seen.has(place);
+        let inside = places.iter().find(is_seen).map(|(real, _)| real.clone());
+        (inside.as_ref() != Some(outside)).then(|| Differs { name, outside: outside.clone(), inside })
+    };
+    TOOLS.into_iter().filter_map(differs).collect()
+}
+
+/// The program behind a name.
+fn real(place: &Path) -> Option<PathBuf> {
+    let real = place.canonicalize().ok()?;
+    let data = real.metadata().ok()?;
+    (data.is_file() && data.permissions().mode() & 0o111 != 0).then_some(real)
+}

@@ -1,0 +1,146 @@
+//! What the programs of a toolchain need besides themselves, found from the folders in `PATH`.
+//!
+//! Version managers put links and shims into `PATH`; the programs behind them load libraries from beside their
+//! own folder. All of this is only shown, and only in folders in which somebody has installed programs.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use super::Access;
+use super::mounts::{SYSTEM, home};
+
+/// Entries beside a folder of programs.
+struct Beside {
+    /// Shown only where this exists; empty for every toolchain.
+    mark: &'static str,
+    shown: &'static [&'static str],
+}
+
+/// `share` and `etc` may contain more than a toolchain needs.
+const BESIDE: [Beside; 7] = [
+    // Libraries; what shims start; the file in which pyenv, rbenv and nodenv store the selected version.
+    Beside { mark: "", shown: &["lib", "lib64", "libexec", "versions", "version"] },
+    // A virtual environment of Python is nothing without this.
+    Beside { mark: "pyvenv.cfg", shown: &["pyvenv.cfg"] },
+    // A Java development kit.
+    Beside { mark: "lib/modules", shown: &["conf", "jmods", "release"] },
+    Beside { mark: "conda-meta", shown: &["conda-meta", "include", "ssl"] },
+    // Go.
+    Beside { mark: "src/runtime", shown: &["src", "pkg", "VERSION", "go.env"] },
+    // Maven.
+    Beside { mark: "boot", shown: &["boot", "conf/logging"] },
+    // volta and asdf.
+    Beside { mark: "installs", shown: &["installs", "plugins"] },
+];
+
+/// Usual names of a virtual environment in a project.
+const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
+/// Bounds for folders that nobody has written with this in mind.
+const MOST_FOLDERS: usize = 100;
+const MOST_ENTRIES: usize = 5000;
+/// The kernel follows more, no toolchain has more.
+const MOST_HOPS: usize = 8;
+
+/// The folders in `PATH`, those that their links lead to, and what the toolchains there need.
+pub(super) fn parts(access: &Access) -> Vec<PathBuf> {
+    let hidden = home(access);
+    let mut folders: Vec<PathBuf> = access.path.clone();
+    folders.extend(ENVIRONMENTS.map(|name| access.tree.join(name).join("bin")));
+    let mut parts: Vec<PathBuf> = Vec::new();
+    let mut at = 0;
+    while let Some(folder) = folders.get(at).filter(|_| at < MOST_FOLDERS).cloned() {
+        at += 1;
+        if !folder.is_dir() || (is_system(&folder) && folder != Path::new("/usr/local/bin")) {
+            continue;
+        }
+        // A build may have planted the links there: only those to a Python count.
+        let is_foreign = folder.starts_with(&access.tree);
+        let found = led_to(&folder).into_iter().chain(base_of_environment(&folder));
+        for other in found.filter(|other| !is_foreign || is_python(other)) {
+            if !folders.contains(&other) {
+                folders.push(other);
+            }
+        }
+        if !is_foreign {
+            parts.extend(beside(&folder, hidden.as_deref()));
+            parts.push(folder);
+        }
+    }
+    parts
+}
+
+/// Programs directly in the home directory have nothing of their own beside them.
+fn beside(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let is_toolchain = programs.ends_with("bin") || programs.ends_with("shims");
+    let Some(prefix) = programs.parent().filter(|prefix| is_toolchain && Some(*prefix) != home) else {
+        return Vec::new();
+    };
+    let rows = BESIDE.iter().filter(|row| prefix.join(row.mark).exists());
+    rows.flat_map(|row| row.shown).map(|name| prefix.join(name)).filter(|part| part.exists()).collect()
+}
+
+/// The folders of programs that links in this folder lead to, at every hop: each is looked up by its name.
+fn led_to(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    let mut found = Vec::new();
+    for link in links.map(|entry| entry.path()).filter(|link| is_program(link)) {
+        for hop in hops(link) {
+            if hop.ends_with("bin") && hop != folder && !is_system(&hop) && !found.contains(&hop) {
+                found.push(hop);
+            }
+        }
+    }
+    found
+}
+
+/// The folder of each target, from link to link.
+fn hops(mut link: PathBuf) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for _ in 0..MOST_HOPS {
+        let Ok(target) = fs::read_link(&link) else { break };
+        let target = link.parent().map_or(target.clone(), |folder| folder.join(&target));
+        let Some(folder) = target.parent() else { break };
+        let is_plain = !folder.components().any(|part| part == Component::ParentDir);
+        let real = folder.canonicalize().ok();
+        folders.extend(Some(folder.to_owned()).filter(|_| is_plain));
+        folders.extend(real);
+        link = target;
+    }
+    folders
+}
+
+/// Where `pyvenv.cfg` says that the Python of this environment is installed.
+fn base_of_environment(programs: &Path) -> Option<PathBuf> {
+    let file = programs.parent()?.join("pyvenv.cfg");
+    let text = dir::read(&file, MOST_BYTES, dir::Links::Followed).ok().flatten()?;
+    let text = String::from_utf8(text).ok()?;
+    let value = |line: &str| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "home").then(|| PathBuf::from(value.trim()))
+    };
+    text.lines().find_map(value).filter(|base| base.is_absolute() && is_python(base) && !is_system(base))
+}
+
+/// A longer `pyvenv.cfg` is none.
+const MOST_BYTES: u64 = 1 << 16;
+
+/// Whether a Python is installed there: its programs and its library.
+fn is_python(programs: &Path) -> bool {
+    let Some(prefix) = programs.parent().filter(|_| programs.ends_with("bin")) else { return false };
+    let has_library = |entry: fs::DirEntry| {
+        entry.file_name().to_string_lossy().starts_with("python") && entry.path().join("os.py").is_file()
+    };
+    let libraries = fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten().take(MOST_ENTRIES);
+    ["python3", "python"].iter().any(|name| is_program(&programs.join(name)))
+        && libraries.into_iter().any(has_library)
+}
+
+fn is_program(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+fn is_system(folder: &Path) -> bool {
+    SYSTEM.iter().any(|system| folder.starts_with(system))
+}

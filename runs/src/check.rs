@@ -1,0 +1,114 @@
+//! `code-commit check`: the build in its sandbox, and nothing paid.
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use engine::{Built, Cause, Journaled};
+use logging::Stamp;
+use loop_commit::{Fitness, check};
+use perform::{CommitWorld, Event, Observer, Rules};
+use report::{BAD, GOOD, Output, phrases, printable};
+use serde_json::json;
+use settings::{Keys, Layer};
+
+use crate::commit::plan::Task;
+use crate::commit::run::build_command;
+use crate::commit::{form, guard, plan, seal, stopped};
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::model::asking;
+use crate::preflight::{self, Missing};
+use crate::records::{NewRun, RUNS, discard};
+use crate::sandbox::{self, Otherwise};
+use crate::{lock, place, registry};
+
+/// For a build that passes already.
+const NOTHING_TO_MEND: &str = "nothing to mend: the build passes already, so a run is done with its first reply; \
+    let a test fail first that asks for the change";
+
+/// Runs the build as a run would, reports its verdict, and leaves the tree as it was.
+pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    let tree = place::work_tree(place::here(host)?)?;
+    let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
+    let settings = crate::config::load(tree.root(), layer.clone(), host)?;
+    preflight::build_command(tree.root(), &settings.build.value, environment)
+        .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
+    let lock = lock::take(&tree, host)?;
+    let cancel = crate::interrupt::watched()?;
+    // A query is not needed: nobody is asked.
+    let task = Task::commit(String::new(), String::new(), Vec::new(), form(&settings));
+    let mut plan = plan(settings, &tree, task)?;
+    let guard = guard(&tree, &plan)?;
+    seal(&tree, &guard, &mut plan)?;
+    let confinement = sandbox::confine(&tree, &plan, Otherwise::Refuse, host)?;
+    let name = format!("{}-check", Stamp::now().folder_name());
+    let new = NewRun::create(&place::state(&tree)?.join(RUNS), &name, redactor, "make the folder writable")?;
+    let folder = new.folder().clone();
+    // Listed as long as it lasts: if this is killed, the next command restores what the build has changed.
+    registry::add(&tree, folder.path(), None)?;
+    let nobody = llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
+    let mut ears = Ears(output);
+    let world = CommitWorld {
+        record: new.record(&mut ears).map_err(Failure::no_record)?,
+        rules: Rules { root: tree.root().to_owned(), guard, lock },
+        model: &nobody,
+        asking: asking(&plan.settings),
+        build: build_command(&plan, environment, confinement),
+        account: plan.account(tree.root()),
+        code: plan.task.code(),
+        layout: plan.task.layout(),
+        said_log: None,
+        cancel,
+    };
+    let mut harness = Journaled::new(world, Vec::new());
+    let checked = check(&mut harness).map_err(|stop| stopped(stop, tree.root(), &folder));
+    let printed = checked.as_ref().map(|(_, built)| perform::output_text(&folder, &built.output.stored.file));
+    let printed = printed.ok().and_then(Result::ok);
+    registry::forget(&tree, folder.path())?;
+    discard(&folder);
+    let (fitness, built) = checked?;
+    let printed = printed.map(|text| text.as_str().to_owned()).unwrap_or_default();
+    Ok(tell(&fitness, &built, &printed, output))
+}
+
+/// Prints the verdict; gives the exit code.
+fn tell(fitness: &Fitness, built: &Built, printed: &str, output: &Output) -> Exit {
+    let took = phrases::seconds(Duration::from_millis(built.elapsed_ms));
+    let (word, exit, lack) = match fitness {
+        Fitness::Green => ("green", Exit::Done, None),
+        Fitness::Red => ("red", Exit::Failed, None),
+        Fitness::Unfit(cause) => ("unfit", Exit::Unfit, Some(cause)),
+    };
+    output.object(&json!({ "fitness": word, "lack": lack, "ended": built.ended, "elapsed_ms": built.elapsed_ms, "output": printed }));
+    if exit != Exit::Done {
+        output.report(printable(printed).trim_end());
+    }
+    match lack {
+        None if exit == Exit::Done => {
+            output.report(&output.paint(GOOD, &format!("green: the build passes ({took})")));
+            output.warn(NOTHING_TO_MEND);
+        }
+        None => {
+            let ended = phrases::ended(built.ended);
+            output.report(&output.paint(BAD, &format!("red: the build fails: {ended} ({took})")));
+        }
+        Some(Cause { message, remedy, .. }) => {
+            output.report(&output.paint(BAD, &format!("unfit: {} ({took})", printable(message))));
+            let remedy = remedy.as_deref().unwrap_or_default();
+            output.report_prose(&format!("help: {}", printable(remedy)));
+        }
+    }
+    exit
+}
+
+/// Hears warnings only; the output of the build is shown at its end.
+struct Ears<'o>(&'o Output);
+
+impl Observer for Ears<'_> {
+    fn see(&mut self, event: &Event<'_>) {
+        if let Event::Warning(problem) = event {
+            self.0.warn(&printable(&problem.message));
+        }
+    }
+}
