@@ -51,7 +51,7 @@ pub fn adopt<'f>(
     }
     let kept = Folder::open(undo).map_err(ApplyError::io("open", undo))?;
     let tree = std::sync::Arc::new(Folder::open(root).map_err(ApplyError::io("open", root))?);
-    let mut journal = Journal::new(root, tree.id(), undo);
+    let mut journal = Journal::new(tree.id());
     folders.sort_unstable();
     journal.created_folders = folders;
     let mut finder = Finder::new(&tree);

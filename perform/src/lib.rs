@@ -9,6 +9,7 @@ mod fault;
 mod intake;
 mod kept;
 mod order;
+mod places;
 mod record;
 mod replay;
 mod reserve;

@@ -11,6 +11,8 @@ use logging::{Durability, Entry, FolderError, Journal, JournalError, RunFolder};
 use runner::Captured;
 use serde_json::Value;
 
+use crate::fault::with_sources;
+use crate::places::Places;
 use crate::reserve::Reserve;
 use crate::{Event, Observer};
 
@@ -25,6 +27,7 @@ const HELD_BYTES: usize = 2 << 20;
 pub struct Record<'o> {
     texts: Texts,
     journal: Journal,
+    places: Places,
     observer: &'o mut dyn Observer,
 }
 
@@ -62,7 +65,7 @@ impl<'o> Record<'o> {
     pub fn begin(folder: RunFolder, observer: &'o mut dyn Observer) -> Result<Self, RecordError> {
         drop(Reserve::hold(folder.path())?);
         let journal = Journal::create(&folder.path().join(JOURNAL), folder.redactor().clone())?;
-        Ok(Self { texts: Texts::of(folder), journal, observer })
+        Ok(Self { places: Places::around(folder.path()), texts: Texts::of(folder), journal, observer })
     }
 
     /// Continues the journal of an unfinished run; gives its content.
@@ -71,7 +74,20 @@ impl<'o> Record<'o> {
         let (journal, entries) = Journal::reopen(&path, folder.redactor().clone())?;
         let past = Past::of(entries, &path)?;
         past.intact(&folder)?;
-        Ok((Self { texts: past.texts(folder), journal, observer }, past))
+        let places = Places::around(folder.path());
+        Ok((Self { texts: past.texts(folder), journal, places, observer }, past))
+    }
+
+    /// Names files of this tree relative to it.
+    #[must_use]
+    pub fn about(mut self, root: &Path) -> Self {
+        self.places.add(root);
+        self
+    }
+
+    /// An error with its causes as the record may hold it: no path of this machine.
+    pub(crate) fn words(&self, error: &dyn std::error::Error) -> String {
+        self.places.shorten(&with_sources(error))
     }
 
     /// The run's folder.
@@ -127,7 +143,18 @@ impl<'o> Record<'o> {
 
     fn redacted(&self, warning: Problem) -> Problem {
         let redact = |text: String| self.folder().redactor().redact(&text).into_owned();
+        let warning = self.portable(warning);
         Problem { path: warning.path.map(redact), message: redact(warning.message), ..warning }
+    }
+
+    /// A message without a path of this machine.
+    pub(crate) fn short(&self, message: &str) -> String {
+        self.places.shorten(message)
+    }
+
+    /// The problem without a path of this machine.
+    pub(crate) fn portable(&self, problem: Problem) -> Problem {
+        Problem { message: self.places.shorten(&problem.message), ..problem }
     }
 
     /// Tells the observer something without recording it.

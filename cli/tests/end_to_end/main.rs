@@ -29,6 +29,7 @@ mod limits;
 mod models;
 mod order;
 mod phase;
+mod portable;
 mod projects;
 mod record;
 mod resume;

@@ -131,7 +131,7 @@ fn lead(
     let asking = Asking { early_stop: plan.early_stop, ..asking(&plan.settings) };
     asking.spending.count(&past.lines, &plan.settings.model.value);
     let world = CommitWorld {
-        record,
+        record: record.about(root),
         build: build_command(&plan, host.environment, confinement),
         account: plan.account(root),
         asking,

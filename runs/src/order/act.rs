@@ -75,7 +75,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     let asking = Asking { spending, ..asking(setting.settings) };
     asking.spending.count(&past.lines, setting.model.id());
     let world = OrderWorld {
-        record,
+        record: record.about(tree.root()),
         verify_script: VERIFY_SCRIPT,
         rules: Rules { root: tree.root().to_owned(), guard, lock },
         model: setting.model,
