@@ -63,6 +63,13 @@ pub fn all(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     Ok(known)
 }
 
+/// Whether the run in this folder was made here. A run of another clone may be in the place of one that was.
+pub(crate) fn knows(tree: &WorkTree, folder: &Path) -> Result<bool, Failure> {
+    let plan = dir::read(&folder.join(RUN_JSON), u64::MAX, dir::Links::Refused).ok().flatten();
+    let sha256 = plan.map(|plan| logging::sha256_hex(&plan));
+    Ok(read(tree)?.iter().any(|run| run.path(tree.root()) == folder && run.plan_sha256 == sha256))
+}
+
 /// Adds a run as the newest, with its plan. The caller holds the lock of the tree.
 pub fn add(tree: &WorkTree, folder: &Path, plan: Option<Stored>) -> Result<(), Failure> {
     let folder = folder.strip_prefix(tree.root()).unwrap_or(folder).to_owned();

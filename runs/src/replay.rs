@@ -62,9 +62,10 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         return order::replay(args, &known, &tree, output);
     }
     let folder = records::open(&run);
-    let plan = Plan::load(&folder, &known).map_err(|error| {
+    let mut plan = Plan::load(&folder, &known).map_err(|error| {
         Failure::refused(error, "name another run of code-commit or implement: code-commit runs lists them")
     })?;
+    plan.settings = crate::config::unpacked(&plan.settings, tree.root(), host.environment);
     let past = records::intact(&folder).map_err(|error| {
         Failure::refused(
             error,

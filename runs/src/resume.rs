@@ -111,6 +111,7 @@ fn go_on(known: &Known, args: &Request, tree: &WorkTree, host: Host<'_>) -> Resu
     // A missing build would fail every round, and each repair would be paid for.
     preflight::build_command(tree.root(), &plan.settings.build.value, environment)
         .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.hint))?;
+    plan.settings = crate::config::unpacked(&plan.settings, tree.root(), environment);
     plan.settings.put_flags(args.limits.clone());
     output.note(&format!("resuming {name}"));
     let cancel = crate::interrupt::watched()?;

@@ -46,7 +46,8 @@ mod tests {
         let here = Bases { root: Path::new("/h/me/p"), home: Some(Path::new("/h/me")) };
         let there = Bases { root: Path::new("/srv/q"), home: Some(Path::new("/root")) };
         let mut layer = Layer::default();
-        layer.sandbox.readable = ["docs", "~/.cache/x", "/opt/tool"].map(|place| Place(place.to_owned())).into();
+        layer.sandbox.readable =
+            ["docs", "~/.cache/x", "/opt/tool"].map(|place| Place(place.to_owned())).into();
         let mut settings = Settings::default();
         settings.put(layer, Origin::Flag, here);
         let values = |settings: &Settings| -> Vec<PathBuf> {
@@ -54,7 +55,10 @@ mod tests {
         };
         let carried = settings.carried(here);
         assert_eq!(values(&carried), ["./docs", "~/.cache/x", "/opt/tool"].map(PathBuf::from));
-        assert_eq!(values(&carried.unpacked(there)), ["/srv/q/./docs", "/root/.cache/x", "/opt/tool"].map(PathBuf::from));
+        assert_eq!(
+            values(&carried.unpacked(there)),
+            ["/srv/q/./docs", "/root/.cache/x", "/opt/tool"].map(PathBuf::from)
+        );
         assert_eq!(carried.unpacked(here), settings);
     }
 }

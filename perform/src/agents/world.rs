@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::{
-    Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer, Committed, Delete,
-    Digest, List, Listed, Live, Named as _, Note, Outcome, Place, Project, Read, Recorded, Replace, Shell,
-    ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, WasRead, World, Wrote,
+    Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer,
+    Committed, Delete, Digest, List, Listed, Live, Named as _, Note, Outcome, Place, Project, Read, Recorded,
+    Replace, Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, WasRead, World, Wrote,
 };
 use logging::{Durability, Stamp};
 use runner::{Cancel, Confinement, Env, Limits};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use engine::{
     Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Live, Look, Looked, Measure,
-    Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack, Run, Stamp, Stamped, Text, Tried,
-    World, Write, WriteAnswer, Written,
+    Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack, Run, Stamp, Stamped,
+    Text, Tried, World, Write, WriteAnswer, Written,
 };
 use llm::Model;
 use logging::Durability;

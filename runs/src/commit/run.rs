@@ -82,7 +82,9 @@ fn enter<'o>(
     new: NewRun,
     observer: &'o mut dyn perform::Observer,
 ) -> Result<(Confinement, Record<'o>), Failure> {
-    let plan = new.store(&prepared.plan)?;
+    let Prepared { plan, tree, host, .. } = prepared;
+    let settings = crate::config::carried(&plan.settings, tree.root(), host.environment);
+    let plan = new.store(&Plan { settings, ..plan.clone() })?;
     // The sandbox protects what exists, and hides the listed records.
     registry::add(prepared.tree, new.folder().path(), Some(plan))?;
     let confinement = confine(prepared)?;

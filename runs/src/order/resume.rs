@@ -35,6 +35,7 @@ pub(crate) fn run(known: &Known, limits: &Layer, tree: &WorkTree, host: Host<'_>
         batch::print(&done, output);
         return Ok(done.exit);
     }
+    plan.settings = crate::config::unpacked(&plan.settings, tree.root(), environment);
     plan.settings.put_flags(limits.clone());
     let model = preflight::model(&plan.settings, &keys, tree, host)?;
     let cancel = crate::interrupt::watched()?;

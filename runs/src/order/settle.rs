@@ -37,7 +37,7 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     let Some(recorded) = known.and_then(|known| Recorded::load(&known, folder).ok()) else {
         return Ok(false);
     };
-    let (inputs, kept) = (recorded.inputs()?, "cannot keep a record");
+    let (inputs, kept) = (recorded.inputs(tree.root())?, "cannot keep a record");
     let mut past = Past::read(recorded.folder.path()).context(kept)?;
     let mut made = None;
     let outcome = loop {

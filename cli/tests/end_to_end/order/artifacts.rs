@@ -82,7 +82,7 @@ fn without_times(mut value: Value) -> Value {
         match value {
             Value::Object(members) => {
                 members.retain(|key, _| {
-                    !matches!(key.as_str(), "duration_seconds" | "started_utc" | "ended_utc")
+                    !matches!(key.as_str(), "duration_seconds" | "begun_utc" | "started_utc" | "ended_utc")
                 });
                 members.values_mut().for_each(strip);
             }
