@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use flags::{LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
-pub use record::{CleanArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs};
+pub use record::{CleanArgs, ExportArgs, ImportArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs, VerifyArgs};
 use runs::{Product, commit};
 use settings::Sandbox;
 pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
@@ -69,6 +69,12 @@ pub enum Command {
     Guard(Later<GuardArgs>),
     /// Parse, check and apply a reply that you have as text, without calling a model
     Apply(Later<ApplyArgs>),
+    /// Write a run as one file that can be carried elsewhere, checked and imported
+    Export(Later<ExportArgs>),
+    /// Bring a run of another clone into this one
+    Import(Later<ImportArgs>),
+    /// Say whether an exported run is intact, and who signed it
+    Verify(Later<VerifyArgs>),
     /// Restore every file that a run wrote or deleted
     Undo(Later<UndoArgs>),
     /// Remove the folders of old runs

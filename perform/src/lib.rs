@@ -33,7 +33,7 @@ pub use intake::{Intake, Rules, Taken};
 pub use kept::{UNDO, folders_to_undo, undo_folders};
 pub use order::{Baseline, CommandSettings, Ignored, Left, OrderWorld};
 pub use paid::Paid;
-pub use record::{JOURNAL, Past, Record, RecordError, output_text};
+pub use record::{JOURNAL, Past, Record, RecordError, note_withheld, output_text};
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
 pub use spending::{Spending, attempt_of};
 pub use translate::{changes, client_usage, reply_again, reply_of};

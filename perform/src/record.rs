@@ -269,17 +269,38 @@ impl Past {
     /// Names the first one that is not.
     pub fn intact(&self, folder: &RunFolder) -> Result<(), RecordError> {
         let mut named = BTreeMap::new();
-        let lines = self.lines.iter().zip(&self.json);
-        let asked = lines.filter(|(line, _)| matches!(line, Line::Asked(_))).map(|(_, json)| json);
-        for line in self.answers.iter().map(|entry| &entry.answer).chain(asked) {
-            visit_stored(line, &mut |stored| drop(named.insert(stored.file.clone(), stored)));
+        for entry in &self.answers {
+            visit_stored(&entry.answer, &mut |stored| drop(named.insert(stored.file.clone(), stored)));
         }
+        for line in &self.lines {
+            if let Line::Asked(asked) = line {
+                named.insert(asked.prompt.file.clone(), asked.prompt.clone());
+            }
+        }
+        let withheld = withheld(folder);
         for (file, stored) in named {
+            let is_elsewhere = withheld.get(&file) == Some(&stored.sha256);
+            if is_elsewhere && !folder.path().join(&file).exists() {
+                continue;
+            }
             if to_engine(folder.adopt(&file)?.0) != stored {
                 return Err(FolderError::Changed { path: folder.path().join(file) }.into());
             }
         }
         Ok(())
+    }
+
+    /// The files with the prompts that were sent, to models and to agents.
+    pub fn prompts(&self) -> impl Iterator<Item = Stored> + '_ {
+        self.lines.iter().filter_map(|line| {
+            if let Line::Asked(asked) = line {
+                Some(asked.prompt.clone())
+            } else if let Line::TurnBegins(begins) = line {
+                Some(begins.prompt.clone())
+            } else {
+                None
+            }
+        })
     }
 
     /// The texts that it names, in the run's folder.
@@ -301,6 +322,27 @@ impl Past {
     pub fn ends_unanswered(&self) -> bool {
         self.answers.last().is_some_and(|entry| entry.answers("unanswered"))
     }
+}
+
+/// The file that says which files of an imported record stayed where it was made.
+const WITHHELD: &str = "withheld.json";
+
+/// Notes in the folder of an imported record which files stayed behind, with their hashes.
+///
+/// # Errors
+///
+/// Fails if the note cannot be written.
+pub fn note_withheld<'w>(
+    folder: &Path,
+    files: impl IntoIterator<Item = (&'w str, &'w str)>,
+) -> io::Result<()> {
+    let files: BTreeMap<&str, &str> = files.into_iter().collect();
+    dir::replace(&folder.join(WITHHELD), &serde_json::to_vec_pretty(&files)?)
+}
+
+fn withheld(folder: &RunFolder) -> BTreeMap<String, String> {
+    let note = folder.read(WITHHELD).ok();
+    note.and_then(|note| serde_json::from_str(&note).ok()).unwrap_or_default()
 }
 
 fn other_version(path: &Path, line: u64, source: serde_json::Error) -> RecordError {

@@ -17,6 +17,7 @@ pub use self::run::{Finished, Prepared, begin, guard};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use ::guard::Guard;
 use anyhow::anyhow;
 pub use loop_commit::OnFailure;
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
@@ -84,16 +85,22 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         ..plan(settings, &tree, task)?
     };
     let guard = looks::look_at(which, &tree, &plan, args, output)?;
-    // In this order: a sandbox protects the first of them.
-    let protected = sandbox::protected(&tree, &guard, &plan.settings)?;
-    let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
-    // Git's errors about the tree were already reported.
-    let dot_gits = sandbox::sealed_dot_gits(&tree, plan.settings.sandbox.value).unwrap_or_default();
-    let more = dot_gits.into_iter().chain(protected).chain(guard.protected_anywhere().map(PathBuf::from));
-    plan.sealed.extend(more.filter(|path| known.insert(path.clone())));
+    seal_more(&mut plan, &tree, &guard)?;
     let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::Refuse);
     begin(Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox })
         .map(|done| done.exit)
+}
+
+/// Adds what is protected in this tree, wherever it is.
+pub(crate) fn seal_more(plan: &mut Plan, tree: &WorkTree, guard: &Guard) -> Result<(), Failure> {
+    // In this order: a sandbox protects the first of them.
+    let protected = sandbox::protected(tree, guard, &plan.settings)?;
+    let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
+    // Git's errors about the tree were already reported.
+    let dot_gits = sandbox::sealed_dot_gits(tree, plan.settings.sandbox.value).unwrap_or_default();
+    let more = dot_gits.into_iter().chain(protected).chain(guard.protected_anywhere().map(PathBuf::from));
+    plan.sealed.extend(more.filter(|path| known.insert(path.clone())));
+    Ok(())
 }
 
 fn settings(which: Which, args: &Request, root: &Path, host: Host<'_>) -> Result<Settings, Failure> {

@@ -23,6 +23,7 @@ pub mod resume;
 pub mod sandbox;
 pub mod spec;
 pub mod text;
+pub mod travel;
 pub mod undo;
 
 pub use exit::{Exit, Failure, Product};

@@ -58,6 +58,9 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     }
     let known = known?;
     let run = known.path(tree.root());
+    if let Some(past) = spec::history::imported(&known, tree.root()) {
+        return spec::history::replay(&past, output);
+    }
     if Recorded::is_in(&run) {
         return order::replay(args, &known, &tree, output);
     }
@@ -81,6 +84,10 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let rules = copy.rules(&plan)?;
     let name = records::name(&run);
     match &args.other {
+        Some(_) if !known.is_believed() => {
+            let error = anyhow!("{name} was made elsewhere, and its build would run as its plan says");
+            Err(Failure::refused(error, "import it with --trust if you believe it"))
+        }
         Some(Other { round, reply }) => {
             let round = *round;
             let reply = text::read_input(reply)?;

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use logging::RunFolder;
-use perform::{JOURNAL, Past};
+use perform::{JOURNAL, Paid, Past};
 use repo::WorkTree;
 use report::phrases;
 use settings::{Keys, Layer};
 
+use crate::commit;
 use crate::commit::changed;
 use crate::commit::plan::Plan;
 use crate::commit::run::{self, Prepared, UNLIKE_RECORDED, can_go_on, resume};
@@ -54,6 +55,7 @@ fn meant(args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failur
         return spec::history::resume(&past, tree.root(), limits, host);
     }
     let known = known?;
+    believed(&known, tree.root())?;
     if Recorded::is_in(&known.path(tree.root())) && !known.undone {
         return order::resume(&known, &args.limits, tree, host);
     }
@@ -76,6 +78,10 @@ fn older_unfinished(tree: &WorkTree) -> Option<String> {
 
 /// Whether a listed run is over; `None` if its journal cannot be read.
 pub fn is_over(known: &Known, tree: &WorkTree, state: &Path) -> Option<bool> {
+    // What was made elsewhere is not in the middle of anything here.
+    if known.is_imported() {
+        return Some(true);
+    }
     let folder = records::open(&known.path(tree.root()));
     if Recorded::is_in(folder.path()) {
         return order::is_over(&folder, state);
@@ -87,8 +93,62 @@ pub fn is_over(known: &Known, tree: &WorkTree, state: &Path) -> Option<bool> {
     Some(past.lines.is_empty() || !can_go_on(&past))
 }
 
+/// A run that was made elsewhere is begun anew with the answers that were paid for: this tree is not the one that
+/// it was working on.
+fn elsewhere(known: &Known, args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    let keys = Keys::find(environment, tree.root());
+    let redactor = output.strike_out(keys.exposed());
+    let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
+    let recorded = Plan::load(&folder, known).map_err(|error| Failure::refused(error, "start a new run"))?;
+    let past = records::intact(&folder).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
+    let name = records::name(folder.path());
+    if !can_go_on(&past) {
+        return Err(closed(&name, "is over"));
+    }
+    let mut settings = crate::config::unpacked(&recorded.settings, tree.root(), environment);
+    settings.put_flags(args.limits.clone());
+    preflight::build_command(tree.root(), &settings.build.value, environment).map_err(Failure::from)?;
+    preflight::price(&settings)?;
+    let lock = lock::take(tree, host)?;
+    let cancel = crate::interrupt::watched()?;
+    let client = host.models.open(&settings, &keys, tree, host)?;
+    let mut plan = Plan {
+        same_failures: recorded.same_failures,
+        restore_on_failure: recorded.restore_on_failure,
+        early_stop: recorded.early_stop,
+        ..commit::plan(settings, tree, recorded.task)?
+    };
+    let guard = run::guard(tree, &plan)?;
+    commit::seal_more(&mut plan, tree, &guard)?;
+    let paid = Paid::default();
+    let answers = phrases::count(paid.add(&folder, &past) as u64, "answer");
+    output.note(&format!(
+        "{name} was made elsewhere: begun here anew, with {answers} that need not be paid for again"
+    ));
+    let (model, without_sandbox) = (&*client, Otherwise::Refuse);
+    let prepared = Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox };
+    run::begin_again(prepared, paid).map(|done| done.exit)
+}
+
+/// What a plan that nobody vouches for says about the sandbox and the model does not count.
+fn believed(known: &Known, root: &Path) -> Result<(), Failure> {
+    if known.is_believed() {
+        return Ok(());
+    }
+    let name = records::name(&known.path(root));
+    let error = anyhow!("{name} was made elsewhere, and nobody whom you trust vouches for it");
+    Err(Failure::refused(
+        error,
+        "give its command anew: its answers are used again; or import it with --trust, or with --allowed-signers",
+    ))
+}
+
 /// Reads the plan and the facts of a commit loop, then resumes it.
 fn go_on(known: &Known, args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
+    if known.is_imported() {
+        return elsewhere(known, args, tree, host);
+    }
     let Host { environment, output, .. } = host;
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());

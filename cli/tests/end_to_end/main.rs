@@ -38,5 +38,6 @@ mod spec;
 mod terminal;
 mod tools;
 mod traces;
+mod travel;
 mod typed;
 mod unlucky;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use engine::{Journaled, Keep, Outcome, Request as _, Stop};
 use guard::Policy;
-use logging::RunFolder;
+use logging::{Redactor, RunFolder};
 use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, proposal_schema};
 use names::Binds;
 use perform::{Account, Asking, CommandSettings, Fault, Observer, OrderWorld, Paid, Past, Rules};
@@ -17,6 +17,7 @@ use settings::{Byproducts, Settings};
 
 use crate::changes::{self, FileChange};
 use crate::commit::run::UNLIKE_RECORDED;
+use crate::config;
 use crate::exit::{Exit, Failure};
 use crate::model::asking;
 use crate::observer;
@@ -28,8 +29,8 @@ use crate::order::recorded::{self, Beginning, Recorded};
 use crate::order::setting::{Setting, not_restored, spending_of};
 use crate::order::unfinished::Unfinished;
 use crate::records::{self, answers_used, cannot_begin};
+use crate::registry::{self, Known};
 use crate::sandbox;
-use crate::{config, registry};
 
 pub(super) struct Done {
     pub exit: Exit,
@@ -68,8 +69,10 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     let Ready { read, tree, lock, state, guard, baseline, unfinished, mut inputs, confinement, sealed } =
         ready;
     let asking = asking(setting.settings);
-    if let Start::New { of_another: Some(other), .. } = &start {
-        use_again(other, &asking.paid, setting.host.output);
+    if let Start::New { of_another, .. } = &start {
+        let imported = imported(&unfinished, &tree, setting.redactor)?;
+        let others = of_another.iter().chain(&imported);
+        others.for_each(|other| use_again(other, &asking.paid, setting.host.output));
     }
     let mut observer = observer(setting, &folder);
     // An error here is one of the record, before the first step.
@@ -117,6 +120,20 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
 fn keeps_summary(entry: &engine::Recorded) -> bool {
     let file = entry.request.get("file").and_then(serde_json::Value::as_str);
     entry.kind == Keep::KIND && file == Some(SUMMARY)
+}
+
+/// The records of the same run that were made elsewhere.
+fn imported(run: &Unfinished, tree: &WorkTree, redactor: &Redactor) -> Result<Vec<RunFolder>, Failure> {
+    let all = registry::with_imported(tree)?.into_iter().filter(Known::is_imported);
+    let open = |known: &Known| RunFolder::open(known.path(tree.root()), redactor.clone());
+    let is_same = |known: &Known| {
+        Recorded::load(known, open(known)).is_ok_and(|recorded| {
+            let plan = &recorded.plan;
+            (&plan.work_order_hash, &plan.config_hash, &plan.repo_tree_hash_before)
+                == (&run.work_order_hash, &run.config_hash, &run.tree_hash_before)
+        })
+    };
+    Ok(all.filter(is_same).map(|known| open(&known)).collect())
 }
 
 /// Lets the run use the answers of a record that another clone made.
