@@ -172,6 +172,12 @@ pub struct RunArgs {
     /// Give up after this many rounds in a row with the same failure
     #[arg(long, value_name = "N", value_parser = flags::two_or_more)]
     pub stop_when_stuck: Option<u32>,
+    /// A name of your own for this work: if a run with this key is finished, its result is reported again
+    #[arg(long, value_name = "TEXT", value_parser = flags::key)]
+    pub key: Option<String>,
+    /// Begin a new run, even if one for the same query is not finished
+    #[arg(long)]
+    pub new: bool,
 }
 
 impl RunArgs {
@@ -187,6 +193,8 @@ impl RunArgs {
             },
             early_stop: self.early_stop,
             same_failures: self.stop_when_stuck,
+            key: self.key.clone(),
+            new: self.new,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The two commit loops: `code-commit` (S1) and `code-commit implement` (S0).
 
+pub(crate) mod again;
 pub(crate) mod changed;
 mod edit;
 mod fault;
@@ -26,12 +27,14 @@ use names::{Binds, Writer};
 use repo::WorkTree;
 use settings::{Environment, Keys, Layer, Origin, Settings};
 
+use self::again::Again;
 use crate::deciders;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::lock;
 use crate::place;
 use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
+use crate::resume;
 use crate::sandbox::{self, Otherwise};
 
 /// The default model of the first loop (S0 §Implementation Details).
@@ -61,6 +64,10 @@ pub struct Request {
     pub early_stop: bool,
     /// Give up after this many rounds in a row with the same failure.
     pub same_failures: Option<u32>,
+    /// The supervisor's name for this work: a finished run is answered from the record.
+    pub key: Option<String>,
+    /// Begin a new run, whatever is recorded.
+    pub new: bool,
 }
 
 /// Runs the preflight checks, then the loop.
@@ -76,14 +83,21 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     }
     let task = preflight(which, &tree, &settings, &keys, environment)?;
     let lock = lock::take(&tree, host)?;
-    let cancel = crate::interrupt::watched()?;
-    let client = host.models.open(&settings, &keys, &tree, host)?;
     let mut plan = Plan {
         same_failures: args.same_failures,
         restore_on_failure: args.on_failure == OnFailure::Restore,
         early_stop: args.early_stop,
+        key: args.key.clone(),
         ..plan(settings, &tree, task)?
     };
+    let carried = crate::config::carried(&plan.settings, tree.root(), environment);
+    match again::look(&Plan { settings: carried, ..plan.clone() }, args, &tree, host)? {
+        Again::New => {}
+        Again::GoOn(known) => return resume::go_on(&known, &resume::Request::default(), &tree, lock, host),
+        Again::Done(exit) => return Ok(exit),
+    }
+    let cancel = crate::interrupt::watched()?;
+    let client = host.models.open(&plan.settings, &keys, &tree, host)?;
     let guard = looks::look_at(which, &tree, &plan, args, output)?;
     seal_more(&mut plan, &tree, &guard)?;
     let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::Refuse);
@@ -137,6 +151,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         same_failures: None,
         restore_on_failure: false,
         early_stop: false,
+        key: None,
         sealed: sealed(&settings, tree.root(), task.binds()),
         head,
         task,

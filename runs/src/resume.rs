@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use apply::Lock;
 use logging::RunFolder;
 use perform::{JOURNAL, Paid, Past};
 use repo::WorkTree;
@@ -59,7 +60,10 @@ fn meant(args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failur
     if Recorded::is_in(&known.path(tree.root())) && !known.undone {
         return order::resume(&known, &args.limits, tree, host);
     }
-    go_on(&known, args, tree, host)
+    if known.is_imported() {
+        return elsewhere(&known, args, tree, host);
+    }
+    go_on(&known, args, tree, lock::take(tree, host)?, host)
 }
 
 /// The names of runs that could be resumed, for the user.
@@ -117,6 +121,7 @@ fn elsewhere(known: &Known, args: &Request, tree: &WorkTree, host: Host<'_>) -> 
         same_failures: recorded.same_failures,
         restore_on_failure: recorded.restore_on_failure,
         early_stop: recorded.early_stop,
+        key: recorded.key,
         ..commit::plan(settings, tree, recorded.task)?
     };
     let guard = run::guard(tree, &plan)?;
@@ -145,14 +150,16 @@ fn believed(known: &Known, root: &Path) -> Result<(), Failure> {
 }
 
 /// Reads the plan and the facts of a commit loop, then resumes it.
-fn go_on(known: &Known, args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
-    if known.is_imported() {
-        return elsewhere(known, args, tree, host);
-    }
+pub(crate) fn go_on(
+    known: &Known,
+    args: &Request,
+    tree: &WorkTree,
+    lock: Lock,
+    host: Host<'_>,
+) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
-    let lock = lock::take(tree, host)?;
     let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
     let name = records::name(folder.path());
     if known.undone {

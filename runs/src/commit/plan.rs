@@ -35,6 +35,9 @@ pub struct Plan {
     pub restore_on_failure: bool,
     /// What no build may change, relative to the root: `build.sh` and the protected files that existed.
     pub sealed: Vec<PathBuf>,
+    /// The supervisor's own name for this work: the finished run is answered from the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The commit that was checked out when the run began.
     pub head: Option<String>,
     /// The task.
@@ -96,6 +99,10 @@ impl From<Excerpt> for Range {
 impl Excerpt {
     fn new(place: std::ops::Range<usize>, text: String) -> Self {
         Self { start: place.start, end: place.end, text: text.into() }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     fn fetch(&mut self, prompt: &str) -> Option<()> {
@@ -263,6 +270,15 @@ impl Plan {
         };
         let own = names::protected(binds).filter(is_own).map(|row| PathBuf::from(row.at_root()));
         Account::new("the build", policy, own.collect())
+    }
+
+    /// The key of the run in this folder.
+    pub(crate) fn key_of(folder: &RunFolder) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Head {
+            key: Option<String>,
+        }
+        serde_json::from_str::<Head>(&folder.read(RUN_JSON).ok()?).ok()?.key
     }
 
     /// The plan of a run, with its inputs read from the first prompt. Refuses a plan that differs from the

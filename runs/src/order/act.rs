@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow};
 use engine::{Journaled, Keep, Outcome, Request as _, Stop};
 use guard::Policy;
 use logging::{Redactor, RunFolder};
-use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, proposal_schema};
+use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, Verdict, proposal_schema};
 use names::Binds;
 use perform::{Account, Asking, CommandSettings, Fault, Observer, OrderWorld, Paid, Past, Rules};
 use repo::WorkTree;
@@ -44,13 +44,19 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// An earlier run that passed, from its record.
+    /// An earlier run that is over, from its record.
     pub(super) fn before(run: &Recorded, tree: &WorkTree) -> Result<Self, Failure> {
         let path = run.folder.path();
-        let summary = recorded::summary(&run.folder)
-            .with_context(|| format!("cannot read {SUMMARY} of {}", path.display()))?;
-        let changes = changes::of_run(tree.root(), path)?;
-        Ok(Self { exit: Exit::Done, summary, path: path.join(SUMMARY), changes, help: None })
+        let cannot = || format!("cannot read {SUMMARY} of {}", path.display());
+        let summary = recorded::summary(&run.folder).with_context(cannot)?;
+        let past = Past::read(path).with_context(cannot)?;
+        let outcome = past.outcome().with_context(cannot)?;
+        let failed = match summary.verdict {
+            Verdict::Pass => None,
+            Verdict::Fail => Some(Stage::named(&summary.ended_stage).with_context(cannot)?),
+        };
+        let (exit, changes) = (exit(failed, outcome), changes::of_run(tree.root(), path)?);
+        Ok(Self { exit, summary, path: path.join(SUMMARY), changes, help: None })
     }
 }
 
