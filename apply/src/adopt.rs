@@ -34,11 +34,13 @@ pub struct PreImageOf<'f> {
 }
 
 /// Records the changes in `undo`, with pre-images and a manifest; `folders` are those that the command
-/// created. The tree is only read.
+/// created. `now` holds the files after the command: the tree itself, or the layer with its changes. Both are
+/// only read.
 ///
 /// Replaces a set that an earlier call left unfinished in `undo`. When this returns, everything is on disk.
 pub fn adopt<'f>(
     root: &Path,
+    now: &Path,
     undo: &Path,
     found: impl IntoIterator<Item = Found<'f>>,
     mut folders: Vec<String>,
@@ -50,14 +52,15 @@ pub fn adopt<'f>(
         Ok(()) | Err(_) => fs::create_dir_all(undo).map_err(ApplyError::io("create", undo))?,
     }
     let kept = Folder::open(undo).map_err(ApplyError::io("open", undo))?;
-    let tree = std::sync::Arc::new(Folder::open(root).map_err(ApplyError::io("open", root))?);
+    let tree = Folder::open(root).map_err(ApplyError::io("open", root))?;
+    let changed = std::sync::Arc::new(Folder::open(now).map_err(ApplyError::io("open", now))?);
     let mut journal = Journal::new(tree.id());
     folders.sort_unstable();
     journal.created_folders = folders;
-    let mut finder = Finder::new(&tree);
+    let mut finder = Finder::new(&changed);
     for (number, Found { path, before }) in found.into_iter().enumerate() {
         let failed = |doing| ApplyError::io(doing, PathBuf::from(&path));
-        let after = now(&mut finder, &path).map_err(failed("read"))?;
+        let after = found_at(&mut finder, &path).map_err(failed("read"))?;
         let old = before.map(|before| keep(&kept, number, before)).transpose().map_err(failed("keep"))?;
         let after_sha256 = after.as_ref().map(|after| hex(after.sha256));
         let change = Changed {
@@ -78,7 +81,7 @@ pub fn adopt<'f>(
 }
 
 /// The regular file at the path; anything else there is not part of the set.
-fn now(finder: &mut Finder, path: &str) -> io::Result<Option<Before>> {
+fn found_at(finder: &mut Finder, path: &str) -> io::Result<Option<Before>> {
     let place = match finder.find(path) {
         Err(error) if is_blocked(&error) => return Ok(None),
         place => place?,

@@ -22,6 +22,9 @@ use settings::{Bases, Environment, Keys};
 use crate::models::Services;
 
 fn main() -> ExitCode {
+    if let Some(code) = runner::view_helper() {
+        return code;
+    }
     process::protect();
     let environment = environment();
     if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment) {
@@ -39,7 +42,8 @@ fn main() -> ExitCode {
     printing::redact_panics(&output);
     // Before anything is printed; a command that works in another folder also finds the keys of that folder.
     output.strike_out(keys(&environment).exposed());
-    let host = Host { folder, environment: &environment, output: &output, models: &Services };
+    let host =
+        Host { folder, environment: &environment, output: &output, has_views: true, models: &Services };
     let done = or_fault(|| commands::run(&arguments, host));
     let exit = done.unwrap_or_else(|failure| failure.tell(&output));
     ExitCode::from(exit.closing(arguments.product(), &output))

@@ -4,7 +4,7 @@ use std::ffi::{CString, OsStr};
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Mode, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
 
 use crate::Folder;
@@ -19,6 +19,14 @@ impl Folder {
     /// Creates a symlink to `target`; fails with `EEXIST` if the name is taken.
     pub fn make_link(&self, name: impl AsRef<OsStr>, target: &CString) -> io::Result<()> {
         Ok(rustix::fs::symlinkat(target, self, single(name.as_ref())?)?)
+    }
+
+    /// Creates a named pipe with exactly this mode; fails with `EEXIST` if the name is taken.
+    pub fn make_fifo(&self, name: impl AsRef<OsStr>, mode: u32) -> io::Result<()> {
+        let (name, mode) = (single(name.as_ref())?, Mode::from_raw_mode(mode));
+        rustix::fs::mknodat(self, name, FileType::Fifo, mode, 0)?;
+        // The umask was applied.
+        Ok(rustix::fs::chmodat(self, name, mode, AtFlags::empty())?)
     }
 
     /// The target of a symlink; fails with `EINVAL` if it is not one.

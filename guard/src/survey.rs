@@ -50,7 +50,8 @@ pub struct Difference {
 }
 
 impl Seen {
-    fn of(stat: &Stat) -> Self {
+    /// What `stat` says.
+    pub fn of(stat: &Stat) -> Self {
         Self {
             mode: stat.st_mode,
             len: u64::try_from(stat.st_size).unwrap_or(0),
@@ -129,14 +130,17 @@ impl Guard {
     /// Surveys the whole tree, except what the captured rules ignore and what is below a path that `skipped`
     /// matches. Does not follow symlinks or enter other file systems.
     pub fn survey(&self, skipped: &dyn Fn(&Path) -> bool) -> Result<Survey, JudgeError> {
+        self.survey_below(Path::new(""), skipped)
+    }
+
+    /// The same for what is below one folder, which the captured rules do not ignore.
+    pub fn survey_below(&self, folder: &Path, skipped: &dyn Fn(&Path) -> bool) -> Result<Survey, JudgeError> {
         let rules = &self.captured;
         let prefix = self.work_tree.prefix.as_str();
-        let above = [""].into_iter().chain(crate::patterns::folders(prefix));
-        let top = above.filter(|_| !prefix.is_empty()).filter_map(|above| rules.of(above));
-        let own = rules.of(prefix.trim_end_matches('/'));
-        let folder = self.root.try_clone().map_err(at(b""))?;
+        let path = folder.as_os_str().as_bytes().to_vec();
+        let opened = self.root.folder_of(&folder.join("x")).map_err(at(&path))?;
         let mut found = Vec::new();
-        let first = Level { folder, path: Vec::new(), way: top.chain(own).collect() };
+        let first = Level { folder: opened, way: self.way_to(folder), path };
         let mut todo = self.look_into(&Arc::new(first), skipped, &mut found)?;
         while let Some((parent, name)) = todo.pop() {
             let path = join(&parent.path, &name);
@@ -151,6 +155,26 @@ impl Guard {
             todo.extend(self.look_into(&Arc::new(Level { folder, path, way }), skipped, &mut found)?);
         }
         Ok(Survey::new(found))
+    }
+
+    /// Whether the captured rules ignore this path itself; does not check the folders above it. What the
+    /// survey lists in any case is not ignored: a repository, and ignore rules.
+    pub fn has_ignored(&self, path: &Path, is_folder: bool) -> bool {
+        if path.file_name().is_some_and(|name| name == ".git" || name == ".gitignore") {
+            return false;
+        }
+        let from_top = format!("{}{}", self.work_tree.prefix, path.to_string_lossy());
+        let kind = if is_folder { Kind::Folder } else { Kind::File };
+        self.captured.matches(&self.way_to(path.parent().unwrap_or(path)), &from_top, kind)
+    }
+
+    /// The rules on the way to the content of a folder, which is relative to the root.
+    fn way_to(&self, folder: &Path) -> Way {
+        let from_top = format!("{}{}/", self.work_tree.prefix, folder.to_string_lossy());
+        let from_top = from_top.trim_matches('/');
+        let above = [""].into_iter().chain(crate::patterns::folders(from_top));
+        let own = self.captured.of(from_top).filter(|_| !from_top.is_empty());
+        above.filter_map(|above| self.captured.of(above)).chain(own).collect()
     }
 
     /// Records the content of one folder; returns its subfolders.

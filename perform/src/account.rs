@@ -1,25 +1,32 @@
 //! The account: what a command changed beyond what it was asked to do.
 //!
-//! The tree is surveyed before and after, under the ignore rules from the start of the run. Changes that the
+//! Where the system allows it, the command works in a view of the tree, and the layer with its changes is the
+//! account. Elsewhere the tree is surveyed before and after, under the ignore rules from the start of the run. Changes that the
 //! policy allows are kept and become a change set like a reply's, with pre-images, so `undo`, restore and the
 //! summary know them. Everything else is restored: ignore rules, repositories, symlinks, protected files.
 //! Ignored files are not surveyed: build caches stay.
 
+mod adopt;
+mod layer;
 mod note;
 mod put_back;
 mod source;
+mod view;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use apply::Lock;
 use engine::Problem;
 use guard::{Difference, Guard, Policy, Seen, Survey};
 use logging::RunFolder;
 
+use self::adopt::Places;
 use self::put_back::PutBack;
 use self::source::Source;
+use self::view::Layers;
 use crate::fault::Fault;
 use crate::seal::Attic;
 
@@ -32,6 +39,10 @@ pub struct Account {
     may_change: Policy,
     /// What the harness itself writes meanwhile, relative to the root; skipped.
     own: Vec<PathBuf>,
+    /// Folders for products of the build, relative to the root; skipped, too.
+    products: Vec<PathBuf>,
+    /// Where the command's changes go, if it works in a view.
+    layers: Option<Layers>,
     source: Source,
     /// Whether the survey is saved to disk, for [`settle`]. A loop that rolls back with git needs none.
     is_noted: bool,
@@ -49,6 +60,8 @@ pub struct Accounted {
     pub changes: Vec<engine::Changed>,
     /// Paths that were restored.
     pub put_back: Vec<String>,
+    /// The size of new and changed files that are not accounted for, if it is known.
+    pub unaccounted_bytes: u64,
     /// For the user.
     pub warnings: Vec<Problem>,
 }
@@ -56,7 +69,31 @@ pub struct Accounted {
 impl Account {
     /// Reads nothing from disk yet.
     pub fn new(who: &'static str, may_change: Policy, own: Vec<PathBuf>) -> Self {
-        Self { who, may_change, own, source: Source::default(), is_noted: true, before: None }
+        let (source, products) = (Source::default(), Vec::new());
+        Self { who, may_change, own, products, layers: None, source, is_noted: true, before: None }
+    }
+
+    /// Also skips these folders, relative to the root, which are for products of the build.
+    #[must_use]
+    pub fn with_products(self, products: Vec<PathBuf>) -> Self {
+        Self { products, ..self }
+    }
+
+    /// Lets the command work in a view of the tree, whose layers are in this state folder.
+    #[must_use]
+    pub fn in_view(self, state: &Path) -> Self {
+        Self { layers: Some(Layers::below(state)), ..self }
+    }
+
+    /// A new view for the command, if it works in one.
+    pub(crate) fn view(&self) -> Result<Option<runner::View>, Fault> {
+        let renew = |layers: &Layers| layers.renew().map_err(Fault::file("make", &layers.upper()));
+        self.layers.as_ref().map(renew).transpose()
+    }
+
+    /// From now on commands work in the tree itself.
+    pub(crate) fn leave_view(&mut self) {
+        self.layers = None;
     }
 
     /// The same for a loop that can recover from a kill by other means.
@@ -71,6 +108,11 @@ impl Account {
         let folder = run.path().join(BEFORE);
         let own = run.path().strip_prefix(guard.root()).map(Path::to_owned);
         self.own.extend(own.ok().filter(|own| !self.own.contains(own)));
+        view::forget(run.path()).map_err(Fault::file("remove what was noted in", run.path()))?;
+        if let Some(layers) = &mut self.layers {
+            layers.open();
+            return Ok(None);
+        }
         let before = self.look(guard)?;
         let without = self
             .source
@@ -90,18 +132,20 @@ impl Account {
     }
 
     fn look(&self, guard: &Guard) -> Result<Survey, Fault> {
-        guard.survey(&|path| self.own.iter().any(|own| path == own)).map_err(Fault::Judge)
+        let skipped = |path: &Path| self.own.iter().chain(&self.products).any(|own| path == own);
+        guard.survey(&skipped).map_err(Fault::Judge)
     }
 }
 
 /// Restores everything changed by a command during which the harness was killed; the command is run again if
 /// needed. Gives the paths; what replaced them is in the run folder.
 ///
-/// The saved survey is trusted: the caller makes sure that the harness wrote it.
-pub fn settle(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
+/// What was saved is trusted: the caller makes sure that the harness wrote it.
+pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
+    let mut reverted = view::settle(lock, state, root, run)?;
     let folder = run.join(BEFORE);
     let failed = |source| Fault::file("read what was noted in", &folder)(source);
-    let Some((own, before)) = note::read(&folder).map_err(failed)? else { return Ok(Vec::new()) };
+    let Some((own, before)) = note::read(&folder).map_err(failed)? else { return Ok(reverted) };
     let mut account = Account::new("a command", Policy::new(), own);
     account.source.reopen(root, &before, &folder);
     let mut restored = BTreeSet::new();
@@ -118,7 +162,8 @@ pub fn settle(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
         if !has_rules {
             note::remove(&folder).map_err(failed)?;
             let shown = restored.iter().map(|path| path.display().to_string());
-            return Ok(shown.filter(|path| !gone.contains(path)).collect());
+            reverted.extend(shown.filter(|path| !gone.contains(path)));
+            return Ok(reverted);
         }
     }
 }
@@ -143,6 +188,11 @@ impl Account {
     /// Surveys the tree again, restores what may not change, and stores pre-images of the rest in `undo`.
     /// Does nothing if not open.
     pub fn close(&mut self, guard: &Guard, run: &RunFolder, undo: &Path) -> Result<Accounted, Fault> {
+        if self.layers.as_mut().is_some_and(Layers::close)
+            && let Some(layers) = &self.layers
+        {
+            return self.bring_in(layers, guard, run, undo);
+        }
         let Some(before) = self.before.take() else { return Ok(Accounted::default()) };
         let root = guard.root();
         let differences = self.differences(&before, guard)?;
@@ -163,7 +213,8 @@ impl Account {
         let put_back = back.iter().map(|one| one.path.display().to_string());
         let put_back = put_back.filter(|path| !gone.contains(path)).collect();
         let mut accounted = Accounted { put_back, ..Accounted::default() };
-        self.source.adopt(root, undo, &stays, folders, &mut accounted)?;
+        let places = Places { root, now: root, undo };
+        places.adopt(&stays, folders, &|path, seen| self.source.read(path, seen), &mut accounted)?;
         accounted.warnings.extend(not_restored(self.who, &gone));
         accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
         forget(run)?;
@@ -172,6 +223,12 @@ impl Account {
 
     /// Restores everything: the command did not finish.
     pub fn abandon(&mut self, guard: &Guard, run: &RunFolder) -> Result<Accounted, Fault> {
+        if self.layers.as_mut().is_some_and(Layers::close)
+            && let Some(layers) = &self.layers
+        {
+            layers.remove().map_err(Fault::file("remove", &layers.upper()))?;
+            return Ok(Accounted::default());
+        }
         let Some(before) = self.before.take() else { return Ok(Accounted::default()) };
         let differences = self.differences(&before, guard)?;
         let mut attic = Attic::of(run.path());
@@ -319,7 +376,7 @@ fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> Option<Probl
     Some(Problem::new("put-back", message))
 }
 
-/// Files with no usable copy: a FIFO, a socket, a file that is too large.
+/// What has no usable copy: a socket, a file that is too large.
 fn not_restored(who: &str, gone: &[String]) -> Option<Problem> {
     let message = format!("{who} changed or removed {}, which could not be restored", named(gone));
     (!gone.is_empty()).then(|| Problem::new("not-restored", message))

@@ -3,14 +3,16 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::Built;
+use guard::Guard;
 use logging::{RedactWriter, millis};
 use runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output};
 
 use crate::Event;
+use crate::account::Account;
 use crate::fault::Fault;
 use crate::record::{Record, output_text};
 use crate::translate;
@@ -34,18 +36,20 @@ pub struct BuildCommand {
 }
 
 impl BuildCommand {
-    /// Runs it at `root`, and again if it broke the seal. Output goes to `file`.
+    /// Runs it at the guard's root, and again if it broke the seal. Output goes to `file`.
     pub(crate) fn run(
         &self,
         round: u32,
         file: &str,
-        root: &Path,
+        (guard, account): (&Guard, &Account),
         cancel: &Cancel,
         record: &mut Record<'_>,
     ) -> Result<Built, Fault> {
         record.tell(&Event::BuildBegins { round });
-        let once = |trial: &Trial<'_>, record: &mut Record<'_>| self.once(file, root, cancel, trial, record);
-        let (output, broken) = under_seal("build", root, &self.sealed, record, once)?;
+        let once = |trial: &Trial<'_>, record: &mut Record<'_>| {
+            self.once(file, (guard, account), cancel, trial, record)
+        };
+        let (output, broken) = under_seal("build", guard.root(), &self.sealed, record, once)?;
         Ok(Built {
             round,
             ended: translate::ended(output.ended),
@@ -60,7 +64,7 @@ impl BuildCommand {
     fn once(
         &self,
         file: &str,
-        root: &Path,
+        (guard, account): (&Guard, &Account),
         cancel: &Cancel,
         trial: &Trial<'_>,
         record: &mut Record<'_>,
@@ -72,15 +76,17 @@ impl BuildCommand {
         let command = Command {
             deadline: self.timeout,
             limits: self.limits,
-            ..Command::new(&self.argv, root, self.env.clone())
+            ..Command::new(&self.argv, guard.root(), self.env.clone())
         };
         let mut lost: Option<io::Error> = None;
-        let ran = runner::run(&command, &self.confinement, cancel, &mut |_, bytes| {
+        let mut confinement = self.confinement.clone();
+        confinement.access.view = account.view()?;
+        let ran = runner::run(&command, &confinement, cancel, &mut |_, bytes| {
             if let Err(error) = log.write_all(bytes) {
                 lost.get_or_insert(error);
             }
         });
-        let broken = trial.restore(&folder)?;
+        let broken = trial.restore(&folder, account.broken_in_view(guard, &self.sealed)?)?;
         let output = match ran.map_err(Fault::Run) {
             Ok(output) if output.ended != Ended::Interrupted => output,
             ended => {

@@ -11,7 +11,7 @@ use engine::{
 };
 use llm::Model;
 use logging::{Durability, Layout, Stamp};
-use runner::Cancel;
+use runner::{Cancel, RunError};
 
 use crate::Event;
 use crate::account::Account;
@@ -120,9 +120,15 @@ impl Live<Build> for CommitWorld<'_, '_> {
     fn perform(&mut self, Build { round }: &Build) -> Result<Built, Fault> {
         self.cancel_point()?;
         let file = self.layout.build(*round);
+        let ran = match self.build_once(*round, &file)? {
+            // The system does not allow a view of this tree.
+            Err(Fault::Run(RunError::View { .. })) => {
+                self.account.leave_view();
+                self.build_once(*round, &file)?
+            }
+            ran => ran,
+        };
         let (guard, run) = (&self.rules.guard, self.record.folder().clone());
-        self.account.open(guard, &run)?.into_iter().try_for_each(|warning| self.record.warn(warning))?;
-        let ran = self.build.run(*round, &file, &self.rules.root, &self.cancel, &mut self.record);
         let (accounted, built) = match ran {
             Ok(built) => (
                 self.account.close(guard, &run, &run.path().join(UNDO).join(after_build(*round)))?,
@@ -156,6 +162,14 @@ impl Live<Restore> for CommitWorld<'_, '_> {
 }
 
 impl CommitWorld<'_, '_> {
+    /// Opens the account and runs the build.
+    fn build_once(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
+        let warning = self.account.open(&self.rules.guard, self.record.folder())?;
+        warning.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        let account = (&self.rules.guard, &self.account);
+        Ok(self.build.run(round, file, account, &self.cancel, &mut self.record))
+    }
+
     fn cancel_point(&self) -> Result<(), Fault> {
         if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
     }

@@ -107,9 +107,11 @@ impl Trial<'_> {
     }
 
     /// Restores the sealed files, however the command ended; the replaced content is kept in the run folder.
-    pub(crate) fn restore(&self, run: &RunFolder) -> Result<Broken, Fault> {
+    /// `elsewhere` are those that it changed in its view only.
+    pub(crate) fn restore(&self, run: &RunFolder, elsewhere: Vec<String>) -> Result<Broken, Fault> {
         let mut attic = Attic::of(run.path());
-        let changed = self.seal.restore(&mut attic)?;
+        let mut changed = self.seal.restore(&mut attic)?;
+        changed.extend(elsewhere);
         let mut broken = Broken { changed, kept: attic.folder().map(Path::to_owned), note: None };
         if matches!(self.time, Time::Again { .. }) && !broken.changed.is_empty() {
             broken.note = Some(format!("{} again: it counts as failed", broken.changes(self.what)));

@@ -8,6 +8,20 @@ use gix::index::entry::{Mode, Stage};
 
 use crate::{RepoError, WorkTree};
 
+/// What `stat` says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnDisk {
+    /// In bytes.
+    pub len: u64,
+    /// When the content was last modified, in seconds and nanoseconds.
+    pub mtime: (i64, i64),
+    /// When the content or the metadata last changed. A file that was moved over another one can have the
+    /// length and the `mtime` of that, but not its `ctime` and inode.
+    pub ctime: (i64, i64),
+    /// The inode number.
+    pub inode: u64,
+}
+
 /// A snapshot of the index.
 pub struct Committed {
     repository: gix::Repository,
@@ -57,34 +71,37 @@ impl std::fmt::Debug for Committed {
 }
 
 impl Committed {
-    /// Whether the file, which has this length and time on disk, has the bytes of git's object.
-    pub fn has(&self, path: &Path, len: u64, mtime: (i64, i64)) -> bool {
-        self.object(path, len, mtime).is_some()
+    /// Whether the file on disk certainly has the bytes of git's object.
+    pub fn has(&self, path: &Path, file: OnDisk) -> bool {
+        self.object(path, file).is_some()
     }
 
     /// The bytes of such a file.
-    pub fn read(&self, path: &Path, len: u64, mtime: (i64, i64)) -> Option<Vec<u8>> {
-        let object = self.repository.find_object(self.object(path, len, mtime)?).ok()?;
+    pub fn read(&self, path: &Path, file: OnDisk) -> Option<Vec<u8>> {
+        let object = self.repository.find_object(self.object(path, file)?).ok()?;
         let content = object.detach().data;
-        (content.len() as u64 == len).then_some(content)
+        (content.len() as u64 == file.len).then_some(content)
     }
 
-    fn object(&self, path: &Path, len: u64, mtime: (i64, i64)) -> Option<gix::ObjectId> {
+    fn object(&self, path: &Path, file: OnDisk) -> Option<gix::ObjectId> {
         let from_top = self.prefix.join(path);
         let name = from_top.as_os_str().as_bytes().as_bstr();
         let entry = self.index.entry_by_path_and_stage(name, Stage::Unconflicted)?;
         let stat = &entry.stat;
         let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE);
-        let is_same =
-            u64::from(stat.size) == len && (i64::from(stat.mtime.secs), i64::from(stat.mtime.nsecs)) == mtime;
+        let time = |time: gix::index::entry::stat::Time| (i64::from(time.secs), i64::from(time.nsecs));
+        // The index keeps the lower half of the number.
+        let is_same = u64::from(stat.size) == file.len
+            && (time(stat.mtime), time(stat.ctime)) == (file.mtime, file.ctime)
+            && u64::from(stat.ino) == file.inode & u64::from(u32::MAX);
         // A file as new as the index may have been changed again since.
         let written = self.index.timestamp();
-        let is_racy = mtime >= (written.unix_seconds(), i64::from(written.nanoseconds()));
+        let is_racy = file.mtime >= (written.unix_seconds(), i64::from(written.nanoseconds()));
         if !is_file || !is_same || is_racy {
             return None;
         }
         let has_its_length =
-            || self.repository.find_header(entry.id).is_ok_and(|header| header.size() == len);
+            || self.repository.find_header(entry.id).is_ok_and(|header| header.size() == file.len);
         (!self.is_converted || has_its_length()).then_some(entry.id)
     }
 }
@@ -100,7 +117,13 @@ mod tests {
 
     fn read(tree: &WorkTree, name: &str) -> Option<Vec<u8>> {
         let found = fs::metadata(tree.root().join(name)).unwrap();
-        tree.committed().unwrap().read(Path::new(name), found.len(), (found.mtime(), found.mtime_nsec()))
+        let file = OnDisk {
+            len: found.len(),
+            mtime: (found.mtime(), found.mtime_nsec()),
+            ctime: (found.ctime(), found.ctime_nsec()),
+            inode: found.ino(),
+        };
+        tree.committed().unwrap().read(Path::new(name), file)
     }
 
     #[test]
@@ -124,5 +147,10 @@ mod tests {
         let later = SystemTime::UNIX_EPOCH + Duration::from_hours(400_001);
         File::open(scratch.path().join("plain")).unwrap().set_modified(later).unwrap();
         assert_eq!(read(&tree, "plain"), None, "it was changed since");
+        write("one", "one\n");
+        write("two", "two\n");
+        scratch.commit();
+        fs::rename(scratch.path().join("one"), scratch.path().join("two")).unwrap();
+        assert_eq!(read(&tree, "two"), None, "another file with the same length and time was moved there");
     }
 }

@@ -20,7 +20,7 @@ use gix::bstr::{BStr, BString};
 use gix::config::source::Kind;
 use gix::sec::Trust;
 
-pub use committed::Committed;
+pub use committed::{Committed, OnDisk};
 pub use git::{Git, GitError, Head, Identity};
 pub use look::{Asked, Look};
 pub use named::config_names_nothing;

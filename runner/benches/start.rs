@@ -6,41 +6,64 @@
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench that cannot be set up fails")]
 
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use runner::{Access, Cancel, Command, Confinement, Env, Rung, run, survey};
+use runner::{Access, Cancel, Command, Confinement, Env, Rung, View, run, survey, view_helper};
 
-fn main() {
+fn main() -> ExitCode {
+    view_helper().unwrap_or_else(|| {
+        measure();
+        ExitCode::SUCCESS
+    })
+}
+
+fn measure() {
     let rounds = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(50_usize);
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().join("tree");
     std::fs::create_dir(&tree).unwrap();
     let working = survey(None).into_iter().filter_map(|(rung, works)| works.ok().map(|()| rung));
     let rungs: Vec<Rung> = [Rung::Off].into_iter().chain(working).collect();
+    let has_view = rungs.contains(&Rung::Bwrap);
     let command = Command::new(["/bin/true"], &tree, Env::default());
     let cancel = Cancel::new().unwrap();
 
-    let mut times = vec![Vec::new(); rungs.len() + 1];
+    let mut times = vec![Vec::new(); rungs.len() + 2];
     for _ in 0..rounds {
         times[0].push(timed(|| {
             let mut plain = std::process::Command::new("/bin/true");
             plain.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
         }));
-        for (rung, times) in rungs.iter().zip(&mut times[1..]) {
+        let run_in = |rung, view| {
             let confinement =
-                Confinement { rung: *rung, access: Access { tree: tree.clone(), ..Access::default() } };
-            times.push(timed(|| {
-                assert!(run(&command, &confinement, &cancel, &mut |_, _| {}).unwrap().success());
-            }));
+                Confinement { rung, access: Access { tree: tree.clone(), view, ..Access::default() } };
+            timed(|| assert!(run(&command, &confinement, &cancel, &mut |_, _| {}).unwrap().success()))
+        };
+        for (rung, times) in rungs.iter().zip(&mut times[2..]) {
+            times.push(run_in(*rung, None));
+        }
+        if has_view {
+            let layer = tempfile::tempdir_in(folder.path()).unwrap();
+            times[1].push(run_in(Rung::Bwrap, Some(view_in(layer.path()))));
         }
     }
-    let names = ["plain spawn".to_owned()].into_iter().chain(rungs.iter().map(ToString::to_string));
+    times.retain(|times| !times.is_empty());
+    let with_view = has_view.then(|| "bwrap, view".to_owned());
+    let names =
+        ["plain spawn".to_owned()].into_iter().chain(with_view).chain(rungs.iter().map(ToString::to_string));
     println!("{rounds} rounds, spawn to nothing left, ms\n{:12} {:>8} {:>8}", "", "median", "min");
     for (name, times) in names.zip(&mut times) {
         times.sort_unstable();
         println!("{name:12} {:8.2} {:8.2}", ms(times[times.len() / 2]), ms(times[0]));
     }
+}
+
+fn view_in(folder: &Path) -> View {
+    let view = View { upper: folder.join("upper"), work: folder.join("work") };
+    [&view.upper, &view.work].iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+    view
 }
 
 fn timed(work: impl FnOnce()) -> Duration {

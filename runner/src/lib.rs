@@ -31,6 +31,7 @@ pub use output::{Apart, Ended, Output};
 pub use reap::{Swept, sweep};
 pub use run::{RunError, run};
 pub use sandbox::{
-    Access, Confinement, Mode, NoSandbox, Probed, Reason, Rung, how_to_get_bubblewrap, probe, survey,
+    Access, Confinement, Mode, NoSandbox, Probed, Reason, Rung, View, how_to_get_bubblewrap, probe, survey,
+    view_helper,
 };
 pub use temporary::temporary_folder;

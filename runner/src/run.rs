@@ -47,6 +47,12 @@ pub enum RunError {
         /// The system's error.
         source: io::Error,
     },
+    /// The system does not allow a view of this tree; the command did not run. Without the view it may.
+    #[error("no view of the tree could be made: {message}")]
+    View {
+        /// The message, in one line.
+        message: String,
+    },
     /// The sandbox could not be set up; the command did not run.
     #[error("the {rung} sandbox could not be set up: {message}")]
     Sandbox {

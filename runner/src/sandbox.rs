@@ -19,11 +19,13 @@ mod memory;
 mod mounts;
 mod probe;
 mod seccomp;
+mod view;
 mod visible;
 
 pub(crate) use docker::{Container, remove_orphans};
 pub(crate) use landlock::is_in_private_home;
 pub use probe::{NoSandbox, Probed, Reason, how_to_get_bubblewrap, probe, survey};
+pub use view::{View, view_helper};
 pub(crate) use visible::Visible;
 
 /// The sandbox that the user asks for.
@@ -95,6 +97,9 @@ pub struct Access {
     pub cargo_home: Option<PathBuf>,
     /// `RUSTUP_HOME`: visible.
     pub rustup_home: Option<PathBuf>,
+    /// Where changes of the tree go, instead of the tree itself. Only bubblewrap supports it; the program
+    /// must call [`view_helper`] first.
+    pub view: Option<View>,
     /// The address of the Docker daemon (`unix:///…`), if it is not the default.
     /// [`Probed::confine`] sets it.
     pub docker_host: Option<OsString>,
@@ -228,9 +233,10 @@ impl Aftercare {
         let sandbox = |rung, message| RunError::Sandbox { rung, message };
         match self {
             Self::Plain | Self::Landlock(_) => Ok(plainly(status)),
-            Self::Bwrap(report) => {
-                report.read(status, &text()).map_err(|message| sandbox(Rung::Bwrap, message))
-            }
+            Self::Bwrap(report) => report.read(status, &text()).map_err(|not_started| match not_started {
+                bwrap::NotStarted::View(message) => RunError::View { message },
+                bwrap::NotStarted::Sandbox(message) => sandbox(Rung::Bwrap, message),
+            }),
             Self::Docker(_) => {
                 docker::read(status, &text()).map_err(|message| sandbox(Rung::Docker, message))
             }

@@ -11,7 +11,7 @@ use runner::{Containers, Orphans};
 use crate::commit::late;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::place::{state, state_of};
+use crate::place::{is_in_tree, state, state_of};
 use crate::{records, registry};
 
 /// Cleans up after a killed run: none of its processes keep writing, and the tree is in its old or its new
@@ -103,7 +103,7 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
             applied.warnings.iter().for_each(|warning| host.output.warn(&printable(&warning.to_string())));
         }
     }
-    settle(&state, tree, host)?;
+    settle(lock, &state, tree, host)?;
     if lock.was_abandoned()
         && let Err(error) = late::summaries(tree)
     {
@@ -116,13 +116,13 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
 /// resumed.
 ///
 /// State in the tree may have come with a clone, so it is not trusted.
-fn settle(state: &Path, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
-    if state == tree.root().join(names::ours::STATE) {
+fn settle(lock: &Lock, state: &Path, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
+    if is_in_tree(state, tree) {
         return Ok(());
     }
     let Some(newest) = registry::all(tree)?.into_iter().next() else { return Ok(()) };
     let run = newest.path(tree.root());
-    let restored = perform::settle(tree.root(), &run).map_err(|error| {
+    let restored = perform::settle(lock, state, tree.root(), &run).map_err(|error| {
         let help = format!("what was there before is in {}; fix that and try again", run.display());
         Failure::new(Exit::TreeNotRestored, error).help(help)
     })?;

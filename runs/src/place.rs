@@ -42,7 +42,12 @@ pub fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
     Ok(tree.state_dir()?)
 }
 
-/// The same for a folder that need not be in a work tree.
+/// Whether that folder is part of the tree, rather than of git's folder or another place.
+pub(crate) fn is_in_tree(state: &Path, tree: &WorkTree) -> bool {
+    state == tree.root().join(names::ours::STATE)
+}
+
+/// The harness's own folder of a folder that need not be in a work tree.
 pub(crate) fn state_of(root: &Path) -> Result<PathBuf, Failure> {
     let state = match WorkTree::at(root) {
         Ok(tree) => tree.state_dir(),

@@ -13,6 +13,7 @@
     reason = "tests panic, lay out files, start programs, and say loudly what they skip"
 )]
 
+mod account;
 mod again;
 mod clean;
 mod commit;

@@ -4,6 +4,7 @@ pub mod commit;
 pub mod files;
 pub mod full_disk;
 pub mod json_schema;
+pub mod kills;
 pub mod order;
 pub mod phase;
 pub mod program;

@@ -70,6 +70,11 @@ impl<'p, 'r> PutBack<'p, 'r> {
             let inode = Inode { mode: was.mode & 0o7777, len: was.len, modified: modified(was) };
             return folder.make_file(name, &mut content, inode).map(|()| true);
         }
+        if was.kind().is_fifo() {
+            let folder = self.folder_of(path)?;
+            self.clear(&folder, path)?;
+            return folder.make_fifo(name, was.mode & 0o7777).map(|()| true);
+        }
         let Some(target) = self.source.target(path).filter(|_| was.kind().is_symlink()) else {
             return Ok(false);
         };

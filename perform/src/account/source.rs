@@ -6,16 +6,13 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::{Path, PathBuf};
 
-use apply::{Found, PreImageOf};
 use dir::Folder;
 use engine::Problem;
 use guard::{Difference, Seen, Survey};
-use repo::{Committed, WorkTree};
+use repo::{Committed, OnDisk, WorkTree};
 
-use super::{Accounted, named};
-use crate::fault::Fault;
+use super::named;
 use crate::seal::are_equal;
-use crate::translate::changes;
 
 /// Uncommitted bytes to copy at most, small files first.
 const MOST_BYTES: u64 = 256 << 20;
@@ -97,7 +94,7 @@ impl Source {
     }
 
     fn is_in_git(&self, path: &Path, seen: &Seen) -> bool {
-        self.committed.as_ref().is_some_and(|committed| committed.has(path, seen.len, seen.mtime))
+        self.committed.as_ref().is_some_and(|committed| committed.has(path, on_disk(seen)))
     }
 
     /// The old content of a file, if available.
@@ -106,7 +103,7 @@ impl Source {
             let copy = dir::open_regular(&self.folder.join(path)).ok().flatten()?;
             return Some(Box::new(BufReader::new(copy)));
         }
-        let content = self.committed.as_ref()?.read(path, seen.len, seen.mtime)?;
+        let content = self.committed.as_ref()?.read(path, on_disk(seen))?;
         Some(Box::new(Cursor::new(content)))
     }
 
@@ -135,51 +132,10 @@ impl Source {
             _ => false,
         }
     }
+}
 
-    /// Stores pre-images of the kept changes in `undo`, if their old content is known.
-    pub(super) fn adopt(
-        &self,
-        root: &Path,
-        undo: &Path,
-        stays: &[&Difference],
-        folders: Vec<String>,
-        accounted: &mut Accounted,
-    ) -> Result<(), Fault> {
-        let mut lost = Vec::new();
-        let found: Vec<Found<'_>> = stays.iter().filter_map(|one| self.found(root, one, &mut lost)).collect();
-        if !lost.is_empty() {
-            let message = format!(
-                "{} was changed, of which no copy could be kept: undo cannot restore it",
-                named(&lost)
-            );
-            accounted.warnings.push(Problem::new("no-copy", message));
-        }
-        if !found.is_empty() || !folders.is_empty() {
-            let applied = apply::adopt(root, undo, found, folders).map_err(Fault::Apply)?;
-            accounted.changes = changes(applied.changes);
-        }
-        Ok(())
-    }
-
-    fn found(&self, root: &Path, one: &Difference, lost: &mut Vec<String>) -> Option<Found<'static>> {
-        let path = one.path.to_str()?.to_owned();
-        let was = one.before.filter(|was| was.kind().is_file());
-        let before = match was {
-            None => None,
-            Some(was) => match self.read(&one.path, &was) {
-                Some(content) => {
-                    Some(PreImageOf { content: Box::new(content), mode: was.mode, owner: was.owner })
-                }
-                None => {
-                    lost.push(path);
-                    return None;
-                }
-            },
-        };
-        // Restoring something else may have removed it again.
-        let is_there = fs::symlink_metadata(root.join(&path)).is_ok_and(|found| found.is_file());
-        (before.is_some() || is_there).then_some(Found { path, before })
-    }
+fn on_disk(seen: &Seen) -> OnDisk {
+    OnDisk { len: seen.len, mtime: seen.mtime, ctime: seen.ctime, inode: seen.id.1 }
 }
 
 fn link(root: &Folder, path: &Path) -> Option<CString> {

@@ -56,8 +56,17 @@ impl Project {
         self.account.close(&guard, &run, &undo).unwrap()
     }
 
+    fn lock(&self) -> Lock {
+        Lock::acquire(&self.scratch.path().join("state"), "a test").unwrap()
+    }
+
+    /// Cleans up like the next process after a kill.
+    fn settle(&self) -> Vec<String> {
+        settle(&self.lock(), &self.scratch.path().join("state"), &self.root(), self.run.path()).unwrap()
+    }
+
     fn undo(&self) {
-        let lock = Lock::acquire(&self.scratch.path().join("state"), "a test").unwrap();
+        let lock = self.lock();
         let sets: Vec<PathBuf> = Some(self.undo_folder()).filter(|set| set.exists()).into_iter().collect();
         if !sets.is_empty() {
             apply::undo(&lock, &self.root(), &sets, apply::Force::No).unwrap();
@@ -228,10 +237,10 @@ fn a_command_that_comes_to_no_end_leaves_nothing() {
     let whole = fs::read_to_string(&note).unwrap();
     for cut in 0..whole.len() - 1 {
         fs::write(&note, whole.get(..cut).unwrap()).unwrap();
-        assert!(settle(&root, run.path()).unwrap().is_empty(), "{cut}");
+        assert!(project.settle().is_empty(), "{cut}");
     }
     fs::write(&note, whole).unwrap();
-    let restored = settle(&root, run.path()).unwrap();
+    let restored = project.settle();
     insta::assert_snapshot!(restored.join("\n"), @r"
     .gitignore
     a
@@ -243,7 +252,7 @@ fn a_command_that_comes_to_no_end_leaves_nothing() {
     new/.gitignore
     ");
     assert_eq!(project.all(), before);
-    assert!(settle(&root, run.path()).unwrap().is_empty());
+    assert!(project.settle().is_empty());
 }
 
 /// What a build may do to a path.
@@ -348,7 +357,7 @@ proptest! {
         let guard = Guard::open(&root, Policy::commit()).unwrap();
         project.account.open(&guard, &run).unwrap();
         build.iter().for_each(|deed| do_it(&root, deed));
-        settle(&root, run.path()).unwrap();
+        project.settle();
         prop_assert_eq!(project.all(), before);
     }
 }

@@ -74,7 +74,7 @@ impl Run<'_> {
         };
         sinks.take(Stream::Err, trial.head().as_bytes());
         let started = self.start(&mut sinks, record);
-        let broken = trial.restore(record.folder())?;
+        let broken = trial.restore(record.folder(), Vec::new())?;
         if started.is_err() {
             broken.tell(trial, record)?;
         }

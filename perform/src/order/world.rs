@@ -145,7 +145,7 @@ impl Live<Keep> for OrderWorld<'_, '_> {
 impl Live<Measure> for OrderWorld<'_, '_> {
     fn perform(&mut self, _: &Measure) -> Result<Tried<Measured>, Fault> {
         self.cancel_point()?;
-        let Accounted { changes, put_back, warnings } = self.look_after()?;
+        let Accounted { changes, put_back, warnings, .. } = self.look_after()?;
         warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
         let hashed = repo::stable_hash(&self.rules.root).map_err(unreadable);
         tried(&self.record, hashed.map(|tree_sha256| Measured { tree_sha256, changes, put_back }))

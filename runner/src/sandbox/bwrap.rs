@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use super::memory::{inherit, memory_file, number};
 use super::mounts::{self, Mount};
 use super::seccomp::{self, Sockets};
-use super::{Access, Aftercare, Launch, by_shell_code, environment, plainly, system_program};
+use super::{Access, Aftercare, Launch, by_shell_code, environment, plainly, system_program, view};
 use crate::spawn::{Group, program};
 use crate::{Command, Ended};
 
@@ -70,6 +70,10 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
     let own = Report { file: report.try_clone().map_err(fault)?.into() };
     let inherited = vec![filter, passwd, groups, report];
     inherit(&inherited).map_err(fault)?;
+    let bwrap = match &access.view {
+        Some(view) => view::around(view, access, &bwrap),
+        None => bwrap,
+    };
     let mut launch = Launch::new(bwrap, Aftercare::Bwrap(own));
     launch.inherited = inherited;
     Ok(launch)
@@ -127,15 +131,24 @@ pub(crate) struct Report {
     file: File,
 }
 
+/// Why the command was not started, in one line.
+pub(super) enum NotStarted {
+    View(String),
+    Sandbox(String),
+}
+
 impl Report {
     /// There is an exit code only if the command was actually started.
-    pub(super) fn read(&self, status: ExitStatus, text: &str) -> Result<Ended, String> {
+    pub(super) fn read(&self, status: ExitStatus, text: &str) -> Result<Ended, NotStarted> {
         let mut bytes = [0; 4096];
         let count = self.file.read_at(&mut bytes, 0).unwrap_or(0);
         let report = String::from_utf8_lossy(bytes.get(..count).unwrap_or_default()).into_owned();
         match (status.code(), report.contains("\"exit-code\"")) {
             (Some(code), true) => Ok(by_shell_code(code)),
-            (Some(code), false) => why_not_started(code, text),
+            (Some(code), false) => match view::failure(text) {
+                Some(message) => Err(NotStarted::View(message)),
+                None => why_not_started(code, text).map_err(NotStarted::Sandbox),
+            },
             (None, _) => Ok(plainly(status)),
         }
     }

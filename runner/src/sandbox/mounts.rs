@@ -281,6 +281,10 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
     let shown: Vec<&PathBuf> =
         [&access.tree].into_iter().chain(&access.readable).chain(&access.writable).collect();
     let mut masked = held(access, &access.masked);
+    // The kernel refuses to enter the layers through the view, which would make a search fail. So their parent
+    // is hidden.
+    let layers = access.view.iter().filter_map(|view| view.upper.parent());
+    masked.extend(layers.filter(|folder| folder.starts_with(&access.tree)).map(Path::to_owned));
     masked
         .extend(credentials.filter(|file| file.exists() && shown.iter().any(|root| file.starts_with(root))));
     masked

@@ -263,13 +263,13 @@ impl Plan {
     pub(crate) fn account(&self, root: &Path) -> Account {
         let binds = self.task.binds();
         let policy = self.protecting(Policy::build(binds), root);
-        let is_own = |row: &&names::Name| match row.writer() {
-            Some(Writer::Harness) => true,
-            Some(Writer::Build) => row.is_folder(),
-            Some(Writer::Person) | None => false,
+        let paths = |writer: Writer| {
+            let rows = names::protected(binds).filter(move |row| row.writer() == Some(writer));
+            rows.filter(|row| row.is_folder() || row.writer() == Some(Writer::Harness))
+                .map(|row| PathBuf::from(row.at_root()))
+                .collect()
         };
-        let own = names::protected(binds).filter(is_own).map(|row| PathBuf::from(row.at_root()));
-        Account::new("the build", policy, own.collect())
+        Account::new("the build", policy, paths(Writer::Harness)).with_products(paths(Writer::Build))
     }
 
     /// The key of the run in this folder.

@@ -9,10 +9,10 @@ use engine::{Journaled, Line, Note, Outcome};
 use guard::{Guard, OpenError};
 use llm::Model;
 use logging::{Redactor, RunFolder};
-use perform::{Asking, BuildCommand, CommitWorld, Paid, Past, Record, Rules};
+use perform::{Account, Asking, BuildCommand, CommitWorld, Paid, Past, Record, Rules};
 use repo::WorkTree;
 use report::{Counts, Output, SUMMARY, Summary};
-use runner::{Cancel, Confinement};
+use runner::{Cancel, Confinement, Rung};
 use serde_json::json;
 
 use settings::Environment;
@@ -25,6 +25,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::model::asking;
 use crate::observer;
+use crate::place;
 use crate::records::{self, NewRun};
 use crate::registry;
 use crate::sandbox::{self, Otherwise};
@@ -138,10 +139,11 @@ fn lead(
     let (root, folder) = (tree.root(), record.folder().clone());
     let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
     asking.spending.count(&past.lines, &plan.settings.model.value);
+    let account = account(&plan, tree, &confinement, host)?;
     let world = CommitWorld {
         record: record.about(root),
         build: build_command(&plan, host.environment, confinement),
-        account: plan.account(root),
+        account,
         asking,
         layout: plan.task.layout(),
         said_log: plan.task.said_log(root),
@@ -153,6 +155,18 @@ fn lead(
     let mut harness = Journaled::new(world, past.answers);
     let outcome = harness.run(|harness| plan.run(harness)).map_err(|stop| stopped(stop, root, &folder))?;
     finish(root, &folder, outcome, began.elapsed(), host.output)
+}
+
+/// Where the sandbox allows it, builds work in a view. State in the tree would be part of the view.
+fn account(
+    plan: &Plan,
+    tree: &WorkTree,
+    confinement: &Confinement,
+    host: Host<'_>,
+) -> Result<Account, Failure> {
+    let (account, state) = (plan.account(tree.root()), place::state(tree)?);
+    let is_possible = host.has_views && confinement.rung == Rung::Bwrap && !place::is_in_tree(&state, tree);
+    Ok(if is_possible { account.in_view(&state) } else { account })
 }
 
 /// The guard for the current ignore rules and what the plan protects.

@@ -70,7 +70,11 @@ impl Terminal {
     /// Takes in all that the program prints; its exit code.
     pub fn finish(&mut self) -> io::Result<Option<i32>> {
         while self.take_in() {}
-        Ok(self.child.wait()?.code())
+        let ended = self.child.wait()?;
+        // A program that writes and ends between two looks of the kernel at its terminal makes it
+        // answer EIO although something is left. Once the program is gone, the next read has it.
+        while self.take_in() {}
+        Ok(ended.code())
     }
 
     /// Ends the program.
@@ -87,6 +91,7 @@ impl Terminal {
                 self.screen.process(bytes.get(..count).unwrap_or_default());
                 true
             }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
             Ok(_) | Err(_) => false,
         }
     }

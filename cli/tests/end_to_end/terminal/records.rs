@@ -67,6 +67,11 @@ fn a_run_is_shown() {
 fn runs_are_listed() {
     let two = || {
         let scene = after_a_run();
+        let summary = format!("{}/summary.json", scene.runs()[0].display());
+        let mut noted: serde_json::Value = serde_json::from_slice(&std::fs::read(&summary).unwrap()).unwrap();
+        // A run that takes ten seconds or more on a busy machine has a shorter figure, and wraps elsewhere.
+        noted["elapsed_ms"] = json!(1500);
+        std::fs::write(&summary, noted.to_string()).unwrap();
         scene.project.write("agent-config/reply", b"^^^made.txt\nx\n^^^end\n").unwrap();
         assert!(scene.keyed(&["apply", "agent-config/reply"], &[]).output().unwrap().status.success());
         scene

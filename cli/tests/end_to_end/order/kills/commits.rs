@@ -5,15 +5,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::Command;
 
 use fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
+use crate::scenes::kills::{self, Dice, chosen, is_killed, quietly, strace_works};
 use crate::scenes::order::{FILES, GOOD, Scene, greet, order, proposal};
-use crate::scenes::program::{Ran, below};
+use crate::scenes::program::Ran;
 
 /// So many kills without `ORDER_KILLS`.
 const KILLS: usize = 6;
@@ -57,31 +57,13 @@ fn command(scene: &Scene, count: usize) -> Command {
 
 /// The same command below strace.
 fn traced(scene: &Scene, command: &Command, words: &[&str]) -> Command {
-    let log = scene.beside("strace");
-    below(["strace", "-qq", "-o", log.to_str().unwrap()].iter().chain(words), command)
+    kills::traced(&scene.beside("strace"), command, words)
 }
 
 fn resume(scene: &Scene) -> Ran {
     let mut resume = scene.program(&["resume"]);
     resume.envs(command(scene, 1).get_envs().filter_map(|(name, value)| Some((name, value?))));
     Ran::of(&mut resume)
-}
-
-fn strace_works() -> bool {
-    let works = Ran::of(Command::new("strace").args(["-qq", "-o", "/dev/null", "true"])).code == Some(0);
-    if !works {
-        eprintln!("SKIPPED: kills at system calls because strace cannot trace here");
-    }
-    works
-}
-
-/// strace ends itself by the signal that ended its child.
-fn is_killed(ended: ExitStatus) -> bool {
-    ended.signal() == Some(9)
-}
-
-fn quietly(command: &mut Command) -> ExitStatus {
-    command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap()
 }
 
 /// How often the service was asked about each order.
@@ -204,37 +186,10 @@ fn what_a_person_commits_behind_the_commit_of_a_killed_order_stays() {
     assert_eq!((asked(&scene)["Order a"], scene.project.status().unwrap().as_str()), (1, ""));
 }
 
-fn chosen(name: &str, default: usize) -> usize {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
-}
-
-/// xorshift64*: the same places for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let high = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
-        usize::try_from(high).unwrap() % bound
-    }
-}
-
-/// Where the whole command can be killed: each of its system calls, by name and how often it was made by then.
+/// Where the whole command can be killed.
 fn places() -> Vec<(String, usize)> {
     let scene = scene();
-    assert!(quietly(&mut traced(&scene, &command(&scene, 3), &["-e", "trace=all"])).success());
-    let mut made: BTreeMap<String, usize> = BTreeMap::new();
-    let trace = fs::read_to_string(scene.beside("strace")).unwrap();
-    let calls = trace.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()));
-    let names = calls.filter_map(|line| line.split_once('(')).map(|(name, _)| name.to_owned());
-    let place = |name: String| {
-        let count = made.entry(name.clone()).or_default();
-        *count += 1;
-        (name, *count)
-    };
-    names.map(place).collect()
+    kills::places(&scene.beside("strace"), &command(&scene, 3))
 }
 
 #[test]
@@ -243,7 +198,7 @@ fn random_kills_leave_nothing_to_a_hand() {
         return;
     }
     let (wanted, places) = (chosen("ORDER_KILLS", KILLS), places());
-    let mut dice = Dice(chosen("ORDER_SEED", 1) as u64 ^ 0x9E37_79B9_7F4A_7C15);
+    let mut dice = Dice::of(chosen("ORDER_SEED", 1));
     let mut kills = 0;
     while kills < wanted {
         let (scene, mut hit) = (scene(), Vec::new());

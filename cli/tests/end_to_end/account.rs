@@ -1,0 +1,150 @@
+//! Random builds over random trees: whatever a build did, and wherever the harness was killed, `undo` makes the old tree.
+//!
+//! `ACCOUNT_BUILDS=2000` and `ACCOUNT_KILLS=300` try more, `ACCOUNT_SEED` others.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fixtures::server::{Script, Step};
+
+use crate::scenes::commit::Scene;
+use crate::scenes::kills::{Dice, chosen, is_killed, places, quietly, strace_works, traced};
+
+/// Builds for each sandbox without `ACCOUNT_BUILDS`.
+const BUILDS: usize = 8;
+/// Kills without `ACCOUNT_KILLS`.
+const KILLS: usize = 6;
+
+/// Changes one file and makes another.
+const REPLY: &str = "^^^model\nnew\n^^^end\n^^^m/model\nnew\n^^^end\n";
+
+const PATHS: [&str; 13] =
+    ["a", "b", "d/a", "d/b", "d/e/a", "d/e", "d", "f/x", "f", "o/product.o", "model", "m/model", "m"];
+/// Only builds touch the rest, so that the reply can be applied.
+const IN_ANY_TREE: usize = 10;
+
+/// One line of a build script. Some fail, as they would in any script without `set -e`.
+fn deed(dice: &mut Dice, paths: usize) -> String {
+    let path = PATHS[dice.below(paths)];
+    let other = PATHS[dice.below(paths)];
+    let number = dice.below(1000);
+    match dice.below(12) {
+        0 | 1 => format!("mkdir -p \"$(dirname {path})\"; echo {number} > {path}"),
+        2 => format!("rm -rf {path}"),
+        3 => format!("chmod {} {path}", ["755", "600", "444"][number % 3]),
+        4 => format!("mv {path} {other}"),
+        5 => format!("ln -s /etc/hostname {path}"),
+        6 => format!("rm -f {path}; mkdir -p {path}"),
+        7 => format!("echo '*' > {path}/.gitignore"),
+        8 => format!("git init -q {path}"),
+        9 => format!("truncate -s 1M {path}"),
+        10 => format!("ln {path} {other}"),
+        _ => format!("rm -rf {path}; mkdir {path}; echo {number} > {path}/anew; mkfifo {path}/fifo"),
+    }
+}
+
+fn deeds(dice: &mut Dice, paths: usize) -> String {
+    let count = 1 + dice.below(10);
+    (0..count).map(|_| deed(dice, paths) + "\n").collect()
+}
+
+/// A project with a random tree, a part of it committed, and a random build.
+fn scene(dice: &mut Dice) -> Scene {
+    let build = format!("#!/bin/sh\nexec 2>/dev/null\n{}exit 0\n", deeds(dice, PATHS.len()));
+    let files = [
+        (".gitignore", "/agent-config\n*.o\n"),
+        ("build.sh", &*build),
+        ("a", "a\n"),
+        ("d/e/a", "e\n"),
+        ("model", "old\n"),
+    ];
+    let scene = Scene::with_files(&files, Script::new([Step::text(REPLY)]));
+    scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+    let makes = deeds(dice, IN_ANY_TREE).replace("/.gitignore", "/x").replace("git init -q", "mkdir -p");
+    let mut maker = Command::new("sh");
+    maker.args(["-c", &format!("exec 2>/dev/null\n{makes}")]).current_dir(scene.project.root());
+    assert!(maker.status().unwrap().code().is_some());
+    scene
+}
+
+/// Everything but folders, which git does not track, and what is ignored.
+fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let (mut found, mut todo) = (BTreeMap::new(), vec![root.to_owned()]);
+    while let Some(folder) = todo.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let stat = fs::symlink_metadata(&path).unwrap();
+            let below = path.strip_prefix(root).unwrap().to_owned();
+            let is_ignored = path.extension().is_some_and(|end| end == "o");
+            if below == Path::new(".git") || below == Path::new("agent-config") || is_ignored {
+                continue;
+            }
+            if stat.is_dir() {
+                todo.push(path);
+                continue;
+            }
+            let content = if stat.is_symlink() {
+                fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+            } else if stat.is_file() {
+                fs::read(&path).unwrap()
+            } else {
+                Vec::new()
+            };
+            found.insert(below, (stat.permissions().mode(), content));
+        }
+    }
+    found
+}
+
+fn command(scene: &Scene, sandbox: &str) -> Command {
+    let model = ["--model", "gemini-test", "--base-url", scene.server.origin()];
+    scene.keyed(&[&model[..], &["--sandbox", sandbox, "--rounds", "1"]].concat(), &[])
+}
+
+#[test]
+fn undo_makes_the_old_tree_whatever_a_build_did_in_any_sandbox() {
+    let seed = chosen("ACCOUNT_SEED", 1);
+    for sandbox in ["auto", "landlock", "off"] {
+        for number in 0..chosen("ACCOUNT_BUILDS", BUILDS) {
+            let scene = scene(&mut Dice::of(seed + number));
+            let before = tree(scene.project.root());
+            let ran = scene.ran(&mut command(&scene, sandbox));
+            let case = format!("ACCOUNT_SEED={} sandbox {sandbox}: {ran}", seed + number);
+            if ran.code == Some(3) && ran.err.contains("does not work here") {
+                eprintln!("SKIPPED: {sandbox} does not work here");
+                break;
+            }
+            assert!(matches!(ran.code, Some(0 | 1)), "{case}");
+            let undone = scene.run(&["undo"]);
+            assert_eq!(undone.code, Some(0), "{case}\n{undone}");
+            assert_eq!(tree(scene.project.root()), before, "{case}\n{undone}");
+        }
+    }
+}
+
+#[test]
+fn undo_makes_the_old_tree_wherever_the_harness_was_killed() {
+    if !strace_works() {
+        return;
+    }
+    let seed = chosen("ACCOUNT_SEED", 1);
+    for number in 0..chosen("ACCOUNT_KILLS", KILLS) {
+        let mut dice = Dice::of(seed + number);
+        let first = scene(&mut dice);
+        let log = first.project.beside().join("strace");
+        let places = places(&log, &command(&first, "auto"));
+        let (call, count) = &places[dice.below(places.len())];
+        let scene = scene(&mut Dice::of(seed + number));
+        let before = tree(scene.project.root());
+        let inject = format!("inject={call}:signal=KILL:when={count}");
+        let killed = is_killed(quietly(&mut traced(&log, &command(&scene, "auto"), &["-e", &inject])));
+        let undone = scene.run(&["undo"]);
+        let case = format!("ACCOUNT_SEED={} killed at {call} {count} ({killed}): {undone}", seed + number);
+        // Without a run there is nothing to undo.
+        assert!(matches!(undone.code, Some(0 | 7)), "{case}");
+        assert_eq!(tree(scene.project.root()), before, "{case}");
+    }
+}

@@ -1,0 +1,76 @@
+//! Stores pre-images of the changes that a command may keep, so that `undo` can revert them.
+
+use std::fs;
+use std::io::BufRead;
+use std::path::Path;
+
+use apply::{Found, PreImageOf};
+use engine::Problem;
+use guard::{Difference, Seen};
+
+use super::{Accounted, named};
+use crate::fault::Fault;
+use crate::translate::changes;
+
+/// The old content of a file, if available.
+pub(super) type OldContent<'o> = &'o dyn Fn(&Path, &Seen) -> Option<Box<dyn BufRead>>;
+
+/// Where the changes are.
+pub(super) struct Places<'p> {
+    pub(super) root: &'p Path,
+    /// The tree, or the layer with the changes.
+    pub(super) now: &'p Path,
+    /// Receives the pre-images.
+    pub(super) undo: &'p Path,
+}
+
+impl Places<'_> {
+    /// Stores the pre-images, if the old content is known; warns of the others. `folders` were created.
+    pub(super) fn adopt(
+        &self,
+        stays: &[&Difference],
+        folders: Vec<String>,
+        read: OldContent<'_>,
+        accounted: &mut Accounted,
+    ) -> Result<(), Fault> {
+        let mut lost = Vec::new();
+        let found: Vec<Found<'_>> = stays.iter().filter_map(|one| self.found(one, read, &mut lost)).collect();
+        if !lost.is_empty() {
+            let message = format!(
+                "{} was changed, of which no copy could be kept: undo cannot restore it",
+                named(&lost)
+            );
+            accounted.warnings.push(Problem::new("no-copy", message));
+        }
+        if !found.is_empty() || !folders.is_empty() {
+            let applied = apply::adopt(self.root, self.now, self.undo, found, folders);
+            accounted.changes = changes(applied.map_err(Fault::Apply)?.changes);
+        }
+        Ok(())
+    }
+
+    fn found(
+        &self,
+        one: &Difference,
+        read: OldContent<'_>,
+        lost: &mut Vec<String>,
+    ) -> Option<Found<'static>> {
+        let path = one.path.to_str()?.to_owned();
+        let was = one.before.filter(|was| was.kind().is_file());
+        let before = match was {
+            None => None,
+            Some(was) => match read(&one.path, &was) {
+                Some(content) => {
+                    Some(PreImageOf { content: Box::new(content), mode: was.mode, owner: was.owner })
+                }
+                None => {
+                    lost.push(path);
+                    return None;
+                }
+            },
+        };
+        // Restoring something else may have removed it again.
+        let is_there = fs::symlink_metadata(self.now.join(&path)).is_ok_and(|found| found.is_file());
+        (before.is_some() || is_there).then_some(Found { path, before })
+    }
+}
