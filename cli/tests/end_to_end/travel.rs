@@ -277,11 +277,13 @@ fn an_unsigned_bundle_is_intact_but_not_vouched_for() {
     );
 }
 
+/// A change to a run and to what its bundle says about it.
+type Edit = dyn Fn(&Path, &mut Value);
+
 #[test]
 fn a_bundle_that_says_something_else_than_its_record_is_refused() {
     let scene = Commit::with_replies([MENDS_IT]);
     let file = exported(&scene, &[]);
-    type Edit = dyn Fn(&Path, &mut Value);
     let edits: [(&str, &Edit, &str); 7] = [
         ("the outcome", &|_, about| about["outcome"] = json!("stuck"), "does not say what its record says"),
         ("the name", &|_, about| about["run"] = json!("../../x"), "no name that a folder could have"),
