@@ -1,16 +1,13 @@
 //! The same command started again, as a supervisor does: at least once, paid once.
 
-use std::fs;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Hang, Script, Step};
-use serde_json::json;
 
 use crate::scenes::commit::Scene as Commit;
 use crate::scenes::files;
-use crate::scenes::order::{BAD, FILES, GOOD, Scene as Order, greet};
+use crate::scenes::order::{BAD, GOOD, Scene as Order, greet};
 use crate::scenes::program::{Ran, interrupt};
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene as Spec};
 
@@ -138,68 +135,6 @@ fn the_verdict_of_an_order_does_not_hold_for_another_tree_unless_its_commit_is_i
     scene.project.git(&["reset", "-q", "--hard", "HEAD~2"]).unwrap();
     let without = scene.run(&["--commit"]);
     assert_eq!((without.code, scene.server.requests().len()), (Some(0), 2), "{}", without.err);
-}
-
-/// Kills the command when it has written one, two, up to seven lines to its journal, and starts it again until it
-/// ends: a run that goes on writes a line before it does anything. Gives its end, and how often it was killed.
-fn supervised(mut start: impl FnMut() -> Command, written: impl Fn() -> usize) -> (Ran, usize) {
-    for kills in 0..200 {
-        let before = written();
-        let mut child = start().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        while child.try_wait().unwrap().is_none() && written() <= before + kills % 7 {
-            std::thread::yield_now();
-        }
-        if child.try_wait().unwrap().is_some() {
-            return (child.wait_with_output().unwrap().into(), kills);
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-    panic!("it does not come to an end");
-}
-
-#[test]
-fn a_supervisor_that_restarts_the_default_loop_after_every_kill_pays_for_each_answer_once() {
-    // A call whose harness is killed before the answer is on disk is made again, and answered in the same way.
-    let script = || {
-        let repair = Script::new([]).rule("FILE REPLACEMENT src/greet.sh", Step::text(MENDS_IT));
-        let refused = repair.rule(".git/hooks", Step::text(BREAKS_THE_BUILD));
-        refused.rule("POST ", Step::text(TOUCHES_GIT))
-    };
-    let undisturbed = Commit::new(script());
-    assert_eq!(undisturbed.commit(&["--key", "k"]).code, Some(0));
-    assert_eq!(undisturbed.server.requests().len(), 3);
-    let scene = Commit::new(script());
-    let text = |run: &PathBuf| fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
-    let lines = || scene.runs().iter().map(|run| text(run).lines().count()).sum();
-    let args = [&scene.flags()[..], &["--key", "k"]].concat();
-    let (ran, kills) = supervised(|| scene.keyed(&args, &[]), lines);
-    assert_eq!(ran.code, Some(0), "{kills} kills: {ran}");
-    assert!(kills > 5, "{kills}");
-    assert_eq!(scene.runs().len(), 1);
-    for file in ["src/greet.sh", "README.md"] {
-        assert_eq!(scene.project.read(file).unwrap(), undisturbed.project.read(file).unwrap());
-    }
-    let journal = scene.recorded("events.jsonl");
-    assert_eq!(journal.matches("\"what\":\"answered\"").count(), 3, "no answered call was asked again");
-}
-
-#[test]
-fn a_supervisor_that_restarts_an_order_after_every_kill_pays_for_each_answer_once() {
-    let scene = Order::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))));
-    scene.place_order(
-        &json!({ "acceptance_commands": ["sh tests/run.sh", "sh -c 'echo by-product > made'"] }),
-    );
-    let text = |run: &PathBuf| fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
-    let journal = || scene.runs().iter().map(text).collect::<String>();
-    let (ran, kills) = supervised(|| scene.command(&["--commit"]), || journal().lines().count());
-    assert_eq!(ran.code, Some(0), "{kills} kills: {}{}", ran.out, ran.err);
-    assert!(kills > 5, "{kills}");
-    assert_eq!(scene.verdict(), "PASS success");
-    assert_eq!(journal().matches("\"what\":\"answered\"").count(), 1);
-    assert_eq!(scene.project.read("src/greet.sh").unwrap(), GOOD);
-    assert_eq!(scene.project.git(&["rev-list", "--count", "HEAD"]).unwrap(), "2\n");
-    assert_eq!(scene.project.status().unwrap(), "");
 }
 
 #[test]
