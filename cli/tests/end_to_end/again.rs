@@ -8,7 +8,7 @@ use fixtures::server::{Hang, Script, Step};
 use crate::scenes::commit::Scene as Commit;
 use crate::scenes::files;
 use crate::scenes::order::{BAD, GOOD, Scene as Order, greet};
-use crate::scenes::program::{Ran, interrupt};
+use crate::scenes::program::interrupt;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene as Spec};
 
 /// A run of the default loop that Ctrl-C stopped while the model thought about its second prompt; what the model
