@@ -62,7 +62,7 @@ pub fn adopt<'f>(
     let kept = Folder::open(undo).map_err(ApplyError::io("open", undo))?;
     let tree = std::sync::Arc::new(Folder::open(root).map_err(ApplyError::io("open", root))?);
     let changed = std::sync::Arc::new(Folder::open(now).map_err(ApplyError::io("open", now))?);
-    let mut journal = Journal::new(root, tree.id(), undo);
+    let mut journal = Journal::new(tree.id());
     folders.sort_unstable();
     journal.created_folders = folders;
     let (mut finder, mut old_finder) = (Finder::new(&changed), Finder::new(&tree));

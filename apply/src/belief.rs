@@ -8,6 +8,7 @@ use std::sync::Arc;
 use dir::Folder;
 use guard::Policy;
 
+use crate::bearings::Bearings;
 use crate::journal::Journal;
 use crate::lock::Lock;
 use crate::recover::RecoverError;
@@ -22,14 +23,19 @@ pub(crate) struct Root {
 /// interrupted, that one.
 ///
 /// Device numbers may change with a restart of the machine, so inodes alone are compared, here and in the recovery.
-pub(crate) fn find_root(lock: &Lock, journal: &Journal, given: &Path) -> Result<Root, RecoverError> {
+pub(crate) fn find_root(
+    lock: &Lock,
+    journal: &Journal,
+    bearings: &Bearings,
+    given: &Path,
+) -> Result<Root, RecoverError> {
     let files = journal.entries.iter().map(|entry| &entry.change.path);
     let folders = journal.created_folders.iter().chain(&journal.emptied_folders);
     if let Some(path) = files.chain(folders).find(|path| !may_be_written(path)) {
         return Err(RecoverError::Blocked { path: path.clone() });
     }
     let given = std::path::absolute(given).map_err(RecoverError::io(given))?;
-    let recorded = PathBuf::from(&journal.root);
+    let recorded = bearings.root.clone().unwrap_or_else(|| given.clone());
     let open = |path: &Path| Folder::open(path).ok().filter(|folder| folder.id().1 == journal.root_id.1);
     if let Some(folder) = open(&given) {
         return Ok(Root { folder: Arc::new(folder), path: given });
@@ -48,14 +54,12 @@ pub(crate) fn may_be_written(path: &str) -> bool {
     Policy::scoped([path]).refuses(path).is_none()
 }
 
-/// The folder for the pre-images: as recorded, relative to where the root is now. `None` if only a
-/// planted journal could name it.
-pub(crate) fn undo_folder(lock: &Lock, journal: &Journal, root: &Root) -> Option<PathBuf> {
-    let recorded = PathBuf::from(&journal.undo);
-    let undo = match recorded.strip_prefix(PathBuf::from(&journal.root)) {
-        Ok(below) => root.path.join(below),
-        Err(_) => recorded,
-    };
+/// The folder for the pre-images: as recorded, relative to where the root is now. `None` if it is not
+/// recorded, or only a planted record could name it.
+pub(crate) fn undo_folder(lock: &Lock, bearings: &Bearings, root: &Root) -> Option<PathBuf> {
+    let recorded = bearings.undo.clone()?;
+    let below = bearings.root.as_ref().and_then(|root| recorded.strip_prefix(root).ok());
+    let undo = below.map_or_else(|| recorded.clone(), |below| root.path.join(below));
     let is_good = !lock.is_in_tree()
         || is_below(&lock.path, &undo, |_| true)
         || is_below(&root.path, &undo, may_be_written);

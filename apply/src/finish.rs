@@ -9,6 +9,7 @@ use std::sync::Arc;
 use dir::{Folder, copy_all};
 
 use crate::Steps;
+use crate::bearings::Bearings;
 use crate::journal::{Journal, MANIFEST, kept_name};
 use crate::lock::Lock;
 use crate::recover::{RecoverError, drop_record, remove_folder, set_aside};
@@ -48,6 +49,7 @@ pub(crate) fn finish(
         None => set_aside(lock),
     };
     let undo = handed.map_err(RecoverError::io(undo.unwrap_or(&lock.path)))?;
+    Bearings::forget(&lock.state);
     Ok(Finished { undo, warnings })
 }
 

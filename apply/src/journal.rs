@@ -1,9 +1,7 @@
 //! The record of a transaction, written before it touches the tree. After the commit it is the
 //! manifest of the set.
 
-use std::ffi::OsString;
 use std::io::{self, Read, Write as _};
-use std::path::{Path, PathBuf};
 
 use dir::Folder;
 use guard::Before;
@@ -37,11 +35,8 @@ struct Form {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Journal {
     version: u32,
-    /// The root's path, device and inode.
-    pub(crate) root: PathBytes,
+    /// The root's device and inode. Its path is in the [bearings](crate::bearings).
     pub(crate) root_id: (u64, u64),
-    /// Where the pre-images are moved after the commit.
-    pub(crate) undo: PathBytes,
     /// The folders that had to be created, outermost first.
     pub(crate) created_folders: Vec<String>,
     /// The folders to remove after the commit if they are empty, innermost first.
@@ -71,12 +66,10 @@ pub(crate) struct Old {
 }
 
 impl Journal {
-    pub(crate) fn new(root: &Path, root_id: (u64, u64), undo: &Path) -> Self {
+    pub(crate) fn new(root_id: (u64, u64)) -> Self {
         Journal {
             version: VERSION,
-            root: root.into(),
             root_id,
-            undo: undo.into(),
             created_folders: Vec::new(),
             emptied_folders: Vec::new(),
             entries: Vec::new(),
@@ -135,30 +128,4 @@ pub fn kept_name(number: usize) -> String {
 pub(crate) fn hex(hash: [u8; 32]) -> String {
     let digits = hash.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
     digits.map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default()).collect()
-}
-
-/// A path as JSON: as text if it is valid UTF-8, otherwise as bytes.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum PathBytes {
-    Text(String),
-    Bytes(OsString),
-}
-
-impl From<&Path> for PathBytes {
-    fn from(path: &Path) -> Self {
-        match path.to_str() {
-            Some(text) => PathBytes::Text(text.to_owned()),
-            None => PathBytes::Bytes(path.as_os_str().to_owned()),
-        }
-    }
-}
-
-impl From<&PathBytes> for PathBuf {
-    fn from(path: &PathBytes) -> Self {
-        match path {
-            PathBytes::Text(text) => PathBuf::from(text),
-            PathBytes::Bytes(bytes) => PathBuf::from(bytes),
-        }
-    }
 }

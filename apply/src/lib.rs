@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod adopt;
+mod bearings;
 mod belief;
 mod change;
 mod durable;

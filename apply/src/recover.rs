@@ -13,6 +13,7 @@ use guard::Before;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use crate::bearings::Bearings;
 use crate::belief::{find_root, undo_folder};
 use crate::durable::sync_all;
 use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Unread, hex, kept_name, staged_name};
@@ -115,20 +116,24 @@ pub(crate) fn recover_with(lock: &Lock, root: &Path, steps: Steps<'_>) -> Result
     let path = lock.path.join(TXN_FOLDER);
     let txn = match lock.state.open_in(TXN_FOLDER) {
         Ok(txn) => txn,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Recovery::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Bearings::forget(&lock.state);
+            return Ok(Recovery::Nothing);
+        }
         Err(error) => return Err(RecoverError::io(path)(error)),
     };
     let read = |name| Journal::read(&txn, name).map_err(RecoverError::unread(path.join(name)));
+    let bearings = Bearings::read(&lock.state);
     if let Some(journal) = read(MANIFEST)? {
-        let root = find_root(lock, &journal, root)?;
-        let undo = undo_folder(lock, &journal, &root);
+        let root = find_root(lock, &journal, &bearings, root)?;
+        let undo = undo_folder(lock, &bearings, &root);
         let finished = finish::finish(lock, &txn, &journal, &root.folder, undo.as_deref(), steps)?;
         let mut applied = journal.applied();
         applied.warnings.extend(finished.warnings);
         return Ok(Recovery::Finished { applied, undo: finished.undo });
     }
     if let Some(journal) = read(JOURNAL)? {
-        let root = find_root(lock, &journal, root)?;
+        let root = find_root(lock, &journal, &bearings, root)?;
         return roll_back(lock, &txn, &journal, &root.folder, steps).map(Recovery::RolledBack);
     }
     discard(lock, steps).map_err(RecoverError::io(path))?;
@@ -285,7 +290,10 @@ pub(crate) fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
     loop {
         let name = format!("left-{number}");
         match lock.state.rename_new(TXN_FOLDER, &lock.state, &name) {
-            Ok(()) => return Ok(lock.path.join(name)),
+            Ok(()) => {
+                Bearings::forget(&lock.state);
+                return Ok(lock.path.join(name));
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => return Err(error),
         }
@@ -300,5 +308,7 @@ pub(crate) fn discard(lock: &Lock, steps: Steps<'_>) -> io::Result<()> {
         txn.remove_file(OsStr::from_bytes(&name))?;
     }
     steps("discard the folder");
-    lock.state.remove_folder(TXN_FOLDER)
+    lock.state.remove_folder(TXN_FOLDER)?;
+    Bearings::forget(&lock.state);
+    Ok(())
 }

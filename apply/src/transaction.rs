@@ -2,7 +2,7 @@
 //! restored.
 //!
 //! 1. Stage each new file (`N.new`) and fsync it; hard-link each old one (`N.old`).
-//! 2. Write `journal.tmp`, fsync, rename to `journal`, fsync the transaction's folder and its parent.
+//! 2. Note the places ([`crate::bearings`]); write `journal.tmp`, fsync, rename to `journal`, fsync the transaction's folder and its parent.
 //! 3. Create folders, rename, unlink, checking each file again just before; fsync every touched folder.
 //! 4. Rename `journal` to `manifest.json`, fsync the folder: this commits the new tree.
 //! 5. Move the folder, which now holds the pre-images and their manifest, to where `undo` finds it.
@@ -16,6 +16,7 @@ use dir::{Folder, link_or_copy};
 use guard::Before;
 use rustix::io::Errno;
 
+use crate::bearings::Bearings;
 use crate::change::{Change, write_staged};
 use crate::durable::sync_all;
 use crate::error::{ApplyError, with_causes};
@@ -101,7 +102,7 @@ fn begin(site: &Site<'_>) -> Result<Folder, ApplyError> {
 }
 
 fn new_journal(site: &Site<'_>, emptied: Vec<String>) -> Journal {
-    let mut journal = Journal::new(site.root_path, site.root.id(), site.undo);
+    let mut journal = Journal::new(site.root.id());
     journal.emptied_folders = emptied;
     journal
 }
@@ -195,6 +196,9 @@ impl Transaction<'_, '_> {
 
     fn publish(&mut self) -> Result<(), ApplyError> {
         let path = self.site.lock.path.join(TXN_FOLDER).join(JOURNAL);
+        (self.steps)("note the places");
+        let Site { lock, root_path, undo, .. } = self.site;
+        Bearings::note(&lock.state, root_path, undo).map_err(ApplyError::io("write to", &lock.path))?;
         (self.steps)("write the journal");
         self.journal.write(&self.txn, "journal.tmp").map_err(ApplyError::io("write", &path))?;
         (self.steps)("publish the journal");

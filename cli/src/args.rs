@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use flags::{BuildArgs, LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
-pub use record::{CleanArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs};
+pub use record::{CleanArgs, ExportArgs, ImportArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs, VerifyArgs};
 use runs::commit::{self, Query};
 use runs::{Failure, Product};
 use settings::Sandbox;
@@ -76,6 +76,12 @@ pub enum Command {
     Guard(Later<GuardArgs>),
     /// Parse, check and apply a reply that you have as text, without calling a model
     Apply(Later<ApplyArgs>),
+    /// Write a run as one file that can be carried elsewhere, checked and imported
+    Export(Later<ExportArgs>),
+    /// Bring a run of another clone into this one
+    Import(Later<ImportArgs>),
+    /// Say whether an exported run is intact, and who signed it
+    Verify(Later<VerifyArgs>),
     /// Restore every file that a run wrote or deleted
     Undo(Later<UndoArgs>),
     /// Remove the folders of old runs
@@ -180,6 +186,12 @@ pub struct RunArgs {
     /// Give up after this many rounds in a row with the same failure
     #[arg(long, value_name = "N", value_parser = flags::two_or_more)]
     pub stop_when_stuck: Option<u32>,
+    /// A name of your own for this work: if a run with this key is finished, its result is reported again
+    #[arg(long, value_name = "TEXT", value_parser = flags::key)]
+    pub key: Option<String>,
+    /// Begin a new run, even if one for the same query is not finished
+    #[arg(long)]
+    pub new: bool,
 }
 
 impl RunArgs {
@@ -201,6 +213,8 @@ impl RunArgs {
             early_stop: self.early_stop,
             same_failures: self.stop_when_stuck,
             on_unfit: if self.no_check { commit::OnUnfit::GoOn } else { commit::OnUnfit::End },
+            key: self.key.clone(),
+            new: self.new,
         })
     }
 }

@@ -19,7 +19,7 @@ mod trust;
 use std::path::Path;
 
 use runs::commit::{self, Which};
-use runs::{Exit, Failure, Host, check, clean, lock, replay, resume, undo};
+use runs::{Exit, Failure, Host, check, clean, lock, replay, resume, travel, undo};
 
 use crate::args::{Cli, Command};
 
@@ -43,6 +43,9 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Parse(args)) => parse::run(args, output),
         Some(Command::Guard(args)) => guard::run(args, host),
         Some(Command::Apply(args)) => apply::run(args, host),
+        Some(Command::Export(args)) => travel::export(&args.request(), host),
+        Some(Command::Import(args)) => travel::import(&args.request(), host),
+        Some(Command::Verify(args)) => travel::verify(&args.request(), host),
         Some(Command::Undo(args)) => undo::run(args.run.as_deref(), args.force(), host),
         Some(Command::Clean(args)) => clean::run(&args.request(), host),
         Some(Command::Order(args)) => order::run(args, host),
@@ -58,7 +61,9 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
 /// Cleans up after a killed run, before any command.
 fn recover_first(command: Option<&Command>, host: Host<'_>) -> Result<(), Failure> {
     let folder = match command {
-        Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_)) => return Ok(()),
+        Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_) | Command::Verify(_)) => {
+            return Ok(());
+        }
         Some(Command::Guard(args)) => &args.root,
         Some(Command::Order(args)) => args.repo(),
         None
@@ -75,6 +80,8 @@ fn recover_first(command: Option<&Command>, host: Host<'_>) -> Result<(), Failur
             | Command::Init(_)
             | Command::Rollup(_)
             | Command::Apply(_)
+            | Command::Export(_)
+            | Command::Import(_)
             | Command::Undo(_)
             | Command::Clean(_)
             | Command::Demo(_)

@@ -227,9 +227,21 @@ fn anew(path: &Path) -> io::Result<File> {
     }
 }
 
+/// A file that is there already is replaced by a rename: the journal may name it, and a kill between its removal
+/// and its return would make the record unreadable.
 fn write_file(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
-    let mut file = anew(path)?;
-    file.write_all(bytes)?;
+    let (place, is_new) = match path.symlink_metadata() {
+        Ok(_) => (path.with_added_extension("new"), false),
+        Err(_) => (path.to_owned(), true),
+    };
+    let mut file = anew(&place)?;
+    let written = file.write_all(bytes);
+    if is_new {
+        written?;
+    } else {
+        let replaced = written.and_then(|()| fs::rename(&place, path));
+        replaced.inspect_err(|_| drop(fs::remove_file(&place)))?;
+    }
     path.parent().map_or(Ok(()), |folder| settle(folder, &file, durability))
 }
 

@@ -5,7 +5,7 @@
 //! is unfinished: reading skips it, reopening cuts it off.
 
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -30,6 +30,12 @@ pub enum JournalError {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// Another process is writing to it.
+    #[error("the journal {} is in use: another code-commit works on this run", path.display())]
+    InUse {
+        /// The journal.
+        path: PathBuf,
     },
     /// A line is not in this program's format, or its number or hash does not follow from the line
     /// before it.
@@ -79,6 +85,7 @@ impl Journal {
             .create_new(true)
             .open(path)
             .map_err(|source| io_error("create", path, source))?;
+        hold(&file, path)?;
         let (path, last_hash) = (path.to_owned(), NO_LINE_BEFORE.to_owned());
         Ok(Self { path, file, next: 0, last_hash, whole_bytes: 0, redactor })
     }
@@ -96,11 +103,24 @@ impl Journal {
             .append(true)
             .open(path)
             .map_err(|source| io_error("open", path, source))?;
+        hold(&file, path)?;
         let read = read(&file, path)?;
         file.set_len(read.whole_bytes).map_err(|source| io_error("mend", path, source))?;
         let Lines { entries, last_hash, whole_bytes } = read;
         let next = entries.len() as u64;
         Ok((Self { path: path.to_owned(), file, next, last_hash, whole_bytes, redactor }, entries))
+    }
+
+    /// Whether another process is writing to the journal at `path`. Two clones may share a folder for runs.
+    pub fn is_in_use(path: &Path) -> Result<bool, JournalError> {
+        let file = File::open(path).map_err(|source| io_error("open", path, source))?;
+        Ok(matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// The SHA-256 of the last finished line of the journal at `path`, with the chain that leads to it checked.
+    pub fn last_hash(path: &Path) -> Result<String, JournalError> {
+        let file = File::open(path).map_err(|source| io_error("open", path, source))?;
+        Ok(read::<serde::de::IgnoredAny>(&file, path)?.last_hash)
     }
 
     /// All finished lines of the journal at `path`, with the chain of hashes checked.
@@ -195,6 +215,14 @@ fn read<F: DeserializeOwned>(mut file: &File, path: &Path) -> Result<Lines<F>, J
         read.whole_bytes += line.len() as u64;
     }
     Ok(read)
+}
+
+/// Locks the file until it is closed. Some file systems have no locks; there, nothing is locked.
+fn hold(file: &File, path: &Path) -> Result<(), JournalError> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(JournalError::InUse { path: path.to_owned() }),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+    }
 }
 
 fn io_error(doing: &'static str, path: &Path, source: io::Error) -> JournalError {

@@ -28,6 +28,11 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// The stage with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        serde_json::from_value(name.into()).ok()
+    }
+
     /// Its name in the artifacts.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -11,6 +11,7 @@ use runner::Cancel;
 
 use crate::Event;
 use crate::fault::{Fault, with_sources};
+use crate::paid::{Again, Paid};
 use crate::record::{Record, RecordError, store, to_engine};
 use crate::reserve::Reserve;
 use crate::spending::{self, CallSpending, Spending};
@@ -29,6 +30,8 @@ pub struct Asking {
     pub early_stop: bool,
     /// What the run may spend.
     pub spending: Spending,
+    /// Answers that need not be paid for again.
+    pub paid: Paid,
 }
 
 impl Asking {
@@ -82,6 +85,12 @@ impl Asker<'_> {
         }
         // Stored before limits are checked: a run stopped by one resumes with this prompt.
         let query = store(record, &files.prompt, prompt, Durability::Written)?;
+        if let Some(again) = self.asking.paid.take(prompt) {
+            record.note(&Note::Asked(Asked { round, prompt: query.stored }))?;
+            // A file of answers goes on behind it.
+            self.model.pass_over(1);
+            return answered_before(question, again, record);
+        }
         let (spending, began) = (&self.asking.spending, now());
         let mut asked = Some(Note::Asked(Asked { round, prompt: query.stored }));
         let mut models = llm::choices(self.model, round).into_iter().peekable();
@@ -174,6 +183,21 @@ fn answered(
 fn passed_over(model: &ModelId, error: &CallError, next: &ModelId) -> Problem {
     let message = format!("{model} gave no answer ({}); {next} is asked instead", with_sources(error));
     Problem { code: "other-model".to_owned(), path: None, line: None, message }
+}
+
+/// Copies the answer: the other record may be removed.
+fn answered_before(question: &Question<'_>, again: Again, record: &Record<'_>) -> Result<AskAnswer, Fault> {
+    let Again { answered, text, mut raw } = again;
+    let folder = record.folder();
+    let raw = folder
+        .store_with(&question.files.raw, Durability::Written, |out| std::io::copy(&mut raw, out).map(drop))?;
+    Ok(AskAnswer::Answered(Answered {
+        round: question.round,
+        reply: store(record, &question.files.reply, &text, Durability::Synced)?,
+        raw: to_engine(raw),
+        held_key: answered.held_key || folder.redactor().finds_key(&text),
+        ..answered
+    }))
 }
 
 fn unanswered(round: u32, cause: Cause) -> AskAnswer {

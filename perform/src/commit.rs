@@ -110,6 +110,7 @@ impl Live<Apply> for CommitWorld<'_, '_> {
                 warnings.extend(applied.warnings.iter().map(untidy));
                 let prompt = folder.path().join(self.layout.query(round));
                 warnings.extend(written_over(&applied, &prompt, &undo, &self.rules)?);
+                let warnings = warnings.into_iter().map(|one| self.record.portable(one)).collect();
                 let changes = changes(applied.changes);
                 let edited = self.store_edited(round, &edited)?;
                 Ok(ApplyAnswer::Applied(Applied { round, changes, warnings, edited, no_change }))

@@ -11,6 +11,8 @@ use logging::{Durability, Entry, FolderError, Journal, JournalError, RunFolder};
 use runner::Captured;
 use serde_json::Value;
 
+use crate::fault::with_sources;
+use crate::places::Places;
 use crate::reserve::Reserve;
 use crate::{Event, Observer};
 
@@ -25,6 +27,7 @@ const HELD_BYTES: usize = 2 << 20;
 pub struct Record<'o> {
     texts: Texts,
     journal: Journal,
+    places: Places,
     observer: &'o mut dyn Observer,
 }
 
@@ -62,7 +65,7 @@ impl<'o> Record<'o> {
     pub fn begin(folder: RunFolder, observer: &'o mut dyn Observer) -> Result<Self, RecordError> {
         drop(Reserve::hold(folder.path())?);
         let journal = Journal::create(&folder.path().join(JOURNAL), folder.redactor().clone())?;
-        Ok(Self { texts: Texts::of(folder), journal, observer })
+        Ok(Self { places: Places::around(folder.path()), texts: Texts::of(folder), journal, observer })
     }
 
     /// Continues the journal of an unfinished run; gives its content.
@@ -71,7 +74,20 @@ impl<'o> Record<'o> {
         let (journal, entries) = Journal::reopen(&path, folder.redactor().clone())?;
         let past = Past::of(entries, &path)?;
         past.intact(&folder)?;
-        Ok((Self { texts: past.texts(folder), journal, observer }, past))
+        let places = Places::around(folder.path());
+        Ok((Self { texts: past.texts(folder), journal, places, observer }, past))
+    }
+
+    /// Names files of this tree relative to it.
+    #[must_use]
+    pub fn about(mut self, root: &Path) -> Self {
+        self.places.add(root);
+        self
+    }
+
+    /// An error with its causes as the record may hold it: no path of this machine.
+    pub(crate) fn words(&self, error: &dyn std::error::Error) -> String {
+        self.places.shorten(&with_sources(error))
     }
 
     /// The run's folder.
@@ -127,7 +143,18 @@ impl<'o> Record<'o> {
 
     fn redacted(&self, warning: Problem) -> Problem {
         let redact = |text: String| self.folder().redactor().redact(&text).into_owned();
+        let warning = self.portable(warning);
         Problem { path: warning.path.map(redact), message: redact(warning.message), ..warning }
+    }
+
+    /// A message without a path of this machine.
+    pub(crate) fn short(&self, message: &str) -> String {
+        self.places.shorten(message)
+    }
+
+    /// The problem without a path of this machine.
+    pub(crate) fn portable(&self, problem: Problem) -> Problem {
+        Problem { message: self.places.shorten(&problem.message), ..problem }
     }
 
     /// Tells the observer something without recording it.
@@ -249,17 +276,38 @@ impl Past {
     /// Names the first one that is not.
     pub fn intact(&self, folder: &RunFolder) -> Result<(), RecordError> {
         let mut named = BTreeMap::new();
-        let lines = self.lines.iter().zip(&self.json);
-        let asked = lines.filter(|(line, _)| matches!(line, Line::Asked(_))).map(|(_, json)| json);
-        for line in self.answers.iter().map(|entry| &entry.answer).chain(asked) {
-            visit_stored(line, &mut |stored| drop(named.insert(stored.file.clone(), stored)));
+        for entry in &self.answers {
+            visit_stored(&entry.answer, &mut |stored| drop(named.insert(stored.file.clone(), stored)));
         }
+        for line in &self.lines {
+            if let Line::Asked(asked) = line {
+                named.insert(asked.prompt.file.clone(), asked.prompt.clone());
+            }
+        }
+        let withheld = withheld(folder);
         for (file, stored) in named {
+            let is_elsewhere = withheld.get(&file) == Some(&stored.sha256);
+            if is_elsewhere && !folder.path().join(&file).exists() {
+                continue;
+            }
             if to_engine(folder.adopt(&file)?.0) != stored {
                 return Err(FolderError::Changed { path: folder.path().join(file) }.into());
             }
         }
         Ok(())
+    }
+
+    /// The files with the prompts that were sent, to models and to agents.
+    pub fn prompts(&self) -> impl Iterator<Item = Stored> + '_ {
+        self.lines.iter().filter_map(|line| {
+            if let Line::Asked(asked) = line {
+                Some(asked.prompt.clone())
+            } else if let Line::TurnBegins(begins) = line {
+                Some(begins.prompt.clone())
+            } else {
+                None
+            }
+        })
     }
 
     /// The texts that it names, in the run's folder.
@@ -293,6 +341,27 @@ impl Past {
     pub fn ends_unanswered(&self) -> bool {
         self.answers.last().is_some_and(|entry| entry.answers("unanswered"))
     }
+}
+
+/// The file that says which files of an imported record stayed where it was made.
+const WITHHELD: &str = "withheld.json";
+
+/// Notes in the folder of an imported record which files stayed behind, with their hashes.
+///
+/// # Errors
+///
+/// Fails if the note cannot be written.
+pub fn note_withheld<'w>(
+    folder: &Path,
+    files: impl IntoIterator<Item = (&'w str, &'w str)>,
+) -> io::Result<()> {
+    let files: BTreeMap<&str, &str> = files.into_iter().collect();
+    dir::replace(&folder.join(WITHHELD), &serde_json::to_vec_pretty(&files)?)
+}
+
+fn withheld(folder: &RunFolder) -> BTreeMap<String, String> {
+    let note = folder.read(WITHHELD).ok();
+    note.and_then(|note| serde_json::from_str(&note).ok()).unwrap_or_default()
 }
 
 fn other_version(path: &Path, line: u64, source: serde_json::Error) -> RecordError {

@@ -148,6 +148,12 @@ impl Git {
         Ok(self.asked(&words)?.map(|commit| text(&commit).trim().to_owned()))
     }
 
+    /// Whether `HEAD` is this commit or comes after it. A commit that is not here is not.
+    pub fn has_in_history(&self, commit: &str) -> Result<bool, GitError> {
+        let Some(commit) = self.commit_of(commit)? else { return Ok(false) };
+        Ok(self.asked(&["merge-base", "--is-ancestor", &commit, "HEAD"])?.is_some())
+    }
+
     /// Where `HEAD` points.
     pub fn head(&self) -> Result<Head, GitError> {
         let branch = self.asked(&["symbolic-ref", "--quiet", "HEAD"])?;

@@ -77,7 +77,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 fn all(place: &Place) -> Result<Vec<Run>, Failure> {
     let mut runs = Vec::new();
     if let Some(tree) = place.tree() {
-        runs.extend(registry::all(tree)?.iter().map(|known| listed(known, tree, place.state())));
+        runs.extend(registry::with_imported(tree)?.iter().map(|known| listed(known, tree, place.state())));
     }
     runs.extend(agents::specs(place.root()));
     runs.extend(agents::phases(place)?);

@@ -1,5 +1,6 @@
 //! The two commit loops: `code-commit` (S1) and `code-commit implement` (S0).
 
+pub(crate) mod again;
 pub(crate) mod changed;
 mod edit;
 mod fault;
@@ -22,8 +23,8 @@ pub use self::run::{Finished, Prepared, begin, guard};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use ::guard::Guard;
 use anyhow::anyhow;
-use guard::Guard;
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 pub use loop_commit::{OnFailure, OnUnfit};
 use names::ours::AGENT_CONFIG;
@@ -31,6 +32,7 @@ use names::{Binds, Writer};
 use repo::WorkTree;
 use settings::{Environment, Keys, Layer, Origin, Settings};
 
+use self::again::Again;
 use self::inputs::{Rules, Sources};
 use crate::deciders;
 use crate::exit::{Exit, Failure};
@@ -38,6 +40,7 @@ use crate::host::Host;
 use crate::lock;
 use crate::place;
 use crate::preflight::{self, Missing, QUERY};
+use crate::resume;
 use crate::sandbox::{self, Otherwise};
 
 /// The default model of the first loop (S0 §Implementation Details).
@@ -69,6 +72,10 @@ pub struct Request {
     pub same_failures: Option<u32>,
     /// What to do if the machine lacks what the build needs.
     pub on_unfit: OnUnfit,
+    /// The supervisor's name for this work: a finished run is answered from the record.
+    pub key: Option<String>,
+    /// Begin a new run, whatever is recorded.
+    pub new: bool,
 }
 
 /// Runs the preflight checks, then the loop.
@@ -94,9 +101,6 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     };
     let ready = sources.check()?;
     let lock = lock::take(&tree, host)?;
-    let cancel = crate::interrupt::watched()?;
-    let client = host.models.open(&settings, &keys, &tree, host)?;
-    let theirs = ready.theirs(tree.root());
     let mut plan = Plan {
         query_from: Some(ready.query_from.clone()),
         chosen: ready.chosen(),
@@ -104,8 +108,18 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         restore_on_failure: args.on_failure == OnFailure::Restore,
         early_stop: args.early_stop,
         no_check: args.on_unfit == OnUnfit::GoOn,
+        key: args.key.clone(),
         ..plan(settings, &tree, ready.task.clone())?
     };
+    let carried = crate::config::carried(&plan.settings, tree.root(), environment);
+    match again::look(&Plan { settings: carried, ..plan.clone() }, args, &tree, host)? {
+        Again::New => {}
+        Again::GoOn(known) => return resume::go_on(&known, &resume::Request::default(), &tree, lock, host),
+        Again::Done(exit) => return Ok(exit),
+    }
+    let cancel = crate::interrupt::watched()?;
+    let client = host.models.open(&plan.settings, &keys, &tree, host)?;
+    let theirs = ready.theirs(tree.root());
     let mut guard = looks::look_at(which, &tree, &plan, theirs.as_ref(), args, output)?;
     if ready.store(tree.root(), output)? == Rules::Changed {
         guard = run::guard(&tree, &plan)?;
@@ -166,6 +180,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         restore_on_failure: false,
         early_stop: false,
         no_check: false,
+        key: None,
         sealed: sealed(&settings, tree.root(), task.binds()),
         head,
         task,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use settings::{Files, Layer, ReadError, Settings};
+use settings::{Bases, Environment, Files, Layer, ReadError, Settings};
 
 use crate::exit::Failure;
 use crate::host::Host;
@@ -14,6 +14,16 @@ pub fn load(root: &Path, flags: Layer, host: Host<'_>) -> Result<Settings, Failu
     let loaded = files.settings(environment, flags);
     loaded.ignored.iter().for_each(|what| output.warn(&files.why_ignored(what)));
     Ok(loaded.settings)
+}
+
+/// The settings as a record holds them: it can be carried elsewhere.
+pub(crate) fn carried(settings: &Settings, root: &Path, environment: &Environment) -> Settings {
+    settings.carried(Bases { root, home: environment.folder("HOME").as_deref() })
+}
+
+/// The settings of a record, for the project and the home as they are here.
+pub(crate) fn unpacked(settings: &Settings, root: &Path, environment: &Environment) -> Settings {
+    settings.unpacked(Bases { root, home: environment.folder("HOME").as_deref() })
 }
 
 /// An error in a file keeps a command from starting.

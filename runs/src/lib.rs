@@ -25,6 +25,7 @@ pub mod rollup;
 pub mod sandbox;
 pub mod spec;
 pub mod text;
+pub mod travel;
 pub mod undo;
 
 pub use exit::{Exit, Failure, Product};

@@ -3,7 +3,7 @@
 use llm::http::BaseUrl;
 use llm::{Day, Model};
 use logging::Stamp;
-use perform::{Asking, Spending};
+use perform::{Asking, Paid, Spending};
 use repo::WorkTree;
 use report::Output;
 use settings::{Keys, Settings};
@@ -42,6 +42,7 @@ pub(crate) fn asking(settings: &Settings) -> Asking {
         temperature: settings.temperature.value,
         timeout: Some(settings.timeout.value),
         spending: spending(settings),
+        paid: Paid::default(),
     }
 }
 

@@ -24,6 +24,9 @@ pub(crate) const NAMED_RUNS: usize = 5;
 /// Folder for runs in the harness's own state, for projects without `agent-config/`.
 pub const RUNS: &str = "runs";
 
+/// Folder for runs that were made elsewhere, in the harness's own state.
+pub(crate) const IMPORTED: &str = "imported";
+
 /// The folder with the runs of the default loop (S1 §Running the Build).
 pub fn logs(root: &Path) -> PathBuf {
     root.join(AGENT_CONFIG).join(LOGS)
@@ -102,11 +105,15 @@ pub fn find(tree: &WorkTree, named: Option<&str>) -> Result<PathBuf, Failure> {
 
 /// The same, with what the list says about it.
 pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure> {
-    let all = registry::all(tree)?;
+    let all = registry::with_imported(tree)?;
     let name_of = |run: &Known| name(&run.path(tree.root()));
     let found = match named {
         Some(wanted) => all.iter().find(|run| is_named(&run.path(tree.root()), wanted)),
-        None => all.iter().find(|run| has_begun(&run.path(tree.root()))).or(all.first()),
+        // A run that was made elsewhere has to be named.
+        None => {
+            let mut own = all.iter().filter(|run| !run.is_imported());
+            own.clone().find(|run| has_begun(&run.path(tree.root()))).or_else(|| own.next())
+        }
     };
     found.cloned().ok_or_else(|| {
         let what = named.map_or("there is no run here yet".to_owned(), |name| {
@@ -148,7 +155,9 @@ pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
 /// The loop of a listed run, or `apply`.
 pub fn loop_of(known: &Known, root: &Path) -> &'static str {
     let run = known.path(root);
-    if Recorded::is_in(&run) {
+    if known.is_imported() {
+        kind_of(&run)
+    } else if Recorded::is_in(&run) {
         "order"
     } else if !known.has_plan() {
         "apply"
@@ -157,6 +166,19 @@ pub fn loop_of(known: &Known, root: &Path) -> &'static str {
     } else {
         "commit"
     }
+}
+
+/// The loop that a plan names.
+fn kind_of(run: &Path) -> &'static str {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        #[serde(rename = "loop")]
+        kind: String,
+    }
+    let head = open(run).read(RUN_JSON).ok().and_then(|text| serde_json::from_str::<Head>(&text).ok());
+    let kind = head.map(|head| head.kind).unwrap_or_default();
+    let kinds = ["commit", "implement", "order", "phase", "spec"];
+    kinds.into_iter().find(|known| *known == kind).unwrap_or("commit")
 }
 
 /// An error if another version made the named run: its plan may have a different meaning now.

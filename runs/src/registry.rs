@@ -28,6 +28,16 @@ pub struct Known {
     plan_sha256: Option<String>,
     /// Whether it was undone: then it cannot be resumed.
     pub undone: bool,
+    /// Set for a run that was made elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) imported: Option<Imported>,
+}
+
+/// A run that was made elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Imported {
+    /// Who vouches for it; `None` if nobody does.
+    pub(crate) believed: Option<String>,
 }
 
 impl Known {
@@ -43,7 +53,21 @@ impl Known {
 
     /// Its status since it ended, appended to the outcome.
     pub fn since(&self) -> &'static str {
-        if self.undone { ", undone since" } else { "" }
+        match (&self.imported, self.undone) {
+            (Some(_), _) => ", imported",
+            (None, true) => ", undone since",
+            (None, false) => "",
+        }
+    }
+
+    /// Whether it was made elsewhere.
+    pub fn is_imported(&self) -> bool {
+        self.imported.is_some()
+    }
+
+    /// Whether its plan and its verdict count: it was made here, or somebody vouches for it.
+    pub(crate) fn is_believed(&self) -> bool {
+        self.imported.as_ref().is_none_or(|imported| imported.believed.is_some())
     }
 
     /// Refuses a plan that differs from the one that the run began with.
@@ -57,19 +81,54 @@ impl Known {
 
 /// Every run that was made here and still exists, newest first.
 pub fn all(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
+    let mut known = with_imported(tree)?;
+    known.retain(|run| !run.is_imported());
+    Ok(known)
+}
+
+/// The same with the runs that were imported.
+pub fn with_imported(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     let mut known = read(tree)?;
     known.retain(|run| run.path(tree.root()).is_dir());
     known.reverse();
     Ok(known)
 }
 
+/// Whether the run in this folder was made here. A run of another clone may be in the place of one that was.
+pub(crate) fn knows(tree: &WorkTree, folder: &Path) -> Result<bool, Failure> {
+    let plan = dir::read(&folder.join(RUN_JSON), u64::MAX, dir::Links::Refused).ok().flatten();
+    let sha256 = plan.map(|plan| logging::sha256_hex(&plan));
+    Ok(read(tree)?
+        .iter()
+        .any(|run| !run.is_imported() && run.path(tree.root()) == folder && run.plan_sha256 == sha256))
+}
+
 /// Adds a run as the newest, with its plan. The caller holds the lock of the tree.
 pub fn add(tree: &WorkTree, folder: &Path, plan: Option<Stored>) -> Result<(), Failure> {
+    put(tree, folder, plan, None)
+}
+
+/// The same for a run that was made elsewhere.
+pub(crate) fn import(
+    tree: &WorkTree,
+    folder: &Path,
+    plan: Stored,
+    imported: Imported,
+) -> Result<(), Failure> {
+    put(tree, folder, Some(plan), Some(imported))
+}
+
+fn put(
+    tree: &WorkTree,
+    folder: &Path,
+    plan: Option<Stored>,
+    imported: Option<Imported>,
+) -> Result<(), Failure> {
     let folder = folder.strip_prefix(tree.root()).unwrap_or(folder).to_owned();
     let plan_sha256 = plan.map(|plan| plan.sha256);
     let mut known = read(tree)?;
     known.retain(|run| run.folder != folder && run.path(tree.root()).is_dir());
-    known.push(Known { folder, plan_sha256, undone: false });
+    known.push(Known { folder, plan_sha256, undone: false, imported });
     write(tree, &known).map_err(Failure::no_record)
 }
 

@@ -58,13 +58,17 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     }
     let known = known?;
     let run = known.path(tree.root());
+    if let Some(past) = spec::history::imported(&known, tree.root()) {
+        return spec::history::replay(&past, output);
+    }
     if Recorded::is_in(&run) {
         return order::replay(args, &known, &tree, output);
     }
     let folder = records::open(&run);
-    let plan = Plan::load(&folder, &known).map_err(|error| {
+    let mut plan = Plan::load(&folder, &known).map_err(|error| {
         Failure::refused(error, "name another run of code-commit or implement: code-commit runs lists them")
     })?;
+    plan.settings = crate::config::unpacked(&plan.settings, tree.root(), host.environment);
     let past = records::intact(&folder).map_err(|error| {
         Failure::refused(
             error,
@@ -80,6 +84,10 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let rules = copy.rules(&plan)?;
     let name = records::name(&run);
     match &args.other {
+        Some(_) if !known.is_believed() => {
+            let error = anyhow!("{name} was made elsewhere, and its build would run as its plan says");
+            Err(Failure::refused(error, "import it with --trust if you believe it"))
+        }
         Some(Other { round, reply }) => {
             let round = *round;
             let reply = text::read_input(reply)?;

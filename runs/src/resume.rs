@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use apply::Lock;
 use logging::RunFolder;
-use perform::{JOURNAL, Past};
+use perform::{JOURNAL, Paid, Past};
 use repo::WorkTree;
 use report::phrases;
 use settings::{Keys, Layer};
 
+use crate::commit;
 use crate::commit::changed;
 use crate::commit::plan::Plan;
 use crate::commit::run::{self, Prepared, UNLIKE_RECORDED, can_go_on, resume};
@@ -54,10 +56,14 @@ fn meant(args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failur
         return spec::history::resume(&past, tree.root(), limits, host);
     }
     let known = known?;
+    believed(&known, tree.root())?;
     if Recorded::is_in(&known.path(tree.root())) && !known.undone {
         return order::resume(&known, &args.limits, tree, host);
     }
-    go_on(&known, args, tree, host)
+    if known.is_imported() {
+        return elsewhere(&known, args, tree, host);
+    }
+    go_on(&known, args, tree, lock::take(tree, host)?, host)
 }
 
 /// The names of runs that could be resumed, for the user.
@@ -76,6 +82,10 @@ fn older_unfinished(tree: &WorkTree) -> Option<String> {
 
 /// Whether a listed run is over; `None` if its journal cannot be read.
 pub fn is_over(known: &Known, tree: &WorkTree, state: &Path) -> Option<bool> {
+    // What was made elsewhere is not in the middle of anything here.
+    if known.is_imported() {
+        return Some(true);
+    }
     let folder = records::open(&known.path(tree.root()));
     if Recorded::is_in(folder.path()) {
         return order::is_over(&folder, state);
@@ -87,12 +97,69 @@ pub fn is_over(known: &Known, tree: &WorkTree, state: &Path) -> Option<bool> {
     Some(past.lines.is_empty() || !can_go_on(&past))
 }
 
-/// Reads the plan and the facts of a commit loop, then resumes it.
-fn go_on(known: &Known, args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
+/// A run that was made elsewhere is begun anew with the answers that were paid for: this tree is not the one that
+/// it was working on.
+fn elsewhere(known: &Known, args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
+    let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
+    let recorded = Plan::load(&folder, known).map_err(|error| Failure::refused(error, "start a new run"))?;
+    let past = records::intact(&folder).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
+    let name = records::name(folder.path());
+    if !can_go_on(&past) {
+        return Err(closed(&name, "is over"));
+    }
+    let mut settings = crate::config::unpacked(&recorded.settings, tree.root(), environment);
+    settings.put_flags(args.limits.clone());
+    preflight::build_command(tree.root(), &settings.build.value, environment).map_err(Failure::from)?;
+    preflight::price(&settings)?;
     let lock = lock::take(tree, host)?;
+    let cancel = crate::interrupt::watched()?;
+    let client = host.models.open(&settings, &keys, tree, host)?;
+    let mut plan = Plan {
+        same_failures: recorded.same_failures,
+        restore_on_failure: recorded.restore_on_failure,
+        early_stop: recorded.early_stop,
+        key: recorded.key,
+        ..commit::plan(settings, tree, recorded.task)?
+    };
+    let guard = run::guard(tree, &plan)?;
+    commit::seal(tree, &guard, &mut plan)?;
+    let paid = Paid::default();
+    let answers = phrases::count(paid.add(&folder, &past) as u64, "answer");
+    output.note(&format!(
+        "{name} was made elsewhere: begun here anew, with {answers} that need not be paid for again"
+    ));
+    let (model, without_sandbox) = (&*client, Otherwise::Refuse);
+    let prepared = Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox };
+    run::begin_again(prepared, paid).map(|done| done.exit)
+}
+
+/// What a plan that nobody vouches for says about the sandbox and the model does not count.
+fn believed(known: &Known, root: &Path) -> Result<(), Failure> {
+    if known.is_believed() {
+        return Ok(());
+    }
+    let name = records::name(&known.path(root));
+    let error = anyhow!("{name} was made elsewhere, and nobody whom you trust vouches for it");
+    Err(Failure::refused(
+        error,
+        "give its command anew: its answers are used again; or import it with --trust, or with --allowed-signers",
+    ))
+}
+
+/// Reads the plan and the facts of a commit loop, then resumes it.
+pub(crate) fn go_on(
+    known: &Known,
+    args: &Request,
+    tree: &WorkTree,
+    lock: Lock,
+    host: Host<'_>,
+) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    let keys = Keys::find(environment, tree.root());
+    let redactor = output.strike_out(keys.exposed());
     let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
     let name = records::name(folder.path());
     if known.undone {
@@ -111,6 +178,7 @@ fn go_on(known: &Known, args: &Request, tree: &WorkTree, host: Host<'_>) -> Resu
     // A missing build would fail every round, and each repair would be paid for.
     preflight::build_command(tree.root(), &plan.settings.build.value, environment)
         .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.hint))?;
+    plan.settings = crate::config::unpacked(&plan.settings, tree.root(), environment);
     plan.settings.put_flags(args.limits.clone());
     output.note(&format!("resuming {name}"));
     let cancel = crate::interrupt::watched()?;

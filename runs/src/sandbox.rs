@@ -126,7 +126,7 @@ fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -
 pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
     let logs = records::implement_logs(tree.root());
     // An unreadable list keeps every run from beginning.
-    let known = registry::all(tree).unwrap_or_default();
+    let known = registry::with_imported(tree).unwrap_or_default();
     let known: Vec<PathBuf> =
         known.iter().map(|run| run.path(tree.root())).filter(|run| run.parent() == Some(&logs)).collect();
     let entries = std::fs::read_dir(&logs).into_iter().flatten().flatten().map(|entry| entry.path());

@@ -25,7 +25,12 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
     if let Some(past) = spec::history::meant(&tree, named, &known) {
         return Err(spec::history::refuse_undo(&past));
     }
-    let run = known?.path(tree.root());
+    let known = known?;
+    let run = known.path(tree.root());
+    if known.is_imported() {
+        let error = anyhow!("{} was made elsewhere: it changed nothing here", records::name(&run));
+        return Err(Failure::nothing_to_do(error, "another run: code-commit undo RUN"));
+    }
     let folder = records::open(&run);
     let rounds = folders_to_undo(&folder)
         .map_err(|error| Failure::refused(error, "make the folder readable; it holds the old contents"))?;

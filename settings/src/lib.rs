@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod bases;
+mod carry;
 mod choice;
 mod environment;
 mod files;

@@ -14,6 +14,7 @@ fn the_phases_of_a_transaction_and_of_its_undo_come_in_this_order() {
     stage (6)
     sync staged files
     keep (5)
+    note the places
     write the journal
     publish the journal
     sync the transaction folder
@@ -36,6 +37,7 @@ fn the_phases_of_a_transaction_and_of_its_undo_come_in_this_order() {
     stage (5)
     sync staged files
     keep (6)
+    note the places
     write the journal
     publish the journal
     sync the transaction folder
@@ -77,7 +79,7 @@ fn what_recovery_does_depends_on_the_last_phase_before_the_kill() {
     insta::assert_snapshot!(told.collect::<String>(), @"
     killed before: stage
         discard the folder
-    killed before: stage, sync staged files, keep, write the journal, publish the journal
+    killed before: stage, sync staged files, keep, note the places, write the journal, publish the journal
         discard a file
         discard the folder
     killed before: sync the transaction folder, sync the state folder, change a file, make a folder, change a file

@@ -34,8 +34,16 @@ fn edit(txn: &Path, name: &str, edit: impl FnOnce(&mut Value)) {
 fn into_the_tree(tree: &Tree) -> Lock {
     let state = tree.root.join(".code-commit");
     let lock = Lock::acquire(&state, "test").unwrap();
-    fs::rename(tree.scratch.path().join("state/txn"), state.join("txn")).unwrap();
+    for name in ["txn", "txn-root", "txn-undo"] {
+        fs::rename(tree.scratch.path().join("state").join(name), state.join(name)).unwrap();
+    }
     lock
+}
+
+/// Lets `txn-root` or `txn-undo` lead elsewhere.
+fn relink(link: &Path, target: &Path) {
+    fs::remove_file(link).unwrap();
+    std::os::unix::fs::symlink(target, link).unwrap();
 }
 
 #[test]
@@ -78,8 +86,8 @@ fn a_journal_in_the_tree_is_about_this_tree_and_no_other() {
     let tree = interrupted("commit", Path::new("undo"));
     let lock = into_the_tree(&tree);
     let inode = fs::metadata(tree.scratch.path()).unwrap().ino();
+    relink(&tree.root.join(".code-commit/txn-root"), tree.scratch.path());
     edit(&tree.root.join(".code-commit/txn"), "journal", |journal| {
-        journal["root"] = json!(tree.scratch.path());
         journal["root_id"] = json!([0, inode]);
     });
     let error = apply::recover(&lock, &tree.root).unwrap_err();
@@ -156,7 +164,7 @@ fn pre_images_of_a_planted_manifest_go_nowhere_but_below_the_root() {
         let lock = into_the_tree(&tree);
         std::os::unix::fs::symlink("..", tree.root.join(link)).unwrap();
         let meant = tree.root.join(undo);
-        edit(&tree.root.join(".code-commit/txn"), "manifest.json", |journal| journal["undo"] = json!(meant));
+        relink(&tree.root.join(".code-commit/txn-undo"), &meant);
         let Recovery::Finished { undo, .. } = apply::recover(&lock, &tree.root).unwrap() else { panic!() };
         assert_eq!(undo, tree.root.join(".code-commit/left-1"));
         assert!(!meant.exists() && undo.join("manifest.json").is_file());

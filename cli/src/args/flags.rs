@@ -162,6 +162,12 @@ pub(super) fn whole_number<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("`{text}` is not a whole number"))
 }
 
+/// A key of a supervisor's.
+pub(super) fn key(text: &str) -> Result<String, String> {
+    let is_good = !text.trim().is_empty() && text.len() <= 200 && !text.contains(char::is_control);
+    if is_good { Ok(text.to_owned()) } else { Err("it must be one line of 1 to 200 bytes".to_owned()) }
+}
+
 /// One failure is not a repetition yet.
 pub(super) fn two_or_more(text: &str) -> Result<u32, String> {
     text.parse()

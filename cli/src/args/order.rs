@@ -87,6 +87,9 @@ pub struct RunOrderArgs {
     /// Commit what an order that passes has written, so that the next one finds a clean tree
     #[arg(long)]
     pub commit: bool,
+    /// Begin a new run, even if the verdict of an earlier one still holds
+    #[arg(long)]
+    pub new: bool,
 }
 
 /// Flags of `order check`.
@@ -139,6 +142,7 @@ impl RunOrderArgs {
             },
             layer: self.layer(),
             keep_going: self.keep_going,
+            new: self.new,
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use runs::replay::Other;
 use runs::undo::Force;
-use runs::{clean, replay, resume};
+use runs::{clean, replay, resume, travel};
 
 use super::LimitArgs;
 use super::flags::whole_number;
@@ -66,6 +66,72 @@ pub struct CleanArgs {
     /// Say what would be removed, and remove nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// Flags of `export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The run, by the name of its folder or by its path; the newest if not named
+    pub run: Option<String>,
+    /// The file to write
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Sign with this SSH key: a private one, or the public one of a key that an agent holds
+    #[arg(long, value_name = "KEY")]
+    pub sign: Option<PathBuf>,
+    /// Leave the prompts out, which hold the code; their hashes stay
+    #[arg(long)]
+    pub without_prompts: bool,
+}
+
+/// Flags of `import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// The exported run
+    pub file: PathBuf,
+    /// Believe it if it is signed by one of these [default: git's gpg.ssh.allowedSignersFile]
+    #[arg(long, value_name = "FILE")]
+    pub allowed_signers: Option<PathBuf>,
+    /// Believe its plan and its verdicts, whoever made it
+    #[arg(long)]
+    pub trust: bool,
+}
+
+/// Flags of `verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The exported run
+    pub file: PathBuf,
+    /// Demand a signature by one of these, as git's gpg.ssh.allowedSignersFile lists them
+    #[arg(long, value_name = "FILE")]
+    pub allowed_signers: Option<PathBuf>,
+}
+
+impl ExportArgs {
+    pub fn request(&self) -> travel::Export {
+        travel::Export {
+            run: self.run.clone(),
+            file: self.output.clone(),
+            sign: self.sign.clone(),
+            without_prompts: self.without_prompts,
+        }
+    }
+}
+
+impl ImportArgs {
+    pub fn request(&self) -> travel::Import {
+        travel::Import {
+            file: self.file.clone(),
+            allowed_signers: self.allowed_signers.clone(),
+            trust: self.trust,
+        }
+    }
+}
+
+impl VerifyArgs {
+    pub fn request(&self) -> travel::Verify {
+        travel::Verify { file: self.file.clone(), allowed_signers: self.allowed_signers.clone() }
+    }
 }
 
 impl ResumeArgs {

@@ -48,6 +48,9 @@ pub struct RunArgs {
     /// Go on with the newest run if it was interrupted, or if its agent could not be used; flags that are not given are those of then
     #[arg(long, conflicts_with = "focus")]
     pub resume: bool,
+    /// Begin a new run, even if one on the same focus is not finished
+    #[arg(long, conflicts_with = "resume")]
+    pub new: bool,
     /// How far it may go.
     #[command(flatten)]
     pub limits: TurnLimitArgs,
@@ -145,12 +148,13 @@ impl AgentArgs {
 }
 
 fn request(focus: Option<&String>, limits: &TurnLimitArgs, agent: &AgentArgs) -> Request {
-    Request { focus: focus.cloned(), limits: limits.layer.limits.clone(), agent: agent.options() }
+    let (limits, agent) = (limits.layer.limits.clone(), agent.options());
+    Request { focus: focus.cloned(), limits, agent, new: false }
 }
 
 impl RunArgs {
     pub fn request(&self) -> Request {
-        request(self.focus.as_ref(), &self.limits, &self.agent)
+        Request { new: self.new, ..request(self.focus.as_ref(), &self.limits, &self.agent) }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::args::RunName;
 pub fn list(host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let tree = place::work_tree(place::here(host)?)?;
-    let all = registry::all(&tree)?;
+    let all = registry::with_imported(&tree)?;
     for known in &all {
         let run = &known.path(tree.root());
         if Recorded::is_in(run) {

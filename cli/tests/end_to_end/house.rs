@@ -32,6 +32,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     insta::assert_snapshot!(crates.join("\n"), @"
     agent: runner
     apply: dir guard names
+    bundle: dir
     cli: agent apply dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner runs settings
     dir:
     engine:
@@ -54,7 +55,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     repo: names
     report: engine llm logging names parser
     runner: dir names
-    runs: agent apply dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names perform prompt repo report runner settings
+    runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names perform prompt repo report runner settings
     settings: dir llm names words
     words:
     ");

@@ -14,6 +14,7 @@
 )]
 
 mod account;
+mod again;
 mod ask;
 mod clean;
 mod commit;
@@ -32,6 +33,7 @@ mod limits;
 mod models;
 mod order;
 mod phase;
+mod portable;
 mod projects;
 mod record;
 mod resume;
@@ -41,6 +43,7 @@ mod terminal;
 mod toolchains;
 mod tools;
 mod traces;
+mod travel;
 mod typed;
 mod unfit;
 mod unlucky;

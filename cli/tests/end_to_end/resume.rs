@@ -40,7 +40,7 @@ fn name(run: &Path) -> String {
 fn resume_without_a_name_means_the_newest_run_and_names_older_ones_that_are_not_over() {
     let scene = stopped(&[MENDS_IT, MENDS_IT]);
     let old = scene.runs().pop().unwrap();
-    assert_eq!(scene.commit(&[]).code, Some(0));
+    assert_eq!(scene.commit(&["--new"]).code, Some(0));
     let journal = File::options().append(true).open(old.join("events.jsonl")).unwrap();
     let long_ago = journal.metadata().unwrap().modified().unwrap() - Duration::from_hours(75);
     journal.set_modified(long_ago).unwrap();

@@ -79,3 +79,16 @@ fn a_file_changed_behind_our_back_is_not_recalled() {
     folder.store("a", "two", Durability::Written).unwrap();
     assert!(matches!(folder.recall(&stored), Err(FolderError::Changed { .. })));
 }
+
+#[test]
+fn a_file_that_is_stored_again_is_there_at_every_moment() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(base.path(), "r", Redactor::default()).unwrap();
+    folder.store("prompt.txt", "one", Durability::Written).unwrap();
+    let held = File::open(folder.path().join("prompt.txt")).unwrap();
+    folder.store("prompt.txt", "two", Durability::Synced).unwrap();
+    let mut kept = String::new();
+    io::Read::read_to_string(&mut &held, &mut kept).unwrap();
+    assert_eq!((kept.as_str(), folder.read("prompt.txt").unwrap().as_str()), ("one", "two"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::{
-    Announce, Announced, Append, At, Checkpoint, Checkpointed, CommitAll, CommitAnswer, Committed, Delete,
-    Digest, List, Listed, Live, Named as _, Note, Outcome, Place, Project, Read, Recorded, Replace, Shell,
-    ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, WasRead, World, Wrote,
+    Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer,
+    Committed, Delete, Digest, List, Listed, Live, Named as _, Note, Outcome, Place, Project, Read, Recorded,
+    Replace, Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, WasRead, World, Wrote,
 };
 use logging::{Durability, Stamp};
 use runner::{Cancel, Confinement, Env, Limits};
@@ -163,8 +163,11 @@ impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, '_, C> {
         let Checkpoint { repository: name, message, spare } = request;
         let redactor = self.record.folder().redactor();
         let message = checkpoint::short(&redactor.redact(message));
-        let (checkpoint, left_out) =
+        let (mut checkpoint, left_out) =
             checkpoint::checkpoint(self.cast.repository(*name), &message, spare, redactor);
+        if let CheckpointResult::Failed { error } = &mut checkpoint {
+            *error = self.record.short(error);
+        }
         left_out.iter().for_each(|folder| self.watch.left_out(name.name(), folder));
         Ok(Checkpointed { repository: name.name().to_owned(), message, checkpoint })
     }

@@ -6,17 +6,23 @@ use repo::Git;
 
 use engine::{CommitAnswer, Committed, NotCommitted};
 
-use crate::fault::{Fault, with_sources};
+use crate::fault::Fault;
 use crate::kept::undo_folders;
+use crate::record::Record;
 
-/// Commits only what the run in this folder changed. If git refuses, the changes stay in place: they have
+/// Commits only what the run of this record changed. If git refuses, the changes stay in place: they have
 /// passed, and the user may commit them.
-pub(super) fn commit(git: &Git, root: &Path, run: &Path, message: &str) -> Result<CommitAnswer, Fault> {
+pub(super) fn commit(
+    git: &Git,
+    root: &Path,
+    record: &Record<'_>,
+    message: &str,
+) -> Result<CommitAnswer, Fault> {
     let committed = |commit| CommitAnswer::Committed(Committed { repository: None, message: None, commit });
     let not_committed = |error: &dyn std::error::Error| {
-        CommitAnswer::NotCommitted(NotCommitted { message: with_sources(error) })
+        CommitAnswer::NotCommitted(NotCommitted { message: record.words(error) })
     };
-    let paths = match changed(root, run) {
+    let paths = match changed(root, record.folder().path()) {
         Err(error @ (Fault::File { .. } | Fault::Undo(_))) => return Ok(not_committed(&error)),
         paths => paths?,
     };

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use engine::{
     Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Live, Look, Looked, Measure,
-    Measured, Note, Outcome, Ran, Recorded, Refused, RollBack, RolledBack, Run, Stamp, Stamped, Text, Tried,
-    World, Write, WriteAnswer, Written,
+    Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack, Run, Stamp, Stamped,
+    Text, Tried, World, Write, WriteAnswer, Written,
 };
 use llm::Model;
 use logging::Durability;
@@ -15,7 +15,7 @@ use runner::Cancel;
 
 use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
-use crate::fault::{Fault, with_sources};
+use crate::fault::Fault;
 use crate::intake::{Rules, Taken};
 use crate::kept::{UNDO, after_build, undo_folders};
 use crate::order::baseline::Baseline;
@@ -83,7 +83,7 @@ impl Live<Stamp> for OrderWorld<'_, '_> {
 impl Live<Look> for OrderWorld<'_, '_> {
     fn perform(&mut self, Look { conditions }: &Look) -> Result<Tried<Looked>, Fault> {
         self.cancel_point()?;
-        tried(self.failed(conditions).map(|failed| Looked { failed }))
+        tried(&self.record, self.failed(conditions).map(|failed| Looked { failed }))
     }
 }
 
@@ -108,7 +108,7 @@ impl Live<Write> for OrderWorld<'_, '_> {
         // An attempt whose write was refused leaves its survey open: this one's write is not a command's change.
         self.account.reset(self.record.folder())?;
         self.look_before()?;
-        tried(written)
+        tried(&self.record, written)
     }
 }
 
@@ -118,7 +118,8 @@ impl Live<Run> for OrderWorld<'_, '_> {
         self.look_before()?;
         self.make_parent(log)?;
         let (settings, root, cancel) = (&self.commands, &self.rules.root, &self.cancel);
-        tried(command::Run { settings, root, cancel, log, argv }.run(&mut self.record))
+        let ran = command::Run { settings, root, cancel, log, argv }.run(&mut self.record);
+        tried(&self.record, ran)
     }
 }
 
@@ -129,7 +130,7 @@ impl Live<RollBack> for OrderWorld<'_, '_> {
         let Rules { root, lock, .. } = &self.rules;
         let warnings = self.baseline.restore(lock, root, self.record.folder().path())?;
         self.account.reset(self.record.folder())?;
-        Ok(RolledBack { warnings })
+        Ok(RolledBack { warnings: self.portable(warnings) })
     }
 }
 
@@ -148,14 +149,14 @@ impl Live<Measure> for OrderWorld<'_, '_> {
         let Accounted { changes, put_back, warnings, .. } = self.look_after()?;
         warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
         let hashed = repo::stable_hash(&self.rules.root).map_err(unreadable);
-        tried(hashed.map(|tree_sha256| Measured { tree_sha256, changes, put_back }))
+        tried(&self.record, hashed.map(|tree_sha256| Measured { tree_sha256, changes, put_back }))
     }
 }
 
 impl Live<Commit> for OrderWorld<'_, '_> {
     fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Fault> {
         self.cancel_point()?;
-        commit(&self.baseline.git, &self.rules.root, self.record.folder().path(), message)
+        commit(&self.baseline.git, &self.rules.root, &self.record, message)
     }
 }
 
@@ -205,15 +206,21 @@ impl OrderWorld<'_, '_> {
         Ok(match self.rules.take_in_proposal(reply, shown_in_part, &undo)? {
             Taken::Written { touched, applied, mut warnings } => {
                 warnings.extend(applied.warnings.iter().map(untidy));
+                let warnings = self.portable(warnings);
                 let script = fs::symlink_metadata(self.rules.root.join(self.verify_script));
                 let verify_script = script.is_ok_and(|found| found.is_file());
                 let changes = changes(applied.changes);
                 WriteAnswer::Written(Written { attempt, touched, changes, warnings, verify_script })
             }
             Taken::Refused { why, touched, problems } => {
+                let problems = self.portable(problems);
                 WriteAnswer::Refused(Refused { attempt, why, touched, problems })
             }
         })
+    }
+
+    fn portable(&self, problems: Vec<Problem>) -> Vec<Problem> {
+        problems.into_iter().map(|one| self.record.portable(one)).collect()
     }
 
     fn make_parent(&self, file: &str) -> Result<(), Fault> {
@@ -224,8 +231,8 @@ impl OrderWorld<'_, '_> {
 }
 
 /// After an error the loop ends the run, so that the tree is restored and a summary written.
-fn tried<A>(answer: Result<A, Fault>) -> Result<Tried<A>, Fault> {
-    let broke = |error: &dyn std::error::Error| Ok(Tried::Broke(Broke { message: with_sources(error) }));
+fn tried<A>(record: &Record<'_>, answer: Result<A, Fault>) -> Result<Tried<A>, Fault> {
+    let broke = |error: &dyn std::error::Error| Ok(Tried::Broke(Broke { message: record.words(error) }));
     match answer {
         Ok(answer) => Ok(Tried::Done(answer)),
         Err(Fault::Judge(error)) => broke(&error),

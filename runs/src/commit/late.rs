@@ -2,15 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Context as _;
-use jiff::Timestamp;
 use perform::{JOURNAL, Past};
 use repo::WorkTree;
 use report::SUMMARY;
 
 use crate::changes;
+use crate::commit::again::elapsed;
 use crate::commit::run::summarize;
 use crate::order::recorded::Recorded;
 use crate::records;
@@ -44,13 +43,4 @@ fn summary(root: &Path, run: &Path) -> anyhow::Result<()> {
     let changes = changes::of_run(root, run)?;
     let folder = records::open(run);
     summarize(root, &folder, &past.lines, &changes, outcome, elapsed(&past)).map(drop)
-}
-
-/// From the first line to the last: nothing more precise is known.
-fn elapsed(past: &Past) -> Duration {
-    let span = past
-        .span
-        .as_ref()
-        .and_then(|(first, last)| Some(last.parse::<Timestamp>().ok()?.duration_since(first.parse().ok()?)));
-    span.and_then(|span| span.try_into().ok()).unwrap_or_default()
 }

@@ -46,6 +46,9 @@ pub struct Plan {
     pub restore_on_failure: bool,
     /// What no build may change, relative to the root: `build.sh` and the protected files that existed.
     pub sealed: Vec<PathBuf>,
+    /// The supervisor's own name for this work: the finished run is answered from the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The commit that was checked out when the run began.
     pub head: Option<String>,
     /// The task.
@@ -107,6 +110,10 @@ impl From<Excerpt> for Range {
 impl Excerpt {
     fn new(place: std::ops::Range<usize>, text: String) -> Self {
         Self { start: place.start, end: place.end, text: text.into() }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     fn fetch(&mut self, prompt: &str) -> Option<()> {
@@ -288,6 +295,15 @@ impl Plan {
                 .collect()
         };
         Account::new("the build", policy, paths(Writer::Harness)).with_products(paths(Writer::Build))
+    }
+
+    /// The key of the run in this folder.
+    pub(crate) fn key_of(folder: &RunFolder) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Head {
+            key: Option<String>,
+        }
+        serde_json::from_str::<Head>(&folder.read(RUN_JSON).ok()?).ok()?.key
     }
 
     /// The plan of a run, with its inputs read from the first prompt. Refuses a plan that differs from the

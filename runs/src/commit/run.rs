@@ -9,7 +9,7 @@ use engine::{Journaled, Line, Note, Outcome};
 use guard::{Guard, OpenError};
 use llm::Model;
 use logging::{Redactor, RunFolder};
-use perform::{Account, Asking, BuildCommand, CommitWorld, Past, Record, Rules};
+use perform::{Account, Asking, BuildCommand, CommitWorld, Paid, Past, Record, Rules};
 use repo::WorkTree;
 use report::{Counts, Output, SUMMARY, Summary};
 use runner::{Cancel, Confinement, Rung};
@@ -65,6 +65,11 @@ pub struct Finished {
 
 /// Begins a run, and runs its loop to the end.
 pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
+    begin_again(prepared, Paid::default())
+}
+
+/// The same for a run whose prompts may have been answered before.
+pub(crate) fn begin_again(prepared: Prepared<'_>, paid: Paid) -> Result<Finished, Failure> {
     let Prepared { plan, tree, host, .. } = &prepared;
     let (tree, output) = (*tree, host.output);
     let new = files::record(&plan.task, tree, prepared.redactor.clone())?;
@@ -72,7 +77,7 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     let keep_said = || said_log.iter().for_each(|said| files::keep_said_log(said, tree, output));
     let mut observer = observer(&prepared, new.folder());
     let (confinement, record) = enter(&prepared, new, &mut *observer).inspect_err(|_| keep_said())?;
-    let finished = lead(prepared, confinement, record, Past::default());
+    let finished = lead(prepared, confinement, record, Past::default(), paid);
     keep_said();
     finished
 }
@@ -83,7 +88,9 @@ fn enter<'o>(
     new: NewRun,
     observer: &'o mut dyn perform::Observer,
 ) -> Result<(Confinement, Record<'o>), Failure> {
-    let plan = new.store(&prepared.plan)?;
+    let Prepared { plan, tree, host, .. } = prepared;
+    let settings = crate::config::carried(&plan.settings, tree.root(), host.environment);
+    let plan = new.store(&Plan { settings, ..plan.clone() })?;
     // The sandbox protects what exists, and hides the listed records.
     registry::add(prepared.tree, new.folder().path(), Some(plan))?;
     let confinement = confine(prepared)?;
@@ -112,7 +119,7 @@ fn go_on(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure
         past.answers.truncate(kept);
         record.note(&Note::Resumed { kept }).map_err(|e| fault(e.into(), root, folder))?;
     }
-    lead(prepared, confinement, record, past)
+    lead(prepared, confinement, record, past, Paid::default())
 }
 
 fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
@@ -125,15 +132,16 @@ fn lead(
     confinement: Confinement,
     record: Record<'_>,
     past: Past,
+    paid: Paid,
 ) -> Result<Finished, Failure> {
     let began = now();
     let Prepared { tree, lock, guard, plan, model, cancel, host, .. } = prepared;
     let (root, folder) = (tree.root(), record.folder().clone());
-    let asking = Asking { early_stop: plan.early_stop, ..asking(&plan.settings) };
+    let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
     asking.spending.count(&past.lines, &plan.settings.all_models());
     let account = account(&plan, tree, &confinement, host)?;
     let world = CommitWorld {
-        record,
+        record: record.about(root),
         build: build_command(&plan, host.environment, confinement),
         account,
         asking,

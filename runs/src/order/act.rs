@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Journaled, Outcome, Stop};
+use engine::{Journaled, Keep, Outcome, Request as _, Stop};
 use guard::Policy;
-use logging::RunFolder;
-use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, proposal_schema};
+use logging::{Redactor, RunFolder};
+use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, Verdict, proposal_schema};
 use names::Binds;
-use perform::{Account, Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules};
+use perform::{Account, Asking, CommandSettings, Fault, Observer, OrderWorld, Paid, Past, Rules};
 use repo::WorkTree;
-use report::{Counts, Output, printable};
+use report::{Counts, Output, phrases, printable};
 use runner::Limits;
 use settings::{Byproducts, Settings};
 
 use crate::changes::{self, FileChange};
 use crate::commit::run::UNLIKE_RECORDED;
+use crate::config;
 use crate::exit::{Exit, Failure};
 use crate::model::asking;
 use crate::observer;
@@ -27,8 +28,8 @@ use crate::order::prepare::{self, Ready};
 use crate::order::recorded::{self, Beginning, Recorded};
 use crate::order::setting::{Setting, not_restored, spending_of};
 use crate::order::unfinished::Unfinished;
-use crate::records::{answers_used, cannot_begin};
-use crate::registry;
+use crate::records::{self, answers_used, cannot_begin};
+use crate::registry::{self, Known};
 use crate::sandbox;
 
 pub(super) struct Done {
@@ -43,13 +44,19 @@ pub(super) struct Done {
 }
 
 impl Done {
-    /// An earlier run that passed, from its record.
+    /// An earlier run that is over, from its record.
     pub(super) fn before(run: &Recorded, tree: &WorkTree) -> Result<Self, Failure> {
         let path = run.folder.path();
-        let summary = recorded::summary(&run.folder)
-            .with_context(|| format!("cannot read {SUMMARY} of {}", path.display()))?;
-        let changes = changes::of_run(tree.root(), path)?;
-        Ok(Self { exit: Exit::Done, summary, path: path.join(SUMMARY), changes, help: None })
+        let cannot = || format!("cannot read {SUMMARY} of {}", path.display());
+        let summary = recorded::summary(&run.folder).with_context(cannot)?;
+        let past = Past::read(path).with_context(cannot)?;
+        let outcome = past.outcome().with_context(cannot)?;
+        let failed = match summary.verdict {
+            Verdict::Pass => None,
+            Verdict::Fail => Some(Stage::named(&summary.ended_stage).with_context(cannot)?),
+        };
+        let (exit, changes) = (exit(failed, outcome), changes::of_run(tree.root(), path)?);
+        Ok(Self { exit, summary, path: path.join(SUMMARY), changes, help: None })
     }
 }
 
@@ -58,24 +65,34 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     let mut ready = prepare::ready(read, setting)?;
     let start = folder::folder(&ready.unfinished.run, &ready.tree, setting.redactor)?;
     let (folder, is_new, note) =
-        (start.folder().clone(), matches!(start, Start::New(_)), ready.state.clone());
+        (start.folder().clone(), matches!(start, Start::New { .. }), ready.state.clone());
     let take_back = || {
         if is_new {
             Unfinished::take_back(&note, folder.path());
         }
     };
     enter(&mut ready, &folder, setting).inspect_err(|_| take_back())?;
-    let Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed } = ready;
+    let Ready { read, tree, lock, state, guard, baseline, unfinished, mut inputs, confinement, sealed } =
+        ready;
+    let asking = asking(setting.settings);
+    if let Start::New { of_another, .. } = &start {
+        let imported = imported(&unfinished, &tree, setting.redactor)?;
+        let others = of_another.iter().chain(&imported);
+        others.for_each(|other| use_again(other, &asking.paid, setting.host.output));
+    }
     let mut observer = observer(setting, &folder);
     // An error here is one of the record, before the first step.
     let (record, past) = start.record(&mut *observer).inspect_err(|_| take_back())?;
+    if past.answers.iter().any(keeps_summary) {
+        recorded::as_summarized(&mut inputs, &folder);
+    }
     setting.model.pass_over(answers_used(&past.lines));
     // The order's own cost limit applies if it is lower than that of the settings.
     let spending = spending_of(read.order.max_cost, setting.settings);
-    let asking = Asking { spending, ..asking(setting.settings) };
+    let asking = Asking { spending, ..asking };
     asking.spending.count(&past.lines, &setting.settings.all_models());
     let world = OrderWorld {
-        record,
+        record: record.about(tree.root()),
         verify_script: VERIFY_SCRIPT,
         rules: Rules { root: tree.root().to_owned(), guard, lock },
         model: setting.model,
@@ -106,6 +123,35 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     }
 }
 
+fn keeps_summary(entry: &engine::Recorded) -> bool {
+    let file = entry.request.get("file").and_then(serde_json::Value::as_str);
+    entry.kind == Keep::KIND && file == Some(SUMMARY)
+}
+
+/// The records of the same run that were made elsewhere.
+fn imported(run: &Unfinished, tree: &WorkTree, redactor: &Redactor) -> Result<Vec<RunFolder>, Failure> {
+    let all = registry::with_imported(tree)?.into_iter().filter(Known::is_imported);
+    let open = |known: &Known| RunFolder::open(known.path(tree.root()), redactor.clone());
+    let is_same = |known: &Known| {
+        Recorded::load(known, open(known)).is_ok_and(|recorded| {
+            let plan = &recorded.plan;
+            (&plan.work_order_hash, &plan.config_hash, &plan.repo_tree_hash_before)
+                == (&run.work_order_hash, &run.config_hash, &run.tree_hash_before)
+        })
+    };
+    Ok(all.filter(is_same).map(|known| open(&known)).collect())
+}
+
+/// Lets the run use the answers of a record that another clone made.
+fn use_again(other: &RunFolder, paid: &Paid, output: &Output) {
+    // A record that cannot be read has no answers to use.
+    let found = records::intact(other).map_or(0, |past| paid.add(other, &past));
+    if found > 0 {
+        let answers = phrases::count(found as u64, "answer");
+        output.note(&format!("{answers} in {} need not be paid for again", other.path().display()));
+    }
+}
+
 /// Records the plan, and that the tree is in the middle of this run.
 fn enter(ready: &mut Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result<(), Failure> {
     record_plan(ready, folder, setting)?;
@@ -115,13 +161,15 @@ fn enter(ready: &mut Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result
 
 /// In the run folder and in the list of runs.
 fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result<(), Failure> {
+    let begun_utc = recorded::begun_utc(folder).unwrap_or_else(|| logging::Stamp::now().rfc3339());
+    let settings = config::carried(setting.settings, ready.tree.root(), setting.host.environment);
     let beginning = Beginning {
         read: &ready.read,
-        repo: ready.tree.root(),
+        begun_utc: &begun_utc,
         run: &ready.unfinished,
         shown: &Shown::of(&ready.inputs),
         terms: setting.terms,
-        settings: setting.settings,
+        settings: &settings,
         sandbox: ready.confinement.rung,
     };
     let plan = beginning.store(folder).map_err(cannot_begin)?;

@@ -15,7 +15,6 @@ use crate::host::Host;
 use crate::order::act::{self, Done};
 use crate::order::plan::Terms;
 use crate::order::preflight::{self, Read};
-use crate::order::recorded::Recorded;
 use crate::order::setting::Setting;
 use crate::order::{prepare, settle};
 use crate::registry;
@@ -35,6 +34,8 @@ pub struct Request {
     pub layer: Layer,
     /// Continue with the next order after one fails.
     pub keep_going: bool,
+    /// Begin a new run, even if the verdict of an earlier one still holds.
+    pub new: bool,
 }
 
 /// The result of one of several orders.
@@ -66,18 +67,18 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         redactor: &redactor,
         going_on: None,
     };
-    let before = before(args, &tree, host)?;
+    settle::recover(&tree, host)?;
     if let [only] = args.files.as_slice() {
         let read = preflight::read(only)?;
-        let done = match before.iter().find(|run| run.read.order.hash == read.order.hash) {
-            Some(run) => Done::before(run, &tree)?,
+        let done = match before(args, &read, &tree, host)? {
+            Some(done) => done,
             None => act::order(read, &setting)?,
         };
         print(&done, output);
         return Ok(done.exit);
     }
     let orders = checked(args, &tree, &setting)?;
-    let rows = all(orders, &before, args, &tree, &setting);
+    let rows = all(orders, args, &tree, &setting);
     table(&rows, args.files.len(), output);
     let failed = rows.iter().map(|row| row.exit).find(|exit| *exit != Exit::Done);
     Ok(failed.unwrap_or(Exit::Done))
@@ -104,34 +105,24 @@ fn checked<'f>(
     Ok(orders)
 }
 
-/// Runs that an earlier call committed: repeating the command after an interruption does not pay for them
-/// again.
-fn before(args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Vec<Recorded>, Failure> {
-    let environment = host.environment;
-    if !args.terms.commit {
-        return Ok(Vec::new());
+/// The result of an earlier run, if it still holds: repeating a command does not pay for it again.
+fn before(args: &Request, read: &Read, tree: &WorkTree, host: Host<'_>) -> Result<Option<Done>, Failure> {
+    if args.new {
+        return Ok(None);
     }
-    settle::recover(tree, host)?;
-    settle::committed(tree, &preflight::git(tree, environment))
+    let git = preflight::git(tree, host.environment);
+    let Some(run) = settle::answered(&read.order, &args.terms, tree, &git)? else { return Ok(None) };
+    let name = crate::records::name(run.folder.path());
+    host.output.note(&format!("{name} has done this already: nobody was asked; --new does it again"));
+    Done::before(&run, tree).map(Some)
 }
 
 /// Carries them out in sequence; continues after a failure only if asked to, and never if the state of the
 /// tree is in doubt.
-fn all(
-    orders: Vec<(&PathBuf, Read)>,
-    before: &[Recorded],
-    args: &Request,
-    tree: &WorkTree,
-    setting: &Setting<'_>,
-) -> Vec<Row> {
+fn all(orders: Vec<(&PathBuf, Read)>, args: &Request, tree: &WorkTree, setting: &Setting<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for (file, read) in orders {
-        let row = if before.iter().any(|run| run.read.order.hash == read.order.hash) {
-            let stage = "committed before".to_owned();
-            Row { file: file.clone(), exit: Exit::Done, verdict: "PASS", stage, attempts: 0 }
-        } else {
-            one(file, read, tree, setting)
-        };
+        let row = one(file, read, args, tree, setting);
         let exit = row.exit;
         rows.push(row);
         let is_final = matches!(exit, Exit::Interrupted | Exit::TreeNotRestored);
@@ -142,9 +133,20 @@ fn all(
     rows
 }
 
-fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
+fn one(file: &Path, read: Read, args: &Request, tree: &WorkTree, setting: &Setting<'_>) -> Row {
     setting.host.output.report(&setting.host.output.paint(STRONG, &printable(&file.display().to_string())));
-    let failure = match act::order(read, setting) {
+    let before = before(args, &read, tree, setting.host).transpose();
+    if let Some(Ok(done)) = before {
+        let stage = "done before".to_owned();
+        return Row {
+            file: file.to_owned(),
+            exit: done.exit,
+            verdict: done.summary.verdict.as_str(),
+            stage,
+            attempts: 0,
+        };
+    }
+    let failure = match before.unwrap_or_else(|| act::order(read, setting)) {
         Ok(done) => {
             print(&done, setting.host.output);
             return Row {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
 use engine::{Keep, Note, Outcome, Request as _};
-use logging::{Redactor, RunFolder};
+use logging::{Journal, Redactor, RunFolder};
 use loop_order::still_holds;
 use perform::{JOURNAL, Left, Observer, Past, Record};
 use repo::{Git, WorkTree};
@@ -25,7 +25,11 @@ use crate::registry::{self, RUN_JSON};
 /// How to begin a run.
 pub(super) enum Start {
     /// A new run.
-    New(NewRun),
+    New {
+        run: NewRun,
+        /// The same run as another clone made it: its answers were paid for.
+        of_another: Option<RunFolder>,
+    },
     /// An unfinished run, with its facts.
     Resumed(RunFolder),
 }
@@ -33,7 +37,7 @@ pub(super) enum Start {
 impl Start {
     pub(super) fn folder(&self) -> &RunFolder {
         match self {
-            Self::New(new) => new.folder(),
+            Self::New { run, .. } => run.folder(),
             Self::Resumed(folder) => folder,
         }
     }
@@ -42,7 +46,7 @@ impl Start {
     pub(super) fn record(self, observer: &mut dyn Observer) -> Result<(Record<'_>, Past), Failure> {
         let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
         match self {
-            Self::New(new) => Ok((new.record(observer).map_err(Failure::no_record)?, Past::default())),
+            Self::New { run, .. } => Ok((run.record(observer).map_err(Failure::no_record)?, Past::default())),
             Self::Resumed(folder) => {
                 let (mut record, mut past) = Record::resume(folder, observer).map_err(kept)?;
                 let holds = still_holds(&past.answers);
@@ -58,18 +62,21 @@ impl Start {
     }
 }
 
-/// The folder of the run: an unfinished run of this repository is resumed; a finished one is moved aside. The
-/// id does not include the tree's path, so two clones may use the same one.
+/// The folder of the run: an unfinished run that was made here is resumed; any other is moved aside. The id does
+/// not include the tree's path, so a clone finds what another one left.
 pub(super) fn folder(path: &Path, tree: &WorkTree, redactor: &Redactor) -> Result<Start, Failure> {
     let there = RunFolder::open(path.to_owned(), redactor.clone());
+    let mut of_another = None;
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Ok(found) if found.is_dir() && path.join(JOURNAL).is_file() => {
-            if !is_finished(&there)? {
-                belongs_to(&there, tree.root())?;
+            let is_ours = registry::knows(tree, path)?;
+            if is_ours && !is_finished(&there)? {
                 return Ok(Start::Resumed(there));
             }
-            move_aside(path, tree)?;
+            is_free(path)?;
+            let aside = move_aside(path, tree)?;
+            of_another = (!is_ours).then(|| RunFolder::open(aside, redactor.clone()));
         }
         Ok(found) if found.is_dir() && was_never_begun(path)? => {}
         _ => {
@@ -78,8 +85,18 @@ pub(super) fn folder(path: &Path, tree: &WorkTree, redactor: &Redactor) -> Resul
         }
     }
     let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
-    NewRun::create(base, &name.to_string_lossy(), redactor.clone(), "make the folder writable")
-        .map(Start::New)
+    let help = "make the folder writable";
+    let run = NewRun::create(base, &name.to_string_lossy(), redactor.clone(), help)?;
+    Ok(Start::New { run, of_another })
+}
+
+/// Refuses if a harness, of another clone, is at work on the run.
+fn is_free(path: &Path) -> Result<(), Failure> {
+    if !Journal::is_in_use(&path.join(JOURNAL)).map_err(anyhow::Error::from)? {
+        return Ok(());
+    }
+    let error = anyhow!("another code-commit works on {}", path.display());
+    Err(Failure::refused(error, "wait until it has ended, or name another folder with --out"))
 }
 
 /// Whether a run was killed here before its first step; then removes what it left.
@@ -89,23 +106,14 @@ fn was_never_begun(path: &Path) -> Result<bool, Failure> {
     discarded.map_err(|error| Failure::refused(error, "see who may write there"))
 }
 
-/// Moves a finished run to the next free name: its answers were paid for.
-fn move_aside(path: &Path, tree: &WorkTree) -> Result<(), Failure> {
+/// Moves a run to the next free name: its answers were paid for. Gives its new path.
+fn move_aside(path: &Path, tree: &WorkTree) -> Result<PathBuf, Failure> {
     let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     let aside = RunFolder::create(base, &name.to_string_lossy(), Redactor::default())
         .map_err(|error| Failure::refused(error, "make the folder writable"))?;
     registry::will_move(tree, path, aside.path())?;
     fs::rename(path, aside.path()).with_context(|| format!("cannot move {} aside", path.display()))?;
-    Ok(())
-}
-
-/// Refuses if the run is in progress, or can be resumed, in another repository.
-fn belongs_to(run: &RunFolder, root: &Path) -> Result<(), Failure> {
-    let Some(repository) = recorded::repository_of(run).filter(|repository| repository != root) else {
-        return Ok(());
-    };
-    let error = anyhow!("{} is a run of {}, which is not over", run.path().display(), repository.display());
-    Err(Failure::refused(error, "name another folder with --out"))
+    Ok(aside.path().to_owned())
 }
 
 fn is_finished(folder: &RunFolder) -> Result<bool, Failure> {
@@ -143,8 +151,10 @@ pub(super) fn clear_up(
 ) -> Result<Option<Unfinished>, Failure> {
     let Some(mut run) = Unfinished::read(state)? else { return Ok(None) };
     let folder = records::open(&run.run);
-    let has_journal = run.run.join(JOURNAL).is_file();
-    if was_killed_at_once(&run.run) {
+    // Another clone may have moved it aside and put a run of its own there.
+    let is_ours = registry::knows(tree, &run.run)?;
+    let has_journal = is_ours && run.run.join(JOURNAL).is_file();
+    if is_ours && was_killed_at_once(&run.run) {
         Unfinished::forget(state)?;
         return Ok(None);
     }
@@ -165,10 +175,11 @@ pub(super) fn clear_up(
         return Ok(None);
     }
     if !run.restored {
-        let left = keep_what_is_there(&run, tree, git)?;
+        let into = if is_ours { &run.run } else { state };
+        let left = keep_what_is_there(into, tree, git)?;
         run.baseline(git.clone())
-            .put_back(lock, tree.root(), &run.run)
-            .map_err(|error| not_restored(error, &run.run))?;
+            .put_back(lock, tree.root(), into)
+            .map_err(|error| not_restored(error, into))?;
         if let Some(left) = left {
             output.warn(&format!(
                 "a run was killed here; the tree is as it was before it, and what stood there is in {}",
@@ -189,8 +200,8 @@ fn was_killed_at_once(run: &Path) -> bool {
 }
 
 /// Copies every file that a rollback would change or remove; the user may have worked on them since.
-fn keep_what_is_there(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<Option<PathBuf>, Failure> {
-    let kept = Left::keep_all(git, tree.root(), &run.run);
+fn keep_what_is_there(into: &Path, tree: &WorkTree, git: &Git) -> Result<Option<PathBuf>, Failure> {
+    let kept = Left::keep_all(git, tree.root(), into);
     let left = kept.map_err(|error| Failure::refused(error, "run git status"))?;
     let Some(left) = left else { return Ok(None) };
     // A nested repository is not one of its files.

@@ -1,7 +1,5 @@
 //! What a run of an order is to do, as `run.json` and `inputs.json` hold it.
 
-use std::path::PathBuf;
-
 use logging::Stored;
 use loop_order::{Inputs, config_hash};
 use prompt::order::{Allowed, Context};
@@ -50,12 +48,10 @@ pub(crate) struct OrderPlan {
     pub kind: Kind,
     /// The version that began the run.
     pub version: String,
-    /// Where the order was read; the run folder has a copy.
-    pub work_order_path: PathBuf,
+    /// When the run began, UTC, RFC 3339.
+    pub begun_utc: String,
     /// SHA-256 over it as canonical JSON.
     pub work_order_hash: String,
-    /// The root of the repository.
-    pub repo_path: PathBuf,
     /// The commit that was checked out.
     pub repo_baseline_commit: String,
     /// The branch that was checked out; null for a detached head.

@@ -39,7 +39,11 @@ pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure>
     let Setting { terms, settings, host, .. } = *setting;
     let Host { environment, output, .. } = host;
     let tree = preflight::repository(setting.repo)?;
-    let out = preflight::out(setting.out, tree.root())?;
+    let out = match setting.going_on {
+        // It is where the record is.
+        Some(_) => setting.out.to_owned(),
+        None => preflight::out(setting.out, tree.root())?,
+    };
     preflight::nameable([read.path.as_path(), tree.root(), &out])?;
     let git = preflight::git(&tree, environment);
     let state = place::state(&tree)?;

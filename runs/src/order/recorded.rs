@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use logging::{Durability, RunFolder, Stored};
@@ -26,10 +26,11 @@ const INPUTS: &str = "inputs.json";
 /// What is known when a run begins, for its folder.
 pub(crate) struct Beginning<'b> {
     pub read: &'b Read,
-    pub repo: &'b Path,
+    pub begun_utc: &'b str,
     pub run: &'b Unfinished,
     pub shown: &'b Shown,
     pub terms: &'b Terms,
+    /// As a record holds them.
     pub settings: &'b Settings,
     pub sandbox: Rung,
 }
@@ -42,9 +43,8 @@ impl Beginning<'_> {
         let plan = OrderPlan {
             kind: Kind::Order,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            work_order_path: read.path.clone(),
+            begun_utc: self.begun_utc.to_owned(),
             work_order_hash: run.work_order_hash.clone(),
-            repo_path: self.repo.to_owned(),
             repo_baseline_commit: run.commit.clone(),
             branch: run.branch.clone(),
             repo_tree_hash_before: run.tree_hash_before.clone(),
@@ -98,13 +98,21 @@ pub fn summary(folder: &RunFolder) -> Option<RunSummary> {
     serde_json::from_str(&folder.read(SUMMARY).ok()?).ok()
 }
 
-/// The repository of the run in this folder, according to its plan.
-pub(crate) fn repository_of(folder: &RunFolder) -> Option<PathBuf> {
+/// Sets the two paths that the summary of the run holds (S2 §4.6), if there is one: nothing else of the record
+/// names a place, and the summary is compared with the recorded one.
+pub(crate) fn as_summarized(inputs: &mut Inputs, folder: &RunFolder) {
+    if let Some(RunSummary { repo_path, work_order_path, .. }) = summary(folder) {
+        (inputs.repo_path, inputs.work_order_path) = (repo_path, work_order_path);
+    }
+}
+
+/// When the run in this folder began, according to its plan.
+pub(crate) fn begun_utc(folder: &RunFolder) -> Option<String> {
     #[derive(Deserialize)]
     struct Head {
-        repo_path: PathBuf,
+        begun_utc: String,
     }
-    serde_json::from_str::<Head>(&folder.read(RUN_JSON).ok()?).ok().map(|head| head.repo_path)
+    serde_json::from_str::<Head>(&folder.read(RUN_JSON).ok()?).ok().map(|head| head.begun_utc)
 }
 
 impl Recorded {
@@ -131,18 +139,18 @@ impl Recorded {
         let order = WorkOrder::parse(&bytes).ok().filter(|order| order.hash == plan.work_order_hash);
         let order =
             order.ok_or_else(|| anyhow!("{WORK_ORDER} of {name} is not what it was when the run began"))?;
-        let read = Read { path: plan.work_order_path.clone(), order, bytes };
+        let read = Read { path: folder.path().join(WORK_ORDER), order, bytes };
         Ok(Self { folder, plan, read })
     }
 
-    /// The loop's inputs when the run began.
-    pub fn inputs(&self) -> anyhow::Result<Inputs> {
+    /// The loop's inputs when the run began, for a repository that is now in `root`.
+    pub fn inputs(&self, root: &Path) -> anyhow::Result<Inputs> {
         let Shown { allowed, context } = serde_json::from_str(&self.folder.recall(&self.plan.inputs)?)?;
         let plan = &self.plan;
-        Ok(Inputs {
+        let mut inputs = Inputs {
             order: self.read.order.clone(),
-            work_order_path: plan.work_order_path.display().to_string(),
-            repo_path: plan.repo_path.display().to_string(),
+            work_order_path: self.read.path.display().to_string(),
+            repo_path: root.display().to_string(),
             baseline_commit: plan.repo_baseline_commit.clone(),
             tree_hash_before: plan.repo_tree_hash_before.clone(),
             run_id: run_id(&plan.work_order_hash, &plan.repo_tree_hash_before, &plan.config_hash),
@@ -153,6 +161,8 @@ impl Recorded {
                 .into_iter()
                 .map(|ShownText { path, text, left_out_bytes }| Context { path, text, left_out_bytes })
                 .collect(),
-        })
+        };
+        as_summarized(&mut inputs, &self.folder);
+        Ok(inputs)
     }
 }

@@ -3,6 +3,7 @@
 
 use anyhow::anyhow;
 use logging::RunFolder;
+use loop_order::run_id;
 use perform::Past;
 use repo::WorkTree;
 use settings::{Keys, Layer};
@@ -35,19 +36,24 @@ pub(crate) fn run(known: &Known, limits: &Layer, tree: &WorkTree, host: Host<'_>
         batch::print(&done, output);
         return Ok(done.exit);
     }
+    plan.settings = crate::config::unpacked(&plan.settings, tree.root(), environment);
     plan.settings.put_flags(limits.clone());
     let model = preflight::model(&plan.settings, &keys, tree, host)?;
     let cancel = crate::interrupt::watched()?;
+    // One that was made elsewhere is begun anew beside its record, under its own id.
+    let out = folder.path().parent().unwrap_or(folder.path());
+    let id = run_id(&plan.work_order_hash, &plan.repo_tree_hash_before, &plan.config_hash);
+    let run = if known.is_imported() { out.join(id) } else { folder.path().to_owned() };
     let setting = Setting {
         repo: tree.root(),
-        out: folder.path().parent().unwrap_or(folder.path()),
+        out,
         terms: &plan.terms,
         host,
         cancel: &cancel,
         settings: &plan.settings,
         model: &*model,
         redactor: &redactor,
-        going_on: Some(folder.path()),
+        going_on: Some(&run),
     };
     let done = act::order(read, &setting)?;
     batch::print(&done, output);

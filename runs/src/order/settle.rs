@@ -1,12 +1,9 @@
 //! Recovers orders whose harness was killed, before anything else: restores the tree, or finishes a run that
 //! has already committed. Also finds finished runs, so that repeating a command does not pay for them again.
 
-use std::collections::HashMap;
-use std::path::Path;
-
 use anyhow::Context as _;
 use engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
-use loop_order::Finished;
+use loop_order::{Finished, WorkOrder};
 use perform::{Past, Record, RecordOnly, Silent};
 use repo::{Git, WorkTree};
 use serde_json::Value;
@@ -14,12 +11,13 @@ use serde_json::Value;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::lock;
-use crate::order::recorded::Recorded;
+use crate::order::plan::Terms;
+use crate::order::recorded::{self, Recorded};
 use crate::order::unfinished::Unfinished;
 use crate::order::{folder, preflight};
 use crate::place;
 use crate::records;
-use crate::registry::{self, Known};
+use crate::registry;
 
 /// Cleans up after a killed run, holding the lock meanwhile.
 pub(super) fn recover(tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
@@ -37,7 +35,7 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     let Some(recorded) = known.and_then(|known| Recorded::load(&known, folder).ok()) else {
         return Ok(false);
     };
-    let (inputs, kept) = (recorded.inputs()?, "cannot keep a record");
+    let (inputs, kept) = (recorded.inputs(tree.root())?, "cannot keep a record");
     let mut past = Past::read(recorded.folder.path()).context(kept)?;
     let mut made = None;
     let outcome = loop {
@@ -66,25 +64,54 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     Ok(true)
 }
 
-/// The runs that made the newest commits, without a gap: what an earlier call finished before it was stopped.
-pub(super) fn committed(tree: &WorkTree, git: &Git) -> Result<Vec<Recorded>, Failure> {
-    let runs = registry::all(tree)?.into_iter().filter(|run| !run.undone);
-    let commits = runs.filter_map(|run| Some((commit_of(&run.path(tree.root()))?, run)));
-    let mut by_commit: HashMap<String, Known> = commits.collect();
-    let (mut made, mut name) = (Vec::new(), "HEAD".to_owned());
-    while let Some(commit) = git.commit_of(&name)?
-        && let Some(run) = by_commit.remove(&commit)
-    {
-        let folder = records::open(&run.path(tree.root()));
-        made.extend(Recorded::load(&run, folder));
-        name = format!("{commit}~1");
+/// The finished run of this order under these terms, if its verdict still holds: the tree is as the run left it,
+/// or its commit is in the history. Then nothing is paid for again.
+pub(super) fn answered(
+    order: &WorkOrder,
+    terms: &Terms,
+    tree: &WorkTree,
+    git: &Git,
+) -> Result<Option<Recorded>, Failure> {
+    let mut hash = None;
+    for known in registry::with_imported(tree)?.into_iter().filter(|run| !run.undone && run.is_believed()) {
+        let run = known.path(tree.root());
+        if !Recorded::is_in(&run) {
+            continue;
+        }
+        let Ok(recorded) = Recorded::load(&known, records::open(&run)) else { continue };
+        let plan = &recorded.plan;
+        let is_same = plan.work_order_hash == order.hash
+            && plan.config_hash == terms.hash()
+            && plan.terms.commit == terms.commit;
+        if !is_same {
+            continue;
+        }
+        let Some((past, summary)) = Past::read(&run).ok().zip(recorded::summary(&recorded.folder)) else {
+            continue;
+        };
+        if !folder::is_over(&past) {
+            continue;
+        }
+        let commit = past.lines.iter().find_map(commit_of);
+        let is_in_history = commit.map_or(Ok(false), |commit| git.has_in_history(commit))?;
+        let after = summary.repo_tree_hash_after.as_ref().unwrap_or(&summary.repo_tree_hash_before);
+        if is_in_history || *tree_hash(tree, &mut hash)? == *after {
+            return Ok(Some(recorded));
+        }
     }
-    Ok(made)
+    Ok(None)
 }
 
-fn commit_of(run: &Path) -> Option<String> {
-    let past = Recorded::is_in(run).then(|| Past::read(run).ok())??;
-    past.lines
-        .into_iter()
-        .find_map(|line| if let Line::Committed(committed) = line { committed.commit } else { None })
+/// Reads the whole tree, once.
+fn tree_hash<'h>(tree: &WorkTree, hash: &'h mut Option<String>) -> Result<&'h String, Failure> {
+    let now = match hash.take() {
+        Some(known) => known,
+        None => repo::stable_hash(tree.root())
+            .map_err(|error| Failure::refused(error, "every file of the repository must be readable"))?,
+    };
+    Ok(hash.insert(now))
+}
+
+fn commit_of(line: &Line) -> Option<&str> {
+    if let Line::Committed(committed) = line { committed.commit.as_deref() } else { None }
 }

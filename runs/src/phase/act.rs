@@ -174,7 +174,7 @@ impl Setup<'_> {
         let (record, past) = self.record(&logs, &mut inputs, redactor, &mut observer)?;
         let folder = record.folder().clone();
         let world = AgentWorld {
-            record,
+            record: record.about(&self.project.root),
             cast,
             // Users' commands only run at the desk.
             shell: ShellSettings {

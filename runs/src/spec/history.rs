@@ -62,6 +62,13 @@ impl Past {
     }
 }
 
+/// A run of the spec loop that was made elsewhere.
+pub(crate) fn imported(known: &Known, root: &Path) -> Option<Past> {
+    let path = known.path(root);
+    let begun = known.is_imported().then(|| act::begun(&path))??;
+    Some(Past { path, begun })
+}
+
 /// The runs of the project in `root`, the newest first; audits and talks are none.
 pub fn all(root: &Path) -> Vec<Past> {
     let folders = project::state(root).map(|(_, runs)| project::runs(&runs)).unwrap_or_default();

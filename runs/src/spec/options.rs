@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use settings::{Address, Layer, Sandbox};
 
 /// Who works, and within which sandbox. A run that goes on takes what is not given from the record of its beginning.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentOptions {
     /// Which agent.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use logging::RunFolder;
 use loop_spec::watch::Item;
 use loop_spec::{BACKLOG, ISSUES, Inputs, Patience, STORE};
 use report::printable;
@@ -10,7 +11,7 @@ use settings::Limits;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::spec::act::{begin, inputs, resume, say, unfinished};
+use crate::spec::act::{Begun, begin, inputs, resume, say, unfinished};
 use crate::spec::lines::Lines;
 use crate::spec::options::AgentOptions;
 use crate::spec::workspace::Workspace;
@@ -26,9 +27,12 @@ pub struct Request {
     pub limits: Limits,
     /// Who works.
     pub agent: AgentOptions,
+    /// Begin a new run, even if one on the same focus is not finished.
+    pub new: bool,
 }
 
-/// Works on the focus, or goes on with the newest run.
+/// Works on the focus, or goes on with the newest run: also with an unfinished one on the same focus, so that a
+/// supervisor that starts the command again pays for no turn twice.
 pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let Some(focus) = &request.focus else {
         return go_on(root, &request.agent, request.limits.clone(), host);
@@ -36,7 +40,7 @@ pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failu
     let focus = focus_of(root, focus)?;
     let workspace = open(root, &request.agent, request.limits.clone(), host)?;
     let inputs = inputs(&workspace, focus, Patience::Stop)?;
-    start(&workspace, inputs)
+    start(&workspace, inputs, request.new)
 }
 
 /// Begins a run whose first plan answers a person's review.
@@ -58,7 +62,7 @@ pub fn review(root: &Path, file: &Path, request: &Request, host: Host<'_>) -> Re
     };
     let workspace = open(root, &request.agent, request.limits.clone(), host)?;
     let inputs = inputs(&workspace, focus, Patience::Stop)?;
-    start(&workspace, Inputs { review: Some(review), ..inputs })
+    start(&workspace, Inputs { review: Some(review), ..inputs }, request.new)
 }
 
 /// Goes on with the newest run.
@@ -105,10 +109,18 @@ fn open<'b>(
     Workspace::open(root, agent, limits, host)
 }
 
-fn start(workspace: &Workspace<'_>, inputs: Inputs) -> Result<Exit, Failure> {
+fn start(workspace: &Workspace<'_>, inputs: Inputs, is_new: bool) -> Result<Exit, Failure> {
     let _lock = workspace.lock()?;
     let lines = Lines::new(workspace.host.output.clone(), &workspace.config.specs);
-    let (outcome, folder) = begin(workspace, inputs, None, &lines)?;
+    let same = |(_, begun): &(RunFolder, Begun)| {
+        let inputs = Inputs { id: begun.inputs.id.clone(), ..inputs.clone() };
+        begun.inputs == inputs && begun.item.is_none() && begun.agent == *workspace.args
+    };
+    let unfinished = if is_new { None } else { unfinished(workspace)?.filter(same) };
+    let (outcome, folder) = match unfinished {
+        Some((folder, begun)) => resume(workspace, folder, &begun, &lines)?,
+        None => begin(workspace, inputs, None, &lines)?,
+    };
     say(workspace.host.output, &outcome, &folder);
     Ok(Exit::from(&outcome))
 }

@@ -169,7 +169,7 @@ impl<'b> Workspace<'b> {
         let limits =
             runner::Limits { output_bytes: self.settings.build_output.value, ..runner::Limits::default() };
         AgentWorld {
-            record,
+            record: record.about(&self.root),
             cast,
             shell: ShellSettings {
                 cwd: self.root.clone(),

@@ -82,7 +82,7 @@ fn without_times(mut value: Value) -> Value {
         match value {
             Value::Object(members) => {
                 members.retain(|key, _| {
-                    !matches!(key.as_str(), "duration_seconds" | "started_utc" | "ended_utc")
+                    !matches!(key.as_str(), "duration_seconds" | "begun_utc" | "started_utc" | "ended_utc")
                 });
                 members.values_mut().for_each(strip);
             }
@@ -98,7 +98,7 @@ fn without_times(mut value: Value) -> Value {
 fn two_runs_of_the_same_inputs_have_the_same_id_and_artifacts_apart_from_times() {
     let scene = Scene::with(&[&greet(BAD), "no", &greet(BAD), "no"]);
     let run = || {
-        assert_eq!(scene.run(&[]).code, Some(1));
+        assert_eq!(scene.run(&["--new"]).code, Some(1));
         (scene.runs(), files(&scene.runs()[0]))
     };
     let ((first_runs, first), (second_runs, second)) = (run(), run());
@@ -121,7 +121,7 @@ fn two_runs_of_the_same_inputs_have_the_same_id_and_artifacts_apart_from_times()
 fn a_finished_run_of_the_same_id_keeps_its_record_under_the_next_name() {
     let scene = Scene::with(&["no", &greet(BAD)]);
     let before = [(); 2].map(|()| {
-        scene.run(&["--max-attempts", "1"]);
+        scene.run(&["--max-attempts", "1", "--new"]);
         fs::read(scene.runs()[0].join("events.jsonl")).unwrap()
     });
     let runs = scene.runs();

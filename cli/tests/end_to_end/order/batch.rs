@@ -116,10 +116,7 @@ fn the_same_call_goes_on_behind_what_an_interrupted_one_has_committed() {
     let ran = run(&scene, &["--commit", "--json"]);
     assert_eq!(
         (ran.code, table(&ran)),
-        (
-            Some(0),
-            vec!["PASS committed before".to_owned(), "PASS success".to_owned(), "PASS success".to_owned()]
-        ),
+        (Some(0), vec!["PASS done before".to_owned(), "PASS success".to_owned(), "PASS success".to_owned()]),
         "{}",
         ran.err
     );

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
+use crate::scenes::files;
 use crate::scenes::order::{BAD, FILES, GOOD, KEY, Scene, greet, without_durations};
 use crate::scenes::program::{Ran, interrupt};
 
@@ -88,17 +89,55 @@ fn an_order_that_goes_on_says_in_which_attempt() {
     assert!(!resumed.err.contains("preflight"), "{}", resumed.err);
 }
 
-#[test]
-fn an_unfinished_run_of_another_clone_is_not_gone_on_with_although_it_has_the_same_id() {
-    let scene = interrupted();
+/// `order run` of the same order in another clone of the repository, with the same folder for runs.
+fn in_another_clone(scene: &Scene) -> Ran {
     let other = scene.beside("other");
     scene.project.git(&["clone", "-q", scene.root().to_str().unwrap(), other.to_str().unwrap()]).unwrap();
     let more = ["--max-attempts", "1", "--llm-temperature", "0.5", "--timeout-seconds", "60"];
+    let ran = Ran::of(&mut scene.command(&[&more[..], &["--repo", other.to_str().unwrap()]].concat()));
+    assert_eq!(fs::read_to_string(other.join("src/greet.sh")).unwrap(), GOOD, "{ran:?}");
+    ran
+}
+
+#[test]
+fn an_order_whose_clone_is_gone_is_finished_in_another_with_the_answer_that_was_paid_for() {
+    let scene = interrupted();
     let (before, asked) = (scene.recorded("events.jsonl"), scene.server.requests().len());
-    let refused = scene.run(&[&more[..], &["--repo", other.to_str().unwrap()]].concat());
-    assert_eq!(refused.code, Some(3), "{}", refused.err);
-    assert!(refused.err.contains(&format!("is a run of {}", scene.root().display())), "{}", refused.err);
-    assert_eq!((scene.recorded("events.jsonl"), scene.server.requests().len()), (before, asked));
+    fs::remove_dir_all(scene.root().join(".git/code-commit")).unwrap();
+    scene.place("go-on", b"");
+    let ran = in_another_clone(&scene);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(scene.server.requests().len(), asked, "nothing is paid for twice");
+    let runs = scene.runs();
+    assert_eq!(files::text(&runs[1].join("events.jsonl")), before, "the other record is as it was");
+    let [prompt, again] = [1, 0].map(|at| files::text(&runs[at].join("attempt_1/prompt.txt")));
+    assert_eq!(prompt, again);
+    assert!(
+        ran.err.contains("1 answer in ") && ran.err.contains(" need not be paid for again"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn a_clone_whose_unfinished_run_was_taken_over_still_puts_its_tree_back() {
+    let scene = interrupted();
+    let before = scene.project.read("src/greet.sh").unwrap();
+    // As if the harness had been killed before it put the tree back.
+    let note = scene.root().join(".git/code-commit/order.json");
+    let text = files::text(&note).replace("\"restored\": true", "\"restored\": false");
+    fs::write(&note, text).unwrap();
+    scene.project.write("src/greet.sh", b"half\n").unwrap();
+    scene.place("go-on", b"");
+    assert_eq!(in_another_clone(&scene).code, Some(0));
+    let asked = scene.server.requests().len();
+    scene.place_order(&json!({ "title": "another" }));
+    scene.run(&["--max-attempts", "1"]);
+    assert_eq!(scene.project.read("src/greet.sh").unwrap(), GOOD, "by the other order");
+    assert_eq!(scene.server.requests().len(), asked + 1);
+    let left = files::below(&scene.root().join(".git/code-commit"));
+    let kept = left.iter().find(|path| path.ends_with("src/greet.sh")).unwrap();
+    assert_eq!((files::text(kept).as_str(), before.as_str()), ("half\n", FILES[2].1));
 }
 
 #[test]

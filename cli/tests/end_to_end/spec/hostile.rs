@@ -159,7 +159,7 @@ fn copies_that_a_killed_run_has_left_go_with_the_next_run() {
         runs.filter(|run| run.as_ref().unwrap().path().join("before/src.txt").exists()).count()
     };
     assert_eq!((scene.run().code, copies()), (None, 1));
-    let next = scene.run();
+    let next = scene.spec(&["run", "--focus", "Add X", "--new"]);
     assert_eq!((next.code, copies()), (Some(0), 0));
     assert!(next.err.contains("was killed while an agent worked"), "{}", next.err);
 }

@@ -1,0 +1,49 @@
+//! Where the transaction in progress works: two symlinks in the state folder. The journal names no path,
+//! since it becomes the manifest of the pre-images, which can be carried to another machine. A link is
+//! synced with its folder, so this costs no sync of its own.
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use dir::Folder;
+
+const ROOT: &str = "txn-root";
+const UNDO: &str = "txn-undo";
+
+/// The places that a transaction needs if it is interrupted.
+#[derive(Debug, Default)]
+pub(crate) struct Bearings {
+    /// The root of the tree; `None` if unknown.
+    pub(crate) root: Option<PathBuf>,
+    /// Where the pre-images are moved after the commit.
+    pub(crate) undo: Option<PathBuf>,
+}
+
+impl Bearings {
+    /// Notes both; the caller syncs the folder.
+    pub(crate) fn note(state: &Folder, root: &Path, undo: &Path) -> io::Result<()> {
+        Self::forget(state);
+        for (name, path) in [(ROOT, root), (UNDO, undo)] {
+            state.make_link(name, &CString::new(path.as_os_str().as_bytes())?)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read(state: &Folder) -> Self {
+        let read = |name| {
+            let target = state.read_link(name).ok()?;
+            Some(PathBuf::from(OsStr::from_bytes(target.to_bytes())))
+        };
+        Self { root: read(ROOT), undo: read(UNDO) }
+    }
+
+    /// Removes the note of a transaction that is over. What stays does no harm: without a transaction nobody
+    /// reads it, and the next one fails to replace it.
+    pub(crate) fn forget(state: &Folder) {
+        for name in [ROOT, UNDO] {
+            let _ = state.remove_file(name);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The same command started again, as a supervisor does: at least once, paid once.
+
+use std::process::{Child, Stdio};
+
+use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+use fixtures::server::{Hang, Script, Step};
+
+use crate::scenes::commit::Scene as Commit;
+use crate::scenes::files;
+use crate::scenes::order::{BAD, GOOD, Scene as Order, greet};
+use crate::scenes::program::interrupt;
+use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene as Spec};
+
+/// A run of the default loop that Ctrl-C stopped while the model thought about its second prompt; what the model
+/// says then.
+fn stopped(then: &[&str]) -> Commit {
+    let thinks = Step::text("").hang(Hang::BeforeHead);
+    let steps =
+        [Step::text(BREAKS_THE_BUILD), thinks].into_iter().chain(then.iter().map(|text| Step::text(text)));
+    let scene = Commit::new(Script::new(steps));
+    let mut child = started(&scene, &[]);
+    scene.server.wait_for_requests(2);
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    scene
+}
+
+fn started(scene: &Commit, more: &[&str]) -> Child {
+    let args = [&scene.flags()[..], more].concat();
+    scene.keyed(&args, &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+fn the_same_command_goes_on_with_its_unfinished_run() {
+    let scene = stopped(&[MENDS_IT]);
+    let ran = scene.commit(&[]);
+    assert_eq!((ran.code, scene.runs().len()), (Some(0), 1), "{ran}");
+    assert!(ran.err.starts_with("resuming ") && ran.out.contains("Done after 2 rounds"), "{ran}");
+    assert_eq!(scene.server.requests().len(), 3, "one answer, one question without an answer, one more");
+}
+
+#[test]
+fn an_unfinished_run_of_another_query_is_named_with_its_ways_out_and_a_new_one_begins() {
+    let scene = stopped(&[MENDS_IT]);
+    scene.project.write("agent-config/query.txt", b"Say good bye.\n").unwrap();
+    let ran = scene.commit(&[]);
+    assert_eq!((ran.code, scene.runs().len()), (Some(0), 2), "{ran}");
+    let named = "for another query or other settings, is not finished: code-commit resume [STAMP]-commit continues it, \
+         code-commit undo [STAMP]-commit takes it back";
+    assert!(ran.err.contains(named), "{ran}");
+}
+
+#[test]
+fn new_begins_anew() {
+    let scene = stopped(&[MENDS_IT]);
+    let ran = scene.commit(&["--new"]);
+    assert_eq!((ran.code, scene.runs().len()), (Some(0), 2), "{ran}");
+    assert!(!ran.err.contains("not finished"), "{ran}");
+}
+
+#[test]
+fn a_run_whose_files_were_changed_since_is_not_gone_on_with_by_itself() {
+    let scene = stopped(&[MENDS_IT]);
+    scene.project.write("src/greet.sh", b"greet() { echo mine; }\n").unwrap();
+    let ran = scene.commit(&[]);
+    assert_eq!(scene.runs().len(), 2, "{ran}");
+    assert!(ran.err.contains("has changed since") && ran.err.contains("so a new run begins"), "{ran}");
+}
+
+#[test]
+fn a_finished_run_is_answered_from_the_record_under_its_key_alone() {
+    let scene = Commit::with_replies([MENDS_IT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT]);
+    let first = scene.commit(&["--key", "ticket 7"]);
+    assert_eq!(first.code, Some(0), "{first}");
+    let again = scene.commit(&["--key", "ticket 7"]);
+    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 1), "{again}");
+    assert!(again.err.contains("[STAMP]-commit has done this already: nobody was asked\n"), "{again}");
+    assert!(again.out.contains("Done after 1 round: the build passes.\n"), "{again}");
+    assert_eq!(scene.runs().len(), 1);
+
+    let other = scene.commit(&["--key", "ticket 7", "--max-time", "1h"]);
+    assert_eq!((other.code, scene.server.requests().len()), (Some(3), 1), "{other}");
+    assert!(other.err.contains("the key was used for other work: [STAMP]-commit\n"), "{other}");
+
+    let person = scene.commit(&[]);
+    assert_eq!((person.code, scene.server.requests().len()), (Some(1), 5), "{person}");
+}
+
+#[test]
+fn a_result_does_not_hold_for_files_that_were_changed_since() {
+    let scene = Commit::with_replies([MENDS_IT, MENDS_IT]);
+    assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
+    scene.project.write("README.md", b"mine\n").unwrap();
+    let again = scene.commit(&["--key", "k"]);
+    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 2), "{again}");
+    assert!(again.err.contains("the files are no longer as [STAMP]-commit left them"), "{again}");
+}
+
+#[test]
+fn a_failed_run_under_a_key_is_answered_with_its_exit_code() {
+    let scene = Commit::with_replies([TOUCHES_GIT; 4]);
+    for _ in 0..2 {
+        let ran = scene.commit(&["--key", "k"]);
+        assert_eq!((ran.code, scene.server.requests().len()), (Some(1), 4), "{ran}");
+    }
+}
+
+#[test]
+fn an_order_that_is_done_is_answered_from_the_record_whatever_its_verdict() {
+    for (reply, code, verdict) in [(GOOD, 0, "PASS"), (BAD, 1, "FAIL")] {
+        let scene = Order::with(&[&greet(reply), &greet(reply)]);
+        let more = ["--max-attempts", "1"];
+        let first = scene.run(&more);
+        assert_eq!(first.code, Some(code), "{}", first.err);
+        let again = scene.run(&more);
+        assert_eq!((again.code, scene.server.requests().len()), (Some(code), 1), "{}", again.err);
+        assert_eq!(again.out, first.out, "before the check that the tree is clean");
+        assert!(
+            again.err.contains(" has done this already: nobody was asked; --new does it again\n"),
+            "{}",
+            again.err
+        );
+        assert!(again.out.starts_with(verdict) && scene.runs().len() == 1);
+    }
+}
+
+#[test]
+fn the_verdict_of_an_order_does_not_hold_for_another_tree_unless_its_commit_is_in_the_history() {
+    let scene = Order::with(&[&greet(GOOD), &greet(GOOD)]);
+    assert_eq!(scene.run(&["--commit"]).code, Some(0));
+    scene.project.write("later.txt", b"later\n").unwrap();
+    scene.project.commit("later").unwrap();
+    let again = scene.run(&["--commit"]);
+    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 1), "{}", again.err);
+    scene.project.git(&["reset", "-q", "--hard", "HEAD~2"]).unwrap();
+    let without = scene.run(&["--commit"]);
+    assert_eq!((without.code, scene.server.requests().len()), (Some(0), 2), "{}", without.err);
+}
+
+#[test]
+fn the_same_spec_goes_on_with_its_unfinished_run() {
+    for more in [&[][..], &["--new"]] {
+        let then = if more.is_empty() { [DONE, APPROVE, ""] } else { [PLAN, DONE, APPROVE] };
+        let scene = Spec::new(&[&[PLAN, "kill -9 $PPID; exit 1"][..], &then].concat());
+        let args = [&["run", "--focus", "Add X"][..], more].concat();
+        assert_eq!(scene.spec(&args).code, None);
+        let again = scene.spec(&args);
+        assert_eq!(again.code, Some(0), "{}", again.err);
+        let runs = files::entries(scene.root().join(".git/code-commit/spec"));
+        assert_eq!(again.err.contains("continuing "), more.is_empty(), "{}", again.err);
+        assert_eq!(runs.len(), 1 + more.len(), "{}", again.err);
+    }
+}

@@ -1,0 +1,78 @@
+//! Answers that another record of the same work holds: who sends the same prompt again gets them and does
+//! not pay twice. They are judged again like any answer, so the record need not be trusted.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::rc::Rc;
+
+use engine::{Answered, Ask, Digest, Request as _, Usage};
+use logging::RunFolder;
+use serde_json::Value;
+
+use crate::Past;
+use crate::record::to_logging;
+
+/// The answers of earlier records, each to be used once.
+#[derive(Debug, Clone, Default)]
+pub struct Paid(Rc<RefCell<VecDeque<One>>>);
+
+#[derive(Debug)]
+struct One {
+    prompt_sha256: String,
+    answered: Answered,
+    folder: RunFolder,
+}
+
+/// An answer to use again.
+pub(crate) struct Again {
+    /// Costs nothing this time.
+    pub(crate) answered: Answered,
+    pub(crate) text: String,
+    /// The answer as the service sent it.
+    pub(crate) raw: File,
+}
+
+impl Paid {
+    /// Adds the answers of this record. Gives their number.
+    pub fn add(&self, folder: &RunFolder, past: &Past) -> usize {
+        let mut answers = self.0.borrow_mut();
+        let before = answers.len();
+        for entry in past.answers.iter().filter(|entry| entry.kind == Ask::KIND) {
+            let sha256 = entry.request.pointer("/prompt/sha256").and_then(Value::as_str);
+            if entry.answers("answered")
+                && let Some(sha256) = sha256
+                && let Ok(answered) = serde_json::from_value(entry.answer.clone())
+            {
+                answers.push_back(One { prompt_sha256: sha256.to_owned(), answered, folder: folder.clone() });
+            }
+        }
+        answers.len() - before
+    }
+
+    /// The answer to this prompt. One whose files have changed is left out.
+    pub(crate) fn take(&self, prompt: &str) -> Option<Again> {
+        let mut answers = self.0.borrow_mut();
+        if answers.is_empty() {
+            return None;
+        }
+        let sha256 = Digest::of(prompt).sha256;
+        let at = answers.iter().position(|one| one.prompt_sha256 == sha256)?;
+        let One { mut answered, folder, .. } = answers.remove(at)?;
+        let text = folder.recall(&to_logging(&answered.reply.stored)).ok()?;
+        let (stored, raw) = folder.adopt(&answered.raw.file).ok()?;
+        if stored.sha256 != answered.raw.sha256 {
+            return None;
+        }
+        // An unknown cost would make the sum of the run unknown.
+        answered.usage = Usage {
+            input_tokens: Some(0),
+            cache_read_tokens: None,
+            cache_write_tokens: None,
+            output_tokens: Some(0),
+            reasoning_tokens: None,
+        };
+        (answered.cost_usd, answered.elapsed_ms) = (Some(0.0), 0);
+        Some(Again { answered, text, raw })
+    }
+}

@@ -1,0 +1,140 @@
+//! The same command again: a supervisor may start it any number of times, and pays once.
+//!
+//! It goes on with its unfinished run. A finished one is answered from the record only under a key, since a
+//! person who starts the command again wants another run.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use jiff::Timestamp;
+use logging::RunFolder;
+use perform::{Past, undo_folders};
+use repo::WorkTree;
+use report::Summary;
+use serde_json::json;
+
+use crate::changes::{self, FileChange, on_disk};
+use crate::commit::plan::{Plan, Task};
+use crate::commit::run::can_go_on;
+use crate::commit::{Request, changed};
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::records;
+use crate::registry::{self, Known};
+
+/// What there is of this work.
+pub(super) enum Again {
+    /// Nothing: a new run begins.
+    New,
+    /// Its run is not over.
+    GoOn(Known),
+    /// It is done.
+    Done(Exit),
+}
+
+/// Looks for the run of the same work. `plan` is what a new run would do, as a record holds it. The caller holds
+/// the lock, so that the tree is not in the middle of a write.
+pub(super) fn look(plan: &Plan, args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Again, Failure> {
+    if args.new {
+        return Ok(Again::New);
+    }
+    let logs = plan.task.logs(tree.root());
+    let of_loop = |known: &Known| known.has_plan() && known.path(tree.root()).parent() == Some(&*logs);
+    let mut runs = registry::all(tree)?.into_iter().filter(of_loop);
+    let known = match &plan.key {
+        None => runs.next(),
+        Some(key) => {
+            runs.find(|known| Plan::key_of(&records::open(&known.path(tree.root()))) == Some(key.clone()))
+        }
+    };
+    let Some(known) = known.filter(|known| !known.undone) else { return Ok(Again::New) };
+    let run = Run { folder: records::open(&known.path(tree.root())), known, tree, host };
+    // One that cannot be read, or has asked nothing yet, holds nothing that was paid for.
+    let Ok(recorded) = Plan::load(&run.folder, &run.known) else { return Ok(Again::New) };
+    let Ok(past) = records::intact(&run.folder) else { return Ok(Again::New) };
+    run.judge(plan, &recorded, &past)
+}
+
+struct Run<'r> {
+    folder: RunFolder,
+    known: Known,
+    tree: &'r WorkTree,
+    host: Host<'r>,
+}
+
+impl Run<'_> {
+    fn judge(self, plan: &Plan, recorded: &Plan, past: &Past) -> Result<Again, Failure> {
+        let (name, output) = (records::name(self.folder.path()), self.host.output);
+        let ways = format!("code-commit resume {name} continues it, code-commit undo {name} takes it back");
+        match (is_same(plan, recorded), can_go_on(past) && !past.lines.is_empty()) {
+            (false, _) if plan.key.is_some() => {
+                let error = anyhow!("the key was used for other work: {name}");
+                Err(Failure::refused(error, "use another key for another query or other settings"))
+            }
+            (false, true) => {
+                output.warn(&format!("{name}, for another query or other settings, is not finished: {ways}"));
+                Ok(Again::New)
+            }
+            (true, true) => match changed::refuse(self.tree, recorded, &self.folder, self.host.environment) {
+                Ok(()) => Ok(Again::GoOn(self.known)),
+                // Its prompts know nothing of the change.
+                Err(failure) => {
+                    output.warn(&format!("{:#}, so a new run begins; {ways}", failure.error));
+                    Ok(Again::New)
+                }
+            },
+            (true, false) if plan.key.is_some() => self.answer(past),
+            (_, false) => Ok(Again::New),
+        }
+    }
+
+    /// Nobody is asked as long as the files are as the run left them.
+    fn answer(&self, past: &Past) -> Result<Again, Failure> {
+        let Some(outcome) = past.outcome().cloned() else { return Ok(Again::New) };
+        let (root, output) = (self.tree.root(), self.host.output);
+        let name = records::name(self.folder.path());
+        if !is_as_left(root, self.folder.path())? {
+            output.warn(&format!("the files are no longer as {name} left them, so a new run begins"));
+            return Ok(Again::New);
+        }
+        let changes = changes::of_run(root, self.folder.path())?;
+        let files = changes.iter().map(FileChange::stat).collect();
+        let log = self.folder.path().strip_prefix(root).unwrap_or(self.folder.path()).display().to_string();
+        let summary = Summary::of(&past.lines, outcome, files, elapsed(past), log);
+        output.note(&format!("{name} has done this already: nobody was asked"));
+        summary.print(output);
+        output.object(&json!({ "event": "summary", "summary": summary }));
+        Ok(Again::Done(Exit::from(&summary.outcome)))
+    }
+}
+
+/// Whether both are the same work: the query, the settings, and what the run may do. The roll-up may be newer.
+fn is_same(one: &Plan, other: &Plan) -> bool {
+    let limits = |plan: &Plan| {
+        (plan.rounds, plan.same_failures, plan.restore_on_failure, plan.early_stop, plan.no_check)
+    };
+    let texts = |plan: &Plan| match &plan.task {
+        Task::Commit { query, .. } => (query.text().to_owned(), None),
+        Task::Implement { system, query, .. } => (query.text().to_owned(), Some(system.text().to_owned())),
+    };
+    one.settings == other.settings
+        && one.version == other.version
+        && limits(one) == limits(other)
+        && texts(one) == texts(other)
+}
+
+fn is_as_left(root: &Path, run: &Path) -> anyhow::Result<bool> {
+    let left = apply::hashes_after(&undo_folders(run)?)?;
+    let hash = |path: &str| on_disk(&root.join(path)).map(|content| logging::sha256_hex(&content));
+    Ok(left.iter().all(|(path, sha256)| hash(path) == *sha256))
+}
+
+/// From the first line of a journal to the last: nothing more precise is known of a run that is over.
+pub(crate) fn elapsed(past: &Past) -> Duration {
+    let span = past
+        .span
+        .as_ref()
+        .and_then(|(first, last)| Some(last.parse::<Timestamp>().ok()?.duration_since(first.parse().ok()?)));
+    span.and_then(|span| span.try_into().ok()).unwrap_or_default()
+}

@@ -1,0 +1,101 @@
+//! `code-commit import`: a run of another clone comes into this one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use logging::{Redactor, RunFolder, Stored};
+use report::printable;
+use serde_json::json;
+
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::records::{self, IMPORTED};
+use crate::registry::{self, Imported, RUN_JSON};
+use crate::travel::signature::{Signed, allowed_by_git};
+use crate::travel::verify::{Checked, checked, in_words, run_folder, scratch};
+use crate::{lock, place};
+
+/// Which file, and whether to believe it.
+#[derive(Debug)]
+pub struct Request {
+    /// The bundle.
+    pub file: PathBuf,
+    /// Whose signatures count; git's own list if not given.
+    pub allowed_signers: Option<PathBuf>,
+    /// Believe it whoever made it.
+    pub trust: bool,
+}
+
+/// Checks the bundle and puts its run beside those that were made here.
+pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
+    let tree = place::work_tree(place::here(host)?)?;
+    let _lock = lock::take(&tree, host)?;
+    let allowed = args.allowed_signers.clone().or_else(|| allowed_by_git(host.environment));
+    let refused = |error: anyhow::Error| {
+        let error = error.context(format!("{} was not imported", args.file.display()));
+        Failure::refused(
+            error,
+            format!("code-commit verify {} says the same; get it anew", args.file.display()),
+        )
+    };
+    let scratch = scratch()?;
+    let Checked { about, signed, .. } =
+        checked(&args.file, scratch.path(), allowed.as_deref(), host).map_err(refused)?;
+    let unpacked = run_folder(scratch.path());
+    // They are compared with the tree and put into copies of it: reading them refuses every path that no run may
+    // write.
+    let rounds = perform::undo_folders(&unpacked).map_err(|error| refused(error.into()))?;
+    apply::pre_images(&rounds).context("its pre-images cannot be used").map_err(refused)?;
+    let base = place::state(&tree)?.join(IMPORTED);
+    let target = RunFolder::create(&base, &about.run, Redactor::default())
+        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
+    let believed = match (&signed, args.trust) {
+        (Signed::By(who), _) => Some(who.clone()),
+        (_, true) => Some("--trust".to_owned()),
+        (_, false) => None,
+    };
+    let kept = keep(&unpacked, target.path()).and_then(|plan| {
+        let imported = Imported { believed: believed.clone() };
+        registry::import(&tree, target.path(), plan, imported)
+    });
+    kept.inspect_err(|_| records::discard(&target))?;
+    let name = records::name(target.path());
+    output.object(&json!({
+        "event": "imported", "run": name, "folder": target.path().to_string_lossy(), "about": about,
+        "believed": believed,
+    }));
+    output.report(&format!("{name}: {}, {}", printable(&about.line()), printable(&in_words(&signed))));
+    if believed.is_none() {
+        output.note(
+            "nobody whom you trust vouches for it: it can be shown and replayed, and its answers are used again; \
+             --trust believes the rest",
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// Moves the checked files; gives the plan.
+fn keep(unpacked: &Path, target: &Path) -> Result<Stored, Failure> {
+    let plan = dir::read(&unpacked.join(RUN_JSON), u64::MAX, dir::Links::Refused);
+    let plan = plan.ok().flatten().ok_or_else(|| anyhow!("{RUN_JSON} is gone"))?;
+    copy_all(unpacked, target).with_context(|| format!("cannot write {}", target.display()))?;
+    let (bytes, sha256) = (plan.len() as u64, logging::sha256_hex(&plan));
+    Ok(Stored { file: RUN_JSON.to_owned(), bytes, sha256 })
+}
+
+/// Both folders are ours, and the first holds plain files and folders only.
+fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            fs::create_dir(&target)?;
+            copy_all(&path, &target)?;
+        } else {
+            dir::copy(&path, &target)?;
+        }
+    }
+    Ok(())
+}
