@@ -41,6 +41,7 @@ pub enum OrderCommand {
 
 /// Flags of `order run`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct RunOrderArgs {
     /// The orders, one after another; the same as --work-order
     #[arg(value_name = "FILE", required_unless_present = "work_order")]
