@@ -107,6 +107,8 @@ pub struct Write {
     pub attempt: u32,
     /// What the model answered.
     pub reply: Reply,
+    /// Files that the prompt showed whole. Only they may be edited.
+    pub shown_whole: Vec<String>,
     /// Files that the prompt showed only in part. They may not be replaced.
     pub shown_in_part: Vec<String>,
 }

@@ -1,8 +1,10 @@
 //! The JSON files of a run (S2 §4, §7). The fields are in the order of the keys.
 
 use engine::{Ended, Ran};
+use parser::proposal::{self, Change};
+use prompt::edits::Form;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Where a run can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,17 +78,49 @@ pub struct WriteProposal {
     pub writes: Vec<FileWrite>,
 }
 
-/// The whole new content of one file.
+/// The change of one file: its whole new content, or edits of its lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(extend("oneOf" = [{ "required": ["content"] }, { "required": ["edits"] }])))]
 #[serde(deny_unknown_fields)]
 pub struct FileWrite {
     /// Relative to the root.
     pub path: String,
     /// SHA-256 of the content that the model believes to replace, as it wrote it.
     pub base_sha256: String,
-    /// The new content.
-    pub content: String,
+    /// The whole new content.
+    #[cfg_attr(test, schemars(with = "String"))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// At least one edit, in place of the content.
+    #[cfg_attr(test, schemars(with = "Vec<FileEdit>"))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edits: Option<Vec<FileEdit>>,
+}
+
+/// Lines of a file that are replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FileEdit {
+    /// Whole lines that occur in the file exactly once.
+    pub search: String,
+    /// The lines that take their place.
+    pub replace: String,
+}
+
+impl From<&proposal::FileWrite<'_>> for FileWrite {
+    fn from(write: &proposal::FileWrite<'_>) -> Self {
+        let edit = |edit: &proposal::Edit<'_>| FileEdit {
+            search: edit.search.to_string(),
+            replace: edit.replace.to_string(),
+        };
+        let (content, edits) = match &write.change {
+            Change::Content(content) => (Some(content.to_string()), None),
+            Change::Edits(edits) => (None, Some(edits.iter().map(edit).collect())),
+        };
+        Self { path: write.path.to_string(), base_sha256: write.base_sha256.to_string(), content, edits }
+    }
 }
 
 /// The result of a proposal.
@@ -236,21 +270,38 @@ pub struct RunSummary {
     pub ended_utc: String,
 }
 
-/// The JSON schema of a [`WriteProposal`], in the form in which model services take one.
-pub fn proposal_schema() -> serde_json::Value {
+/// The JSON schema of a [`WriteProposal`], in the form in which model services take one: in their strict modes
+/// every key of an object is required, so that a file with edits is an object of its own.
+pub fn proposal_schema(form: Form) -> Value {
     let text = json!({ "type": "string" });
+    let edit = json!({
+        "type": "object",
+        "properties": { "search": text, "replace": text },
+        "required": ["search", "replace"],
+        "additionalProperties": false,
+    });
+    let write = |key: &str, value: &Value| {
+        json!({
+            "type": "object",
+            "properties": { "path": text, "base_sha256": text, key: value },
+            "required": ["path", "base_sha256", key],
+            "additionalProperties": false,
+        })
+    };
+    let whole = write("content", &text);
+    let item = match form {
+        Form::Files => whole,
+        Form::Edits => {
+            json!({ "anyOf": [whole, write("edits", &json!({ "type": "array", "items": edit }))] })
+        }
+    };
     json!({
         "type": "object",
         "properties": {
             "summary": text,
             "writes": {
                 "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": { "path": text, "base_sha256": text, "content": text },
-                    "required": ["path", "base_sha256", "content"],
-                    "additionalProperties": false,
-                },
+                "items": item,
             },
         },
         "required": ["summary", "writes"],

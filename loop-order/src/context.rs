@@ -32,9 +32,11 @@ fn cut(text: &str, limit: usize) -> &str {
     lines.unwrap_or_default()
 }
 
-/// The files that the model sees only in part. It may not replace them: the rest would be lost.
-pub(crate) fn shown_in_part(context: &[Context]) -> Vec<String> {
-    context.iter().filter(|file| file.left_out_bytes > 0).map(|file| file.path.clone()).collect()
+/// The files that the model sees whole, and those that it sees only in part.
+pub(crate) fn shown(context: &[Context]) -> [Vec<String>; 2] {
+    let (whole, in_part): (Vec<&Context>, Vec<&Context>) =
+        context.iter().partition(|file| file.left_out_bytes == 0);
+    [whole, in_part].map(|files| files.into_iter().map(|file| file.path.clone()).collect())
 }
 
 #[cfg(test)]
@@ -76,7 +78,9 @@ mod tests {
             file("none", 4),
             ("new".to_owned(), None),
         ];
-        assert_eq!(shown_in_part(&shown_context(files)), ["part", "none"]);
+        let [whole, in_part] = shown(&shown_context(files));
+        assert_eq!(in_part, ["part", "none"]);
+        assert!(!whole.is_empty() && whole.iter().all(|path| !in_part.contains(path)), "{whole:?}");
     }
 
     #[test]

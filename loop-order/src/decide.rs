@@ -6,6 +6,7 @@ use engine::{
     Ask, Broke, Cause, Commit, CommitAnswer, Condition, Harness, Keep, Look, Measure, Outcome, PROBES,
     RollBack, Run, Stamp, Write,
 };
+use prompt::edits::Form;
 use prompt::order::{Allowed, Context, Failure, Prompt, Task};
 
 use crate::artifacts::{AttemptRecord, CmdResult, FailureBrief, RunSummary, Stage, Verdict};
@@ -41,6 +42,8 @@ pub struct Inputs {
     pub allowed: Vec<Allowed>,
     /// The context files as the prompt shows them.
     pub context: Vec<Context>,
+    /// How the model may give its changes.
+    pub form: Form,
 }
 
 /// How a run ended, and its summary.
@@ -244,7 +247,7 @@ impl Inputs {
     }
 
     fn prompt_of(&self, number: u32, failure: Option<&FailureBrief>) -> Prompt {
-        let Self { order, allowed, context, max_attempts, .. } = self;
+        let Self { order, allowed, context, max_attempts, form, .. } = self;
         let acceptance = order.acceptance_texts();
         let task = Task {
             title: &order.title,
@@ -254,6 +257,7 @@ impl Inputs {
             acceptance_commands: &acceptance,
             notes: order.notes.as_deref(),
             context,
+            form: *form,
         };
         let failure = failure.map(|brief| Failure {
             stage: brief.stage.as_str(),

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use prompt::edits::Form;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
@@ -125,7 +126,18 @@ fn a_service_is_asked_for_the_published_proposal() {
         let rule = |rule: &Value| (rule["required"].clone(), rule["additionalProperties"].clone());
         let item = schema.pointer("/properties/writes/items").unwrap();
         let item = item.get("$ref").map_or(item, |_| &schema["$defs"]["FileWrite"]);
-        (rule(schema), rule(item))
+        (rule(schema), item.clone())
     };
-    assert_eq!(names(&of::<WriteProposal>("")), names(&proposal_schema()));
+    let (published, file) = names(&of::<WriteProposal>(""));
+    let (asked, whole) = names(&proposal_schema(Form::Files));
+    let (asked_edits, either) = names(&proposal_schema(Form::Edits));
+    assert_eq!((&asked, &asked_edits), (&published, &published));
+    let [first, edited] = either["anyOf"].as_array().unwrap().as_slice() else { panic!("{either}") };
+    assert_eq!(first, &whole, "only a second form is added");
+    for (asked, only) in [(&whole, &file["oneOf"][0]), (edited, &file["oneOf"][1])] {
+        let keys = [file["required"].as_array().unwrap().as_slice(), only["required"].as_array().unwrap()];
+        assert_eq!(asked["required"], json!(keys.concat()));
+        assert_eq!(asked["additionalProperties"], file["additionalProperties"]);
+    }
+    assert_eq!(edited["properties"]["edits"]["items"]["required"], json!(["search", "replace"]));
 }

@@ -27,9 +27,9 @@ pub const PLAIN: usize = 7;
 /// Whole lines to find, exactly once, and the lines that take their place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hunk<'t> {
-    /// At least one line.
+    /// At least one line; the last may lack its newline.
     pub search: &'t str,
-    /// Any number of lines.
+    /// Any number of lines; the last may lack its newline.
     pub replace: &'t str,
 }
 

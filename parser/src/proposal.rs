@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use crate::code::{Wording, codes};
 use crate::diagnostic::Errors;
+use crate::edit::Hunk;
 
 /// The files that a model proposes to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub struct Proposal<'t> {
     pub writes: Vec<FileWrite<'t>>,
 }
 
-/// The full new content of one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileWrite<'t> {
     /// The path as the model wrote it: not checked yet.
@@ -26,16 +27,57 @@ pub struct FileWrite<'t> {
     /// The hash of the content that the model wants to replace, as it wrote it. An invalid hash
     /// counts as the hash of an empty file (S2 §6.4).
     pub base_sha256: Cow<'t, str>,
+    /// What becomes of it.
+    pub change: Change<'t>,
+}
+
+/// What becomes of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change<'t> {
     /// The whole new content.
-    pub content: Cow<'t, str>,
+    Content(Cow<'t, str>),
+    /// Lines that are replaced, in place of the whole content; at least one edit.
+    Edits(Vec<Edit<'t>>),
+}
+
+impl Change<'_> {
+    /// Every text of it.
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let (content, edits) = match self {
+            Self::Content(content) => (Some(&**content), [].as_slice()),
+            Self::Edits(edits) => (None, edits.as_slice()),
+        };
+        content.into_iter().chain(edits.iter().flat_map(|edit| [&*edit.search, &*edit.replace]))
+    }
+
+    /// The size of all its texts.
+    fn bytes(&self) -> usize {
+        self.texts().map(str::len).fold(0, usize::saturating_add)
+    }
+}
+
+/// A hunk of an edit block, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit<'t> {
+    /// Whole lines to find, exactly once; never empty.
+    pub search: Cow<'t, str>,
+    /// The lines that take their place.
+    pub replace: Cow<'t, str>,
+}
+
+impl Edit<'_> {
+    /// As [`edit::apply`](crate::edit::apply) takes it.
+    pub fn hunk(&self) -> Hunk<'_> {
+        Hunk { search: &self.search, replace: &self.replace }
+    }
 }
 
 /// Size limits of a proposal (S2 §4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum size of one file's content, in bytes.
+    /// Maximum size of one file's content, or of all its edits, in bytes.
     pub file_bytes: usize,
-    /// Maximum size of all contents together, in bytes.
+    /// Maximum size of all contents and edits together, in bytes.
     pub total_bytes: usize,
 }
 
@@ -71,6 +113,14 @@ codes! {
         MissingKey = "missing-key",
         /// The same key twice in one object.
         DuplicateKey = "duplicate-key",
+        /// A file with both `content` and `edits`.
+        ContentAndEdits = "content-and-edits",
+        /// A file with neither `content` nor `edits`.
+        NoContent = "no-content",
+        /// `edits` without an edit.
+        EmptyEdits = "empty-edits",
+        /// An edit that searches for nothing.
+        EmptySearch = "empty-search",
         /// No file at all.
         EmptyWrites = "empty-writes",
         /// A file without a path.
@@ -107,6 +157,10 @@ impl Wording for ProposalCode {
             Self::UnknownKey => format!("{subject} is not a key of a proposal"),
             Self::MissingKey => format!("`{subject}` is missing"),
             Self::DuplicateKey => format!("{subject} stands twice in one object"),
+            Self::ContentAndEdits => format!("`{subject}` has both `content` and `edits`"),
+            Self::NoContent => format!("`{subject}` has no `content`"),
+            Self::EmptyEdits => format!("the `edits` of `{subject}` are empty"),
+            Self::EmptySearch => format!("an edit of `{subject}` has no lines to search for"),
             Self::EmptyWrites => "`writes` is empty".to_owned(),
             Self::EmptyPath => "a file has no path".to_owned(),
             Self::DuplicatePath => format!("`{subject}` is written twice"),
@@ -116,8 +170,11 @@ impl Wording for ProposalCode {
         }
     }
 
-    fn advice(self, _: &str) -> String {
+    fn advice(self, subject: &str) -> String {
         let advice = match self {
+            Self::WrongType | Self::MissingKey if ["edits", "search", "replace"].contains(&subject) => {
+                "`edits` is a list of objects, each with `search` and `replace`, which are strings"
+            }
             Self::InvalidUtf8 => "write plain UTF-8 text",
             Self::MarkdownFence => "begin with `{` and end with `}`, without lines of backquotes",
             Self::Syntax | Self::NotANumber => "write one JSON object and nothing else",
@@ -125,7 +182,12 @@ impl Wording for ProposalCode {
             Self::TrailingData => "end with the `}` of the object",
             Self::BadString => "escape control characters, as in `\\n`, and write surrogates in pairs",
             Self::WrongType => "`writes` is a list of objects, every other value is a string",
-            Self::UnknownKey | Self::MissingKey | Self::DuplicateKey => {
+            Self::ContentAndEdits => "give the whole new content, or edits, but not both",
+            Self::EmptyEdits => "give one edit at least, or the whole new content",
+            Self::EmptySearch => {
+                "repeat the lines that the new ones go next to, or give the whole new content"
+            }
+            Self::UnknownKey | Self::MissingKey | Self::DuplicateKey | Self::NoContent => {
                 "give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`"
             }
             Self::EmptyWrites => "propose one file at least",

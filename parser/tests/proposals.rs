@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 
-use parser::proposal::{Limits, Proposal, parse};
+use parser::proposal::{Change, Limits, Proposal, parse};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,14 @@ fn proposal(writes: &str) -> String {
 /// The proposal, or each error with the text at its place.
 fn check(text: &str) -> String {
     let show = |proposal: Proposal<'_>| {
-        let write = |write: &parser::proposal::FileWrite<'_>| format!("\n{} {:?}", write.path, write.content);
+        let write = |write: &parser::proposal::FileWrite<'_>| match &write.change {
+            Change::Content(content) => format!("\n{} {content:?}", write.path),
+            Change::Edits(edits) => {
+                let edit =
+                    |edit: &parser::proposal::Edit<'_>| format!(" {:?}->{:?}", edit.search, edit.replace);
+                format!("\n{}{}", write.path, edits.iter().map(edit).collect::<String>())
+            }
+        };
         format!("{:?}{}", proposal.summary, proposal.writes.iter().map(write).collect::<String>())
     };
     let tell = |errors: parser::Errors<_>| {
@@ -50,6 +57,87 @@ fn a_proposal_has_a_summary_and_writes() {
     insta::assert_snapshot!(check(&format!(" {{ \"writes\" : [ {} ] , \"summary\" : \"\" }}\r\n", write("a", "é"))), @r#"
     ""
     a "é"
+    "#);
+}
+
+/// A file whose `edits` are this.
+fn edited(path: &str, edits: &str) -> String {
+    format!(r#"{{"path":"{path}","base_sha256":"{EMPTY}","edits":{edits}}}"#)
+}
+
+#[test]
+fn a_file_has_edits_in_place_of_its_content() {
+    let two = r#"[{"search":"a\n","replace":""} , {"replace":"c","search":"b"}]"#;
+    insta::assert_snapshot!(check(&proposal(&(edited("a", two) + "," + &write("b", "x")))), @r#"
+    "s"
+    a "a\n"->"" "b"->"c"
+    b "x"
+    "#);
+}
+
+#[test]
+fn a_file_has_either_content_or_edits() {
+    let both =
+        write("a", "x").replace("\"content\"", "\"edits\":[{\"search\":\"a\",\"replace\":\"\"}],\"content\"");
+    insta::assert_snapshot!(check(&proposal(&both)), @r#"
+    content-and-edits 2:11 "{\"path\":\"a\",\"base_sh"
+      line 2: `a` has both `content` and `edits`; give the whole new content, or edits, but not both
+    "#);
+    let neither = write("a", "x").replace(",\"content\":\"x\"", "");
+    insta::assert_snapshot!(check(&proposal(&neither)), @r#"
+    no-content 2:11 "{\"path\":\"a\",\"base_sh"
+      line 2: `a` has no `content`; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    "#);
+    let unusable = write("a", "x").replace("\"x\"", "null");
+    insta::assert_snapshot!(check(&proposal(&unusable)), @r#"
+    wrong-type 2:114 "null"
+      line 2: the value of `content` has the wrong type; `writes` is a list of objects, every other value is a string
+    "#);
+}
+
+#[test]
+fn edits_that_say_nothing_or_too_much_are_errors() {
+    let edits = [
+        edited("a", "[]"),
+        edited("b", r#"[{"search":"","replace":"x"}]"#),
+        edited("c", r#"[{"search":"x","replace":"\u0000"}]"#),
+        edited("d", r#"[{"search":"yyyyyyyyyy","replace":"yyyyyyyyyy"},{"search":"y","replace":""}]"#),
+    ];
+    insta::assert_snapshot!(check(&proposal(&edits.join(",\n"))), @r#"
+    empty-edits 2:112 "[]"
+      line 2: the `edits` of `a` are empty; give one edit at least, or the whole new content
+    empty-search 3:102 "[{\"search\":\"\",\"repla"
+      line 3: an edit of `b` has no lines to search for; repeat the lines that the new ones go next to, or give the whole new content
+    binary-content 4:102 "[{\"search\":\"x\",\"repl"
+      line 4: the content of `c` holds a NUL character; propose files of text only
+    file-too-large 5:102 "[{\"search\":\"yyyyyyyy"
+      line 5: the content of `d` is too large; propose less at once
+    "#);
+}
+
+#[test]
+fn edits_have_their_own_schema() {
+    for (edits, errors) in [
+        (r#"[{"search":"a"}]"#, "missing-key"),
+        (r#"[{"search":"a","replace":"b","all":true}]"#, "unknown-key"),
+        (r#"[{"search":"a","search":"a","replace":"b"}]"#, "duplicate-key"),
+        (r#"[{"search":1,"replace":"b"}]"#, "wrong-type"),
+        (r#"["a"]"#, "wrong-type"),
+        (r#"{"search":"a","replace":"b"}"#, "wrong-type"),
+        (r#""a""#, "wrong-type"),
+        (r#"[{"search":"a","replace":"b"},]"#, "syntax"),
+        (r#"[{"search":"a","replace":"b"} {"search":"a","replace":"b"}]"#, "syntax"),
+        (r#"[,]"#, "syntax"),
+    ] {
+        let text = proposal(&edited("a", edits));
+        let found = parse(text.as_bytes(), &SMALL).unwrap_err();
+        assert_eq!(found.iter().map(|error| error.code.as_str()).collect::<Vec<_>>(), [errors], "{edits}");
+    }
+    insta::assert_snapshot!(check(&proposal(&edited("a", r#"[{"search":null}]"#))), @r#"
+    missing-key 2:113 "{\"search\":null}"
+      line 2: `replace` is missing; `edits` is a list of objects, each with `search` and `replace`, which are strings
+    wrong-type 2:123 "null"
+      line 2: the value of `search` has the wrong type; `edits` is a list of objects, each with `search` and `replace`, which are strings
     "#);
 }
 
@@ -80,8 +168,8 @@ fn missing_keys_are_errors() {
     insta::assert_snapshot!(check(&proposal("{\"path\":\"a\"}, {}")), @r#"
     missing-key 2:11 "{\"path\":\"a\"}"
       line 2: `base_sha256` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    missing-key 2:11 "{\"path\":\"a\"}"
-      line 2: `content` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    no-content 2:11 "{\"path\":\"a\"}"
+      line 2: `a` has no `content`; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
     missing-key 2:25 "{}"
       line 2: `path` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
     missing-key 2:25 "{}"
@@ -321,7 +409,44 @@ struct Schema {
 struct WriteSchema {
     path: String,
     base_sha256: String,
-    content: String,
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    edits: Option<Vec<EditSchema>>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EditSchema {
+    search: String,
+    replace: String,
+}
+
+/// Null is no value.
+fn given<'d, T: Deserialize<'d>, D: serde::Deserializer<'d>>(value: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(value).map(Some)
+}
+
+impl WriteSchema {
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        let edits = self.edits.iter().flatten().flat_map(|edit| [&edit.search, &edit.replace]);
+        self.content.iter().chain(edits)
+    }
+
+    fn bytes(&self) -> usize {
+        self.texts().map(String::len).sum()
+    }
+
+    fn is_good(&self) -> bool {
+        let are_edits =
+            |edits: &Vec<EditSchema>| !edits.is_empty() && edits.iter().all(|edit| !edit.search.is_empty());
+        let is_change = match (&self.content, &self.edits) {
+            (Some(_), None) => true,
+            (None, Some(edits)) => are_edits(edits),
+            (Some(_), Some(_)) | (None, None) => false,
+        };
+        is_change && !self.path.is_empty()
+    }
 }
 
 /// Whether serde accepts it, and S2's rules for the files hold. (Serde takes lists for objects; a proposal does not.)
@@ -329,19 +454,26 @@ fn accepted(bytes: &[u8]) -> Option<Schema> {
     let schema: Schema = serde_json::from_slice(bytes).ok()?;
     let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
     let mut paths = HashSet::new();
-    let is_good = |write: &WriteSchema| !write.path.is_empty();
-    let is_text = |write: &WriteSchema| !write.content.contains('\0');
-    let fits = schema.writes.iter().all(|write| is_text(write) && write.content.len() <= SMALL.file_bytes)
-        && schema.writes.iter().map(|write| write.content.len()).sum::<usize>() <= SMALL.total_bytes;
-    let objects =
-        value.is_object() && value["writes"].as_array().unwrap().iter().all(serde_json::Value::is_object);
-    let good = schema.writes.iter().all(|write| is_good(write) && paths.insert(write.path.clone()));
+    let is_text = |write: &WriteSchema| write.texts().all(|text| !text.contains('\0'));
+    let fits = schema.writes.iter().all(|write| is_text(write) && write.bytes() <= SMALL.file_bytes)
+        && schema.writes.iter().map(WriteSchema::bytes).sum::<usize>() <= SMALL.total_bytes;
+    let are_objects =
+        |list: &serde_json::Value| list.as_array().unwrap().iter().all(serde_json::Value::is_object);
+    let objects = value.is_object()
+        && are_objects(&value["writes"])
+        && value["writes"].as_array().unwrap().iter().filter_map(|write| write.get("edits")).all(are_objects);
+    let good = schema.writes.iter().all(|write| write.is_good() && paths.insert(write.path.clone()));
     (good && fits && objects && !schema.writes.is_empty()).then_some(schema)
 }
 
 fn schema() -> impl Strategy<Value = Schema> {
-    let write = ("[ab\n\"]{0,3}", any::<String>(), any::<String>())
-        .prop_map(|(path, base_sha256, content)| WriteSchema { path, base_sha256, content });
+    let edit = ("[ab\n]{0,3}", "[ab\n]{0,3}").prop_map(|(search, replace)| EditSchema { search, replace });
+    let change = prop_oneof![
+        any::<String>().prop_map(|content| (Some(content), None)),
+        proptest::collection::vec(edit, 0..3).prop_map(|edits| (None, Some(edits))),
+    ];
+    let write = ("[ab\n\"]{0,3}", any::<String>(), change)
+        .prop_map(|(path, base_sha256, (content, edits))| WriteSchema { path, base_sha256, content, edits });
     (any::<String>(), proptest::collection::vec(write, 0..3))
         .prop_map(|(summary, writes)| Schema { summary, writes })
 }
@@ -377,7 +509,14 @@ proptest! {
                 for (our, their) in ours.writes.iter().zip(&theirs.writes) {
                     prop_assert_eq!(&our.path, &their.path);
                     prop_assert_eq!(&our.base_sha256, &their.base_sha256);
-                    prop_assert_eq!(&our.content, &their.content);
+                    match (&our.change, &their.content, &their.edits) {
+                        (Change::Content(our), Some(their), None) => prop_assert_eq!(our, their),
+                        (Change::Edits(ours), None, Some(theirs)) => {
+                            let theirs = theirs.iter().map(|edit| (&*edit.search, &*edit.replace));
+                            prop_assert!(ours.iter().map(|edit| (&*edit.search, &*edit.replace)).eq(theirs));
+                        }
+                        (our, ..) => prop_assert!(false, "{our:?} but {their:?}"),
+                    }
                 }
             }
             (Err(_), None) => {}

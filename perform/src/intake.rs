@@ -29,7 +29,7 @@ use crate::fault::Fault;
 use crate::translate::finish_of;
 
 pub use edits::{Code, Shown};
-pub use proposal::Taken;
+pub use proposal::{InPrompt, Taken};
 
 /// Where replies are applied, and by which rules.
 #[derive(Debug)]

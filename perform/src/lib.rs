@@ -32,7 +32,7 @@ pub use build::BuildCommand;
 pub use commit::CommitWorld;
 pub use engine::{Event, Observer, Silent};
 pub use fault::Fault;
-pub use intake::{Code, Intake, Rules, Shown, Taken};
+pub use intake::{Code, InPrompt, Intake, Rules, Shown, Taken};
 pub use kept::{UNDO, folders_to_undo, undo_folders};
 pub use order::{Baseline, CommandSettings, Ignored, Left, OrderWorld};
 pub use paid::Paid;

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use crate::edits::Form;
 use crate::{push_last_part, push_part};
 
 const INSTRUCTIONS: &str = include_str!("../text/order/instructions.md");
+const EDITS: &str = include_str!("../text/order/edits.md");
 
 /// What stays the same over all attempts.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +25,8 @@ pub struct Task<'a> {
     pub notes: Option<&'a str>,
     /// The files to know.
     pub context: &'a [Context],
+    /// How changes may be given.
+    pub form: Form,
 }
 
 /// A file that may be written.
@@ -86,6 +90,9 @@ pub fn prompt(task: &Task<'_>, attempt: &Attempt<'_>) -> Prompt {
     let context: usize = task.context.iter().filter_map(|file| file.text.as_ref()).map(String::len).sum();
     let mut text = String::with_capacity(8192 + context);
     push_part(&mut text, INSTRUCTIONS);
+    if task.form == Form::Edits {
+        push_part(&mut text, EDITS);
+    }
     push_part(&mut text, &format!("WORK ORDER: {}", task.title));
     text.push_str("Intent:\n");
     push_part(&mut text, task.intent);
@@ -162,6 +169,8 @@ fn push_attempt(text: &mut String, attempt: &Attempt<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use parser::proposal::{self, Change, FileWrite, Limits};
+
     use super::*;
 
     fn context(path: &str, text: Option<&str>, left_out_bytes: usize) -> Context {
@@ -182,6 +191,7 @@ mod tests {
             acceptance_commands: &["sh tests/run.sh".to_owned()],
             notes: Some("Mind the comma."),
             context: &[context("src/a.py", Some("print()"), 7), context("src/new.py", None, 0)],
+            form: Form::Files,
         };
         let failure = Failure {
             stage: "acceptance_failed",
@@ -243,6 +253,7 @@ mod tests {
             acceptance_commands: &[],
             notes: None,
             context: &[],
+            form: Form::Files,
         };
         let text = prompt(&task, &Attempt { number: 1, of: 1, failure: None }).text;
         for heading in ["Forbidden", "Notes", "failed", "Error", "Exit code"] {
@@ -252,10 +263,36 @@ mod tests {
 
     #[test]
     fn the_example_in_the_instructions_is_a_proposal_but_for_its_hash() {
-        let line = INSTRUCTIONS.lines().find(|line| line.starts_with('{')).unwrap();
-        let real = line.replace("64 hex digits", &"0".repeat(64));
-        let proposal =
-            parser::proposal::parse(real.as_bytes(), &parser::proposal::Limits::default()).unwrap();
-        assert_eq!(proposal.writes.len(), 1);
+        let real = example(INSTRUCTIONS);
+        let proposal = proposal::parse(real.as_bytes(), &Limits::default()).unwrap();
+        assert!(matches!(&*proposal.writes, [FileWrite { change: Change::Content(_), .. }]));
+    }
+
+    #[test]
+    fn the_example_of_an_edit_is_one_but_for_its_hash_and_is_taught_on_request_only() {
+        let real = example(EDITS);
+        let proposal = proposal::parse(real.as_bytes(), &Limits::default()).unwrap();
+        let [FileWrite { change: Change::Edits(edits), .. }] = &*proposal.writes else { panic!("{real}") };
+        let old = "def main():\n    print(\"example program\")\n";
+        let new = parser::edit::apply(old, edits.iter().map(proposal::Edit::hunk)).unwrap();
+        assert_eq!(new, "def main():\n    print(\"another program\")\n");
+        let task = |form| Task {
+            title: "T",
+            intent: "I",
+            allowed: &[],
+            forbidden: &[],
+            acceptance_commands: &[],
+            notes: None,
+            context: &[],
+            form,
+        };
+        let text = |form| prompt(&task(form), &Attempt { number: 1, of: 1, failure: None }).text;
+        assert!(text(Form::Edits).starts_with(&format!("{INSTRUCTIONS}\n{EDITS}\n")));
+        assert_eq!(text(Form::Edits).replace(&format!("{EDITS}\n"), ""), text(Form::Files));
+    }
+
+    fn example(lesson: &str) -> String {
+        let line = lesson.lines().find(|line| line.starts_with('{')).unwrap();
+        line.replace("64 hex digits", &"0".repeat(64))
     }
 }

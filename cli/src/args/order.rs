@@ -82,6 +82,12 @@ pub struct RunOrderArgs {
     /// Let the commands use the network
     #[arg(long)]
     pub network: bool,
+    /// Let the model edit lines of files that are shown whole, instead of giving whole files
+    #[arg(long, overrides_with = "no_edits")]
+    pub edits: bool,
+    /// Ask for whole files only
+    #[arg(long, overrides_with = "edits")]
+    pub no_edits: bool,
     /// Of several orders: go on behind one that fails
     #[arg(long)]
     pub keep_going: bool,
@@ -159,6 +165,7 @@ impl RunOrderArgs {
                 ..Model::default()
             },
             limits: self.limits.layer.limits.clone(),
+            edits: self.edits.then_some(true).or(self.no_edits.then_some(false)),
             sandbox: Isolation {
                 mode: self.sandbox,
                 network: self.network.then_some(true),

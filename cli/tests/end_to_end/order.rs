@@ -4,6 +4,7 @@ mod artifacts;
 mod batch;
 mod commands;
 mod corpus;
+mod edits;
 mod kills;
 mod left;
 mod orders;

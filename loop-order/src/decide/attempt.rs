@@ -12,7 +12,7 @@ use crate::artifacts::{
     AttemptRecord, CmdResult, FailureBrief, FileWrite, Stage, WriteProposal, WriteResult,
 };
 use crate::brief;
-use crate::context::shown_in_part;
+use crate::context::shown;
 
 /// The project's own verification script, if it has one (S2 §6.5).
 pub const VERIFY_SCRIPT: &str = "scripts/verify.sh";
@@ -97,8 +97,8 @@ impl Attempt {
     /// Whether the project now has its own verification script.
     fn write<H: Harness<Write>>(&mut self, harness: &mut H, inputs: &Inputs) -> Result<bool, Halt<H::Stop>> {
         let Some(reply) = self.answer.as_ref().map(Answered::reply) else { return Ok(false) };
-        let shown_in_part = shown_in_part(&inputs.context);
-        let write = Write { attempt: self.number, reply, shown_in_part };
+        let [shown_whole, shown_in_part] = shown(&inputs.context);
+        let write = Write { attempt: self.number, reply, shown_whole, shown_in_part };
         let written = harness.perform(write).map_err(Halt::Stop)?;
         match written.done().map_err(|broke| Halt::broke(broke, &inputs.order))? {
             WriteAnswer::Written(written) => {
@@ -166,11 +166,7 @@ impl Attempt {
     fn proposal(&self) -> Option<WriteProposal> {
         let reply = self.answer.as_ref()?.reply.share();
         let proposal = proposal::parse(reply.as_bytes(), &Limits::default()).ok()?;
-        let writes = proposal.writes.iter().map(|write| FileWrite {
-            path: write.path.to_string(),
-            base_sha256: write.base_sha256.to_string(),
-            content: write.content.to_string(),
-        });
+        let writes = proposal.writes.iter().map(FileWrite::from);
         Some(WriteProposal { summary: proposal.summary.to_string(), writes: writes.collect() })
     }
 

@@ -89,12 +89,16 @@ fn find(text: &str, search: &str) -> Result<usize, Why> {
     }
 }
 
-/// The lines as a text of CRLF lines has them.
+/// The lines as the text has them: each with its end, which is CRLF in a text of CRLF lines.
 fn with_ends(part: &str, is_crlf: bool) -> Cow<'_, str> {
-    if !is_crlf || part.contains("\r\n") {
+    let lacks_newline = !part.is_empty() && !part.ends_with('\n');
+    let newline = if is_crlf { "\r\n" } else { "\n" };
+    let converts = is_crlf && !part.contains("\r\n");
+    if !lacks_newline && !converts {
         return Cow::Borrowed(part);
     }
-    Cow::Owned(part.replace('\n', "\r\n"))
+    let lines = if converts { part.replace('\n', newline) } else { part.to_owned() };
+    Cow::Owned(if lacks_newline { lines + newline } else { lines })
 }
 
 /// Without the line break that was put before the text.
@@ -155,6 +159,15 @@ mod tests {
         assert_eq!(applied("a\r\nb\r\nc", &[("c\n", "d\n")]).as_deref(), Ok("a\r\nb\r\nd"));
         let mixed = applied("a\r\nb\n", &[("a\n", "c\n")]);
         assert_eq!(mixed, Err(vec![Misfit { hunk: 1, why: Why::Absent }]), "mixed ends have no rule");
+    }
+
+    #[test]
+    fn the_last_line_of_a_hunk_is_whole_without_its_newline_too() {
+        assert_eq!(applied("a\nb\n", &[("a", "c\nd")]).as_deref(), Ok("c\nd\nb\n"));
+        assert_eq!(applied("a\nb\n", &[("a", "")]).as_deref(), Ok("b\n"));
+        assert_eq!(applied("a\nb", &[("b", "c")]).as_deref(), Ok("a\nc"));
+        assert_eq!(applied("a\r\nb\r\n", &[("a\nb", "c")]).as_deref(), Ok("c\r\n"));
+        assert_eq!(applied("ab\n", &[("a", "")]), Err(vec![Misfit { hunk: 1, why: Why::Absent }]));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::json::{BLANKS, Is, Token, Tokens};
-use super::{FileWrite, Limits, Proposal, ProposalCode};
+use super::{Change, Edit, FileWrite, Limits, Proposal, ProposalCode};
 use crate::Span;
 use crate::diagnostic::{Errors, Findings};
 
@@ -32,8 +32,47 @@ type Text<'t> = (Cow<'t, str>, Span);
 /// The value of a key of the proposal.
 enum Value<'t> {
     Summary(Text<'t>),
-    Writes(Vec<[Text<'t>; 3]>),
+    Writes(Vec<Write<'t>>),
 }
+
+/// A file before it is judged.
+struct Write<'t> {
+    path: Text<'t>,
+    base_sha256: Text<'t>,
+    change: (Change<'t>, Span),
+}
+
+/// The value of a key of a file.
+enum Member<'t> {
+    Text(Text<'t>),
+    Edits(Vec<Edit<'t>>, Span),
+}
+
+impl<'t> Member<'t> {
+    fn text(self) -> Option<Text<'t>> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Edits(..) => None,
+        }
+    }
+
+    fn change(self) -> (Change<'t>, Span) {
+        match self {
+            Self::Text((content, span)) => (Change::Content(content), span),
+            Self::Edits(edits, span) => (Change::Edits(edits), span),
+        }
+    }
+}
+
+/// A key's value, if it was given and can be used.
+struct Slot<V> {
+    key: &'static str,
+    is_given: bool,
+    value: Option<V>,
+}
+
+/// The keys of a file of which it has exactly one.
+const CHANGES: [&str; 2] = ["content", "edits"];
 
 impl<'t> Reader<'t> {
     /// proposal = `{` `summary` string, `writes` list `}`, in any order
@@ -46,7 +85,7 @@ impl<'t> Reader<'t> {
         if opening.is != Is::Sign('{') {
             return Err(self.wrong_type(&opening, "proposal"));
         }
-        let values = self.members(&opening, ["summary", "writes"], |reader, key| match key {
+        let (slots, _) = self.members(&opening, ["summary", "writes"], |reader, key| match key {
             "summary" => Ok(reader.string(key)?.map(Value::Summary)),
             _ => Ok(Some(Value::Writes(reader.writes()?))),
         })?;
@@ -55,7 +94,7 @@ impl<'t> Reader<'t> {
             return Err(self.stop(ProposalCode::TrailingData, text.len() - behind.len()..text.len()));
         }
         let mut proposal = Proposal { summary: Cow::Borrowed(""), writes: Vec::new() };
-        for value in values.into_iter().flatten() {
+        for value in slots.into_iter().filter_map(|slot| slot.value) {
             match value {
                 Value::Summary((summary, _)) => proposal.summary = summary,
                 Value::Writes(writes) => proposal.writes = self.judge(writes, limits),
@@ -65,55 +104,102 @@ impl<'t> Reader<'t> {
     }
 
     /// writes = `[` write (`,` write)* `]`
-    fn writes(&mut self) -> Result<Vec<[Text<'t>; 3]>, Stop> {
-        let opening = self.next()?;
-        if opening.is != Is::Sign('[') {
-            return Err(self.wrong_type(&opening, "writes"));
+    fn writes(&mut self) -> Result<Vec<Write<'t>>, Stop> {
+        let (writes, span) = self.list("writes", Self::write)?;
+        if writes.is_empty() {
+            self.findings.push(ProposalCode::EmptyWrites, span, None);
         }
-        let mut writes = Vec::new();
-        let mut token = self.next()?;
-        if token.is == Is::Sign(']') {
-            self.findings.push(ProposalCode::EmptyWrites, opening.span.start..token.span.end, None);
-            return Ok(writes);
-        }
-        loop {
-            writes.extend(self.write(&token)?);
-            match self.next()? {
-                Token { is: Is::Sign(','), .. } => token = self.next()?,
-                Token { is: Is::Sign(']'), .. } => return Ok(writes),
-                other => return Err(self.unexpected(other)),
-            }
-        }
+        Ok(writes.into_iter().flatten().collect())
     }
 
-    /// write = `{` `path` string, `base_sha256` string, `content` string `}`, in any order
-    fn write(&mut self, opening: &Token<'t>) -> Result<Option<[Text<'t>; 3]>, Stop> {
+    /// write = `{` `path` string, `base_sha256` string, `content` string or `edits` list `}`, in any order
+    fn write(&mut self, opening: &Token<'t>) -> Result<Option<Write<'t>>, Stop> {
         if opening.is != Is::Sign('{') {
             return Err(self.wrong_type(opening, "writes"));
         }
-        let [path, hash, content] =
-            self.members(opening, ["path", "base_sha256", "content"], Self::string)?;
-        Ok(path.zip(hash).zip(content).map(|((path, hash), content)| [path, hash, content]))
+        let ([path, hash, content, edits], span) =
+            self.members(opening, ["path", "base_sha256", "content", "edits"], |reader, key| match key {
+                "edits" => reader.edits(),
+                _ => Ok(reader.string(key)?.map(Member::Text)),
+            })?;
+        let [path, hash] = [path, hash].map(|slot| slot.value.and_then(Member::text));
+        let is_given = content.is_given || edits.is_given;
+        match &path {
+            Some((path, _)) if content.is_given && edits.is_given => {
+                self.findings.push_about(ProposalCode::ContentAndEdits, span, path);
+            }
+            Some((path, _)) if !is_given => self.findings.push_about(ProposalCode::NoContent, span, path),
+            None if !is_given => self.findings.push_about(ProposalCode::MissingKey, span, content.key),
+            Some(_) | None => {}
+        }
+        let change = content.value.or(edits.value).map(Member::change);
+        let write = |((path, base_sha256), change)| Write { path, base_sha256, change };
+        Ok(path.zip(hash).zip(change).map(write))
     }
 
-    /// The rest of an object after its opening brace: each of `keys` exactly once, and no others.
+    /// edits = `[` edit (`,` edit)* `]`
+    fn edits(&mut self) -> Result<Option<Member<'t>>, Stop> {
+        let (edits, span) = self.list("edits", Self::edit)?;
+        let edits: Option<Vec<Edit<'t>>> = edits.into_iter().collect();
+        Ok(edits.map(|edits| Member::Edits(edits, span)))
+    }
+
+    /// edit = `{` `search` string, `replace` string `}`, in any order
+    fn edit(&mut self, opening: &Token<'t>) -> Result<Option<Edit<'t>>, Stop> {
+        if opening.is != Is::Sign('{') {
+            return Err(self.wrong_type(opening, "edits"));
+        }
+        let (slots, _) = self.members(opening, ["search", "replace"], Self::string)?;
+        let [search, replace] = slots.map(|slot| slot.value);
+        Ok(search.zip(replace).map(|((search, _), (replace, _))| Edit { search, replace }))
+    }
+
+    /// The value of `key`: its items, `None` for each that cannot be used, and its position.
+    fn list<V>(
+        &mut self,
+        key: &str,
+        item: impl Fn(&mut Self, &Token<'t>) -> Result<Option<V>, Stop>,
+    ) -> Result<(Vec<Option<V>>, Span), Stop> {
+        let opening = self.next()?;
+        if opening.is != Is::Sign('[') {
+            return Err(self.wrong_type(&opening, key));
+        }
+        let mut items = Vec::new();
+        let mut token = self.next()?;
+        while token.is != Is::Sign(']') {
+            items.push(item(self, &token)?);
+            token = self.next()?;
+            if token.is == Is::Sign(',') {
+                token = self.next()?;
+                if token.is == Is::Sign(']') {
+                    return Err(self.unexpected(token));
+                }
+            } else if token.is != Is::Sign(']') {
+                return Err(self.unexpected(token));
+            }
+        }
+        Ok((items, opening.span.start..token.span.end))
+    }
+
+    /// The rest of an object after its opening brace: each of `keys` exactly once, [`CHANGES`] at most once,
+    /// and no others.
     fn members<V, const N: usize>(
         &mut self,
         opening: &Token<'t>,
         keys: [&'static str; N],
         read: impl Fn(&mut Self, &'static str) -> Result<Option<V>, Stop>,
-    ) -> Result<[Option<V>; N], Stop> {
-        let mut slots = keys.map(|key| (key, false, None));
+    ) -> Result<([Slot<V>; N], Span), Stop> {
+        let mut slots = keys.map(|key| Slot { key, is_given: false, value: None });
         let mut token = self.next()?;
         while token.is != Is::Sign('}') {
             let Is::Text(name) = &token.is else { return Err(self.unexpected(token)) };
             self.sign(':')?;
-            match slots.iter_mut().find(|(key, ..)| key == name) {
-                Some((key, seen, value)) => {
-                    if std::mem::replace(seen, true) {
+            match slots.iter_mut().find(|slot| slot.key == name) {
+                Some(slot) => {
+                    if std::mem::replace(&mut slot.is_given, true) {
                         self.findings.push(ProposalCode::DuplicateKey, token.span, None);
                     }
-                    *value = read(self, key)?;
+                    slot.value = read(self, slot.key)?;
                 }
                 None => self.unknown(token.span)?,
             }
@@ -127,10 +213,11 @@ impl<'t> Reader<'t> {
                 return Err(self.unexpected(token));
             }
         }
-        for (key, ..) in slots.iter().filter(|(_, seen, _)| !seen) {
-            self.findings.push_about(ProposalCode::MissingKey, opening.span.start..token.span.end, key);
+        let span = opening.span.start..token.span.end;
+        for Slot { key, .. } in slots.iter().filter(|slot| !slot.is_given && !CHANGES.contains(&slot.key)) {
+            self.findings.push_about(ProposalCode::MissingKey, span.clone(), key);
         }
-        Ok(slots.map(|(_, _, value)| value))
+        Ok((slots, span))
     }
 
     /// An unknown key. Reading continues after a simple value.
@@ -189,26 +276,38 @@ impl<'t> Reader<'t> {
     }
 
     /// Checks each file, and all files together.
-    fn judge(&mut self, writes: Vec<[Text<'t>; 3]>, limits: &Limits) -> Vec<FileWrite<'t>> {
+    fn judge(&mut self, writes: Vec<Write<'t>>, limits: &Limits) -> Vec<FileWrite<'t>> {
         let mut paths = HashSet::new();
         let mut total = 0_usize;
         let mut judged = Vec::with_capacity(writes.len());
-        for [(path, path_span), (base_sha256, _), (content, content_span)] in writes {
-            total = total.saturating_add(content.len());
+        for Write { path: (path, path_span), base_sha256: (base_sha256, _), change: (change, span) } in writes
+        {
+            let (bytes, [is_empty, is_vague]) = (change.bytes(), lacks(&change));
+            total = total.saturating_add(bytes);
             let faults = [
                 (path.is_empty(), ProposalCode::EmptyPath, &path_span),
                 (!paths.insert(path.clone()), ProposalCode::DuplicatePath, &path_span),
-                (content.contains('\0'), ProposalCode::BinaryContent, &content_span),
-                (content.len() > limits.file_bytes, ProposalCode::FileTooLarge, &content_span),
+                (is_empty, ProposalCode::EmptyEdits, &span),
+                (is_vague, ProposalCode::EmptySearch, &span),
+                (change.texts().any(|text| text.contains('\0')), ProposalCode::BinaryContent, &span),
+                (bytes > limits.file_bytes, ProposalCode::FileTooLarge, &span),
             ];
             for (_, code, span) in faults.iter().filter(|(is_fault, ..)| *is_fault) {
                 self.findings.push_about(*code, (*span).clone(), &path);
             }
-            judged.push(FileWrite { path, base_sha256, content });
+            judged.push(FileWrite { path, base_sha256, change });
         }
         if total > limits.total_bytes {
             self.findings.push(ProposalCode::ProposalTooLarge, 0..0, None);
         }
         judged
+    }
+}
+
+/// Whether there is no edit at all, and whether one searches for nothing.
+fn lacks(change: &Change<'_>) -> [bool; 2] {
+    match change {
+        Change::Content(_) => [false, false],
+        Change::Edits(edits) => [edits.is_empty(), edits.iter().any(|edit| edit.search.is_empty())],
     }
 }

@@ -85,10 +85,24 @@ fn edited(path: &Admitted, hunks: Hunks<'_>, shown: &Shown<'_>) -> Result<String
         let what = " is not as you were shown it, because it was changed since; leave it as it is.";
         return Err(vec![problem(guard::Code::StaleBase.as_str(), path, what)]);
     }
-    edit::apply(&old, hunks.iter()).map_err(|misfits| {
-        let quotable = shown.may_quote(path.path()).then_some(&*old);
-        misfits.iter().map(|misfit| told(path, misfit, hunks, quotable)).collect()
-    })
+    let quotable = shown.may_quote(path.path()).then_some(&*old);
+    replaced(path, &old, &hunks.iter().collect::<Vec<_>>(), quotable)
+}
+
+/// The content of an admitted file with these hunks, for somebody who was shown the whole of it.
+pub(super) fn content(path: &Admitted, hunks: &[Hunk<'_>]) -> Result<String, Vec<Problem>> {
+    let old = read(path).map_err(|problem| vec![problem])?;
+    replaced(path, &old, hunks, Some(&old))
+}
+
+fn replaced(
+    path: &Admitted,
+    old: &str,
+    hunks: &[Hunk<'_>],
+    quotable: Option<&str>,
+) -> Result<String, Vec<Problem>> {
+    edit::apply(old, hunks.iter().copied())
+        .map_err(|misfits| misfits.iter().map(|misfit| told(path, misfit, hunks, quotable)).collect())
 }
 
 /// The text that the guard has seen.
@@ -109,12 +123,11 @@ fn read(path: &Admitted) -> Result<String, Problem> {
     String::from_utf8(content).map_err(|_| problem("edit-of-no-text", path, not_text))
 }
 
-fn told(path: &Admitted, misfit: &Misfit, hunks: Hunks<'_>, quotable: Option<&str>) -> Problem {
+fn told(path: &Admitted, misfit: &Misfit, hunks: &[Hunk<'_>], quotable: Option<&str>) -> Problem {
     let number = misfit.hunk;
     match misfit.why {
         Why::Absent => {
-            let hunk: Option<Hunk<'_>> = hunks.iter().nth(number - 1);
-            let near = hunk.zip(quotable).and_then(|(hunk, old)| nearest(old, hunk.search));
+            let near = hunks.get(number - 1).zip(quotable).and_then(|(hunk, old)| nearest(old, hunk.search));
             let what = format!(", hunk {number}: the file does not have its SEARCH lines, byte for byte.");
             problem("edit-misses", path, &(what + &near.unwrap_or_default()))
         }

@@ -12,6 +12,7 @@ const MOST_CHARS: usize = 200;
 /// The place with the most words in common, as a diff from the wanted lines to those of the file; `None` if
 /// no word of them occurs.
 pub(super) fn nearest(old: &str, search: &str) -> Option<String> {
+    let search = &*if search.ends_with('\n') { search.to_owned() } else { format!("{search}\n") };
     let lines: Vec<&str> = old.lines().collect();
     let wanted = search.lines().count();
     let start = best_window(&lines, search, wanted)?;
@@ -71,6 +72,7 @@ mod tests {
            +	one(2);
            +    two(3);
         ");
+        assert_eq!(nearest(old, "fn b() {"), nearest(old, "fn b() {\n"));
         assert_eq!(nearest(old, "nothing of it\n"), None);
         assert_eq!(nearest("", "a\n"), None);
     }

@@ -2,14 +2,17 @@
 //! assumes.
 //!
 //! The invariants of fenced replies apply, and one more: if the content of one file is not what the proposal
-//! was made for, nothing is written (S2 §2.7).
+//! was made for, nothing is written (S2 §2.7). An edit needs a file that the model was shown whole.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use apply::{Applied, ApplyError, ChangeSet};
 use guard::{Admitted, Code, Op, Request, Verdict};
-use parser::proposal::{self, Limits, Proposal, normalized_path};
+use parser::edit::Hunk;
+use parser::proposal::{self, Change, Edit, FileWrite, Limits, Proposal, normalized_path};
 
+use super::edits;
 use super::remarks::{changed_content, flagged};
 use super::{Rules, unusable};
 use engine::{Problem, Reply, WhyRefused};
@@ -40,35 +43,43 @@ pub enum Taken {
     },
 }
 
+/// The files of which a prompt showed something.
+#[derive(Debug, Clone, Copy)]
+pub struct InPrompt<'p> {
+    /// Only these may be edited.
+    pub whole: &'p [String],
+    /// These may not be replaced: the model would drop what it has not seen, and the hash of the whole file
+    /// cannot reveal that.
+    pub in_part: &'p [String],
+}
+
 impl Rules {
-    /// Processes one proposal. Pre-images and the list of changes go to `undo`. Files in `shown_in_part` may
-    /// not be replaced: the model would drop what it has not seen, and the hash of the whole file cannot
-    /// reveal that.
-    pub fn take_in_proposal(
-        &self,
-        answer: &Reply,
-        shown_in_part: &[String],
-        undo: &Path,
-    ) -> Result<Taken, Fault> {
+    /// Processes one proposal. Pre-images and the list of changes go to `undo`.
+    pub fn take_in_proposal(&self, answer: &Reply, shown: InPrompt<'_>, undo: &Path) -> Result<Taken, Fault> {
         let refused = |why, problems| Taken::Refused { why, touched: Vec::new(), problems };
         if let Some(problem) = unusable(answer) {
             return Ok(refused(WhyRefused::Unusable, vec![problem]));
         }
-        let proposal = match proposal::parse(answer.text.as_bytes(), &Limits::default()) {
+        let limits = Limits::default();
+        let proposal = match proposal::parse(answer.text.as_bytes(), &limits) {
             Ok(proposal) => proposal,
             Err(errors) => return Ok(refused(WhyRefused::Unusable, malformed(&errors))),
         };
         let touched: Vec<String> = proposal.writes.iter().map(|write| normalized_path(&write.path)).collect();
-        let admitted = match self.judge_proposal(&proposal, &touched, shown_in_part)? {
+        let admitted = match self.judge_proposal(&proposal, &touched, shown)? {
             Ok(admitted) => admitted,
             Err((why, problems)) => return Ok(Taken::Refused { why, touched, problems }),
         };
+        let contents = match contents(&proposal, &admitted, limits) {
+            Ok(contents) => contents,
+            Err(problems) => return Ok(Taken::Refused { why: WhyRefused::Unusable, touched, problems }),
+        };
         let mut warnings = Vec::new();
         let mut set = ChangeSet::new();
-        for (write, path) in proposal.writes.iter().zip(admitted) {
-            warnings.extend(changed_content(path.path(), &write.content, &self.root));
+        for (content, path) in contents.iter().zip(admitted) {
+            warnings.extend(changed_content(path.path(), content, &self.root));
             warnings.extend(flagged(&path, &self.guard));
-            set.write(path, write.content.as_bytes());
+            set.write(path, content.as_bytes());
         }
         match apply::apply(&self.lock, &self.root, set, undo) {
             Ok(applied) => Ok(Taken::Written { touched, applied, warnings }),
@@ -86,7 +97,7 @@ impl Rules {
         &self,
         proposal: &Proposal<'_>,
         touched: &[String],
-        shown_in_part: &[String],
+        shown: InPrompt<'_>,
     ) -> Result<Judged, Fault> {
         let requests: Vec<Request<'_>> = proposal
             .writes
@@ -106,27 +117,68 @@ impl Rules {
                 Verdict::Refused(refusal) => refusals.push(refusal),
             }
         }
-        let in_part: Vec<Problem> = replaced_in_part(touched, shown_in_part).collect();
-        if refusals.is_empty() && in_part.is_empty() {
+        let unseen: Vec<Problem> = unseen(proposal, touched, shown).collect();
+        if refusals.is_empty() && unseen.is_empty() {
             return Ok(Ok(admitted));
         }
-        let stale = in_part.is_empty() && refusals.iter().all(|refusal| refusal.code() == Code::StaleBase);
+        let stale = unseen.is_empty() && refusals.iter().all(|refusal| refusal.code() == Code::StaleBase);
         let why = if stale { WhyRefused::Stale } else { WhyRefused::OutOfScope };
-        Ok(Err((why, refusals.iter().map(problem_of).chain(in_part).collect())))
+        Ok(Err((why, refusals.iter().map(problem_of).chain(unseen).collect())))
     }
 }
 
-fn replaced_in_part<'t>(
-    touched: &'t [String],
-    shown_in_part: &[String],
-) -> impl Iterator<Item = Problem> + use<'t> {
-    let in_part: Vec<String> = shown_in_part.iter().map(|path| normalized_path(path)).collect();
-    touched.iter().filter(move |path| in_part.contains(path)).map(|path| Problem {
-        code: "shown-in-part".to_owned(),
-        path: Some(path.clone()),
-        line: None,
-        message: format!("`{path}` was shown in part only, so it may not be replaced; leave it as it is."),
+/// The new content of each file, or every edit that does not fit.
+fn contents<'t>(
+    proposal: &'t Proposal<'_>,
+    admitted: &[Admitted],
+    limits: Limits,
+) -> Result<Vec<Cow<'t, str>>, Vec<Problem>> {
+    let (mut contents, mut problems) = (Vec::new(), Vec::new());
+    for (write, path) in proposal.writes.iter().zip(admitted) {
+        match &write.change {
+            Change::Content(content) => contents.push(Cow::Borrowed(&**content)),
+            Change::Edits(edits) => match edited(path, edits, limits) {
+                Ok(content) => contents.push(Cow::Owned(content)),
+                Err(more) => problems.extend(more),
+            },
+        }
+    }
+    if problems.is_empty() { Ok(contents) } else { Err(problems) }
+}
+
+/// The limit of a file holds however its content was given (S2 §4.2).
+fn edited(path: &Admitted, edits: &[Edit<'_>], limits: Limits) -> Result<String, Vec<Problem>> {
+    let hunks: Vec<Hunk<'_>> = edits.iter().map(Edit::hunk).collect();
+    let content = edits::content(path, &hunks)?;
+    if content.len() > limits.file_bytes {
+        let message = format!(
+            "`{}` would have {} bytes after its edits, more than the {} of a file.",
+            path.path(),
+            content.len(),
+            limits.file_bytes
+        );
+        return Err(vec![problem(proposal::ProposalCode::FileTooLarge.as_str(), path.path(), message)]);
+    }
+    Ok(content)
+}
+
+/// Changes of files that the model has not seen as it needs to for such a change.
+fn unseen(proposal: &Proposal<'_>, touched: &[String], shown: InPrompt<'_>) -> impl Iterator<Item = Problem> {
+    let [whole, in_part] = [shown.whole, shown.in_part]
+        .map(|paths| paths.iter().map(|path| normalized_path(path)).collect::<Vec<_>>());
+    proposal.writes.iter().zip(touched).filter_map(move |(FileWrite { change, .. }, path)| {
+        if in_part.contains(path) {
+            let why = "was shown in part only, so it may not be replaced; leave it as it is.";
+            return Some(problem("shown-in-part", path, format!("`{path}` {why}")));
+        }
+        let is_edited = matches!(change, Change::Edits(_));
+        let why = "was not shown, so its lines cannot be edited; give its whole content.";
+        (is_edited && !whole.contains(path)).then(|| problem("edit-unseen", path, format!("`{path}` {why}")))
     })
+}
+
+fn problem(code: &str, path: &str, message: String) -> Problem {
+    Problem { path: Some(path.to_owned()), ..Problem::new(code, message) }
 }
 
 /// Every path of a proposal admitted, or why the proposal is refused.
@@ -164,7 +216,8 @@ mod tests {
         let take = |writes: &[String], in_part: &[&str]| {
             let reply = format!(r#"{{"summary": "s", "writes": [{}]}}"#, writes.join(", "));
             let in_part: Vec<String> = in_part.iter().map(|path| (*path).to_owned()).collect();
-            rules.take_in_proposal(&reply_of(&reply), &in_part, &undo).unwrap()
+            let shown = InPrompt { whole: &[], in_part: &in_part };
+            rules.take_in_proposal(&reply_of(&reply), shown, &undo).unwrap()
         };
         let stale = write("b.py", "deadbeef");
         for writes in [vec![write("src/a.py", nothing)], vec![write("./src//a.py", nothing), stale]] {
@@ -177,5 +230,44 @@ mod tests {
             assert!(!rules.root.join("src/a.py").exists() && !undo.exists());
         }
         assert!(matches!(take(&[write("src/a.py", nothing)], &["c.py"]), Taken::Written { .. }));
+    }
+
+    #[test]
+    fn an_edit_needs_a_file_that_was_shown_whole_and_as_it_was_shown() {
+        let top = tempfile::tempdir().unwrap();
+        let rules = rules(top.path());
+        let old = "one\ntwo\nthree\n";
+        std::fs::write(rules.root.join("a.txt"), old).unwrap();
+        std::fs::write(rules.root.join("big.txt"), "line\n".repeat(40_959) + "end\n").unwrap();
+        let big = logging::sha256_hex(&std::fs::read(rules.root.join("big.txt")).unwrap());
+        let base = logging::sha256_hex(old.as_bytes());
+        let nothing = logging::sha256_hex(b"");
+        let take = |path: &str, base: &str, search: &str, replace: &str| {
+            let edits = serde_json::json!([{ "search": search, "replace": replace }]);
+            let write = serde_json::json!({ "path": path, "base_sha256": base, "edits": edits });
+            let reply = serde_json::json!({ "summary": "s", "writes": [write] }).to_string();
+            let whole = ["a.txt", "new.txt", "big.txt"].map(str::to_owned);
+            let shown = InPrompt { whole: &whole, in_part: &["part.txt".to_owned()] };
+            match rules.take_in_proposal(&reply_of(&reply), shown, &top.path().join("undo")).unwrap() {
+                Taken::Written { touched, .. } => touched.concat(),
+                Taken::Refused { why, problems, .. } => {
+                    let codes: Vec<&str> = problems.iter().map(|problem| &*problem.code).collect();
+                    format!("{why:?} {}", codes.join(" "))
+                }
+            }
+        };
+        for (path, base, search, told) in [
+            ("b.txt", &nothing, "two", "OutOfScope edit-unseen"),
+            ("part.txt", &nothing, "two", "OutOfScope shown-in-part"),
+            ("new.txt", &nothing, "two", "Unusable edit-of-no-file"),
+            ("a.txt", &nothing, "two", "Stale stale-base"),
+            ("a.txt", &base, "TWO", "Unusable edit-misses"),
+            ("big.txt", &big, "line", "Unusable edit-ambiguous"),
+        ] {
+            assert_eq!(take(path, base, search, "2"), told, "{path} {search}");
+        }
+        assert_eq!(take("big.txt", &big, "end", &"x".repeat(20)), "Unusable file-too-large");
+        assert_eq!(take("./a.txt", &base, "two\n", "2"), "a.txt");
+        assert_eq!(std::fs::read_to_string(rules.root.join("a.txt")).unwrap(), "one\n2\nthree\n");
     }
 }

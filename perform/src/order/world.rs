@@ -16,7 +16,7 @@ use runner::Cancel;
 use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::fault::Fault;
-use crate::intake::{Rules, Taken};
+use crate::intake::{InPrompt, Rules, Taken};
 use crate::kept::{UNDO, after_build, undo_folders};
 use crate::order::baseline::Baseline;
 use crate::order::command::{self, CommandSettings};
@@ -200,10 +200,14 @@ impl OrderWorld<'_, '_> {
         Ok(failed)
     }
 
-    fn write(&self, Write { attempt, reply, shown_in_part }: &Write) -> Result<WriteAnswer, Fault> {
+    fn write(
+        &self,
+        Write { attempt, reply, shown_whole, shown_in_part }: &Write,
+    ) -> Result<WriteAnswer, Fault> {
         let attempt = *attempt;
         let undo = self.record.folder().path().join(UNDO).join(attempt.to_string());
-        Ok(match self.rules.take_in_proposal(reply, shown_in_part, &undo)? {
+        let shown = InPrompt { whole: shown_whole, in_part: shown_in_part };
+        Ok(match self.rules.take_in_proposal(reply, shown, &undo)? {
             Taken::Written { touched, applied, mut warnings } => {
                 warnings.extend(applied.warnings.iter().map(untidy));
                 let warnings = self.portable(warnings);

@@ -71,6 +71,9 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
             Unfinished::take_back(&note, folder.path());
         }
     };
+    if let Start::Resumed(folder) = &start {
+        ready.inputs.form = recorded::form(folder).unwrap_or(ready.inputs.form);
+    }
     enter(&mut ready, &folder, setting).inspect_err(|_| take_back())?;
     let Ready { read, tree, lock, state, guard, baseline, unfinished, mut inputs, confinement, sealed } =
         ready;
@@ -97,7 +100,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
         rules: Rules { root: tree.root().to_owned(), guard, lock },
         model: setting.model,
         asking,
-        schema: proposal_schema(),
+        schema: proposal_schema(inputs.form),
         commands: CommandSettings {
             env: sandbox::build_env(setting.settings, setting.host.environment),
             timeout: Duration::from_secs(setting.terms.timeout_seconds),

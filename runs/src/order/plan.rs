@@ -2,6 +2,7 @@
 
 use logging::Stored;
 use loop_order::{Inputs, config_hash};
+use prompt::edits::Form;
 use prompt::order::{Allowed, Context};
 use runner::Rung;
 use schemars::JsonSchema;
@@ -94,6 +95,9 @@ pub(crate) struct Shown {
     pub allowed: Vec<ShownHash>,
     /// The files whose content is shown.
     pub context: Vec<ShownText>,
+    /// Whether the prompts teach edits, too. The setting may change before the run is resumed; its prompts
+    /// must not.
+    pub edits: bool,
 }
 
 /// A file that may be written.
@@ -130,7 +134,13 @@ impl Shown {
         Self {
             allowed: inputs.allowed.iter().map(hash).collect(),
             context: inputs.context.iter().map(text).collect(),
+            edits: inputs.form == Form::Edits,
         }
+    }
+
+    /// How the model may give its changes.
+    pub(crate) fn form(&self) -> Form {
+        if self.edits { Form::Edits } else { Form::Files }
     }
 }
 

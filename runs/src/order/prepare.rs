@@ -10,10 +10,10 @@ use perform::{Baseline, Ignored};
 use repo::{Git, WorkTree};
 use runner::Confinement;
 
+use crate::commit::plan::form;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::lock;
-use crate::order::plan::Terms;
 use crate::order::preflight::{self, Read};
 use crate::order::setting::{Setting, spending_of};
 use crate::order::unfinished::Unfinished;
@@ -67,7 +67,7 @@ pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure>
         }
     };
     setting.goes_on_with(&unfinished.run)?;
-    let inputs = inputs(&read, &tree, &unfinished, terms)?;
+    let inputs = inputs(&read, &tree, &unfinished, setting)?;
     if setting.redactor.finds_key(&inputs.first_prompt()) {
         let error = anyhow!("the order or one of its context files holds an API key; nothing was sent");
         return Err(Failure::refused(error, "take the key out of it"));
@@ -115,7 +115,8 @@ fn baseline(tree: &WorkTree, git: &Git) -> Result<Baseline, Failure> {
     Ok(Baseline { git: git.clone(), commit, head: git.head()?, empty_folders, ignored })
 }
 
-fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, terms: &Terms) -> Result<Inputs, Failure> {
+fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, setting: &Setting<'_>) -> Result<Inputs, Failure> {
+    let terms = setting.terms;
     let files = files::read(tree.root(), &read.order)
         .map_err(|problems| preflight::refused(&read.path, &problems))?;
     Ok(Inputs {
@@ -129,5 +130,6 @@ fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, terms: &Terms) -> Resu
         commit: terms.commit,
         allowed: files.allowed,
         context: files.context,
+        form: form(setting.settings),
     })
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use logging::{Durability, RunFolder, Stored};
 use loop_order::{Inputs, RunSummary, SUMMARY, WorkOrder, run_id};
+use prompt::edits::Form;
 use prompt::order::{Allowed, Context};
 use runner::Rung;
 use serde::Deserialize;
@@ -106,6 +107,11 @@ pub(crate) fn as_summarized(inputs: &mut Inputs, folder: &RunFolder) {
     }
 }
 
+/// The form that the prompts of the run in this folder teach.
+pub(crate) fn form(folder: &RunFolder) -> Option<Form> {
+    serde_json::from_str(&folder.read(INPUTS).ok()?).ok().map(|shown: Shown| shown.form())
+}
+
 /// When the run in this folder began, according to its plan.
 pub(crate) fn begun_utc(folder: &RunFolder) -> Option<String> {
     #[derive(Deserialize)]
@@ -145,7 +151,9 @@ impl Recorded {
 
     /// The loop's inputs when the run began, for a repository that is now in `root`.
     pub fn inputs(&self, root: &Path) -> anyhow::Result<Inputs> {
-        let Shown { allowed, context } = serde_json::from_str(&self.folder.recall(&self.plan.inputs)?)?;
+        let shown: Shown = serde_json::from_str(&self.folder.recall(&self.plan.inputs)?)?;
+        let form = shown.form();
+        let Shown { allowed, context, .. } = shown;
         let plan = &self.plan;
         let mut inputs = Inputs {
             order: self.read.order.clone(),
@@ -161,6 +169,7 @@ impl Recorded {
                 .into_iter()
                 .map(|ShownText { path, text, left_out_bytes }| Context { path, text, left_out_bytes })
                 .collect(),
+            form,
         };
         as_summarized(&mut inputs, &self.folder);
         Ok(inputs)

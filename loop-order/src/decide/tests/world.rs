@@ -22,6 +22,7 @@ pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
         order[field] = value.clone();
     }
     Inputs {
+        form: Form::Files,
         order: WorkOrder::parse(order.to_string().as_bytes()).unwrap(),
         work_order_path: "/o.json".to_owned(),
         repo_path: "/r".to_owned(),
