@@ -20,6 +20,7 @@ use settings::Environment;
 use crate::changes::{self, FileChange};
 use crate::commit::fault::{fault, stopped};
 use crate::commit::files;
+use crate::commit::paid;
 use crate::commit::plan::Plan;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -119,7 +120,8 @@ fn go_on(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure
         past.answers.truncate(kept);
         record.note(&Note::Resumed { kept }).map_err(|e| fault(e.into(), root, folder))?;
     }
-    lead(prepared, confinement, record, past, Paid::default())
+    let paid = paid::elsewhere(&prepared.plan, prepared.tree, &prepared.redactor, &past, prepared.host)?;
+    lead(prepared, confinement, record, past, paid)
 }
 
 fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {

@@ -4,17 +4,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use fixtures::project::Project;
-use fixtures::server::{Script, Server, Step};
+use fixtures::server::{Hang, Script, Server, Step};
 
 use crate::scenes::commit::Scene as Commit;
+use crate::scenes::files;
 use crate::scenes::kills::{Dice, chosen, places, strace_works, traced};
 use crate::scenes::order::{BAD, FILES, GOOD, Scene as Order, greet};
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, interrupt};
 
 /// Kills of each loop without `SUPERVISOR_KILLS`.
 const KILLS: usize = 5;
@@ -111,12 +112,18 @@ fn tree(work: &impl Work) -> BTreeMap<String, String> {
     files.lines().map(content).chain(said.map(|args| (args.join(" "), git(&args)))).collect()
 }
 
-/// Starts the command until it ends. At most so many starts are killed; no prompt comes again whose answer is in a journal.
-fn supervised(work: &impl Work, most: usize, mut place: impl FnMut() -> String) -> (Ran, Vec<String>) {
+/// Starts the command until it ends. At most so many starts are killed; no prompt comes again whose answer is in a journal. The first
+/// answers, as many as `given`, need no prompt at all.
+fn supervised(
+    work: &impl Work,
+    given: usize,
+    most: usize,
+    mut place: impl FnMut() -> String,
+) -> (Ran, Vec<String>) {
     let log = work.project().beside().join("strace");
     let mut killed = Vec::new();
     loop {
-        let (paid, before) = (answered(work), asked(work));
+        let (paid, before) = (answered(work).saturating_sub(given), asked(work));
         let at = place();
         let inject = format!("inject={at}");
         let ran = if killed.len() < most {
@@ -133,15 +140,16 @@ fn supervised(work: &impl Work, most: usize, mut place: impl FnMut() -> String) 
     }
 }
 
-fn campaign<W: Work>(scene: impl Fn() -> W) {
+/// So many `calls` are to be paid for.
+fn campaign<W: Work>(calls: usize, scene: impl Fn() -> W) {
     if !strace_works() {
         return;
     }
     let undisturbed = scene();
     let places = places(&undisturbed.project().beside().join("strace"), &undisturbed.command());
     let (end, prompts) = (tree(&undisturbed), asked(&undisturbed));
-    assert_eq!(prompts.len(), answered(&undisturbed));
-    assert!(prompts.len() > 1 && prompts.iter().all(|(_, times)| *times == 1), "{prompts:?}");
+    assert!(prompts.len() == calls && prompts.iter().all(|(_, times)| *times == 1), "{prompts:?}");
+    let given = answered(&undisturbed) - calls;
     let (wanted, seed) = (chosen("SUPERVISOR_KILLS", KILLS), chosen("SUPERVISOR_SEED", 1));
     let (mut dice, mut kills) = (Dice::of(seed), 0);
     while kills < wanted {
@@ -150,7 +158,7 @@ fn campaign<W: Work>(scene: impl Fn() -> W) {
             let (call, count) = &places[dice.below(places.len())];
             format!("{call}:signal=KILL:when={count}")
         };
-        let (ran, killed) = supervised(&work, KILLS_IN_A_ROW.min(wanted - kills), place);
+        let (ran, killed) = supervised(&work, given, KILLS_IN_A_ROW.min(wanted - kills), place);
         let case = format!("SUPERVISOR_SEED={seed}, killed at {killed:?}: {ran}");
         assert_eq!(ran.code, Some(0), "{case}");
         assert_eq!(tree(&work), end, "{case}");
@@ -163,10 +171,62 @@ fn campaign<W: Work>(scene: impl Fn() -> W) {
 
 #[test]
 fn the_default_loop_that_is_killed_and_started_again_comes_to_the_end_of_an_undisturbed_run() {
-    campaign(commit);
+    campaign(3, commit);
 }
 
 #[test]
 fn an_order_that_is_killed_and_started_again_comes_to_the_end_of_an_undisturbed_run() {
-    campaign(order);
+    campaign(2, order);
+}
+
+/// A run that Ctrl-C stopped in another clone while the model thought about its third prompt, exported.
+fn stopped_elsewhere() -> (Commit, PathBuf) {
+    let thinks = Step::text("").hang(Hang::BeforeHead);
+    let there = Commit::new(Script::new([Step::text(TOUCHES_GIT), Step::text(BREAKS_THE_BUILD), thinks]));
+    let mut child = Work::command(&there).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    there.server.wait_for_requests(3);
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let file = there.project.beside().join("run.bundle");
+    assert_eq!(there.run(&["export", "-o", file.to_str().unwrap()]).code, Some(0));
+    (there, file)
+}
+
+/// The project of [`commit`] in a clone of its own, with the run in this file imported; nobody vouches for it.
+fn with_imported(file: &Path) -> Commit {
+    let scene = commit();
+    assert_eq!(scene.run(&["import", file.to_str().unwrap()]).code, Some(0));
+    scene
+}
+
+#[test]
+fn the_command_of_an_imported_run_pays_for_no_answer_of_the_other_clone_wherever_it_is_killed() {
+    let (_there, file) = stopped_elsewhere();
+    campaign(1, || with_imported(&file));
+}
+
+#[test]
+fn an_imported_run_serves_until_its_work_is_done_here() {
+    let (_there, file) = stopped_elsewhere();
+    let scene = with_imported(&file);
+    let imported = files::entries(scene.project.root().join(".git/code-commit/imported")).pop().unwrap();
+    let refused = scene.run(&["resume", imported.to_str().unwrap()]);
+    assert!(refused.code == Some(3) && refused.err.contains("start its command here"), "{refused}");
+    let ran = scene.commit(&[]);
+    assert!(
+        ran.err.contains("2 answers of a run that was made elsewhere need not be paid for again\n"),
+        "{ran}"
+    );
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 1), "{ran}");
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    let again = scene.commit(&[]);
+    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 4), "{again}");
+}
+
+#[test]
+fn new_uses_no_answer_of_another_clone() {
+    let (_there, file) = stopped_elsewhere();
+    let scene = with_imported(&file);
+    let ran = scene.commit(&["--new"]);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 3), "{ran}");
 }
