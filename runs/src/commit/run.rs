@@ -159,7 +159,7 @@ fn lead(
 }
 
 /// Where the sandbox allows it, builds work in a view. State in the tree would be part of the view.
-fn account(
+pub(crate) fn account(
     plan: &Plan,
     tree: &WorkTree,
     confinement: &Confinement,
