@@ -6,9 +6,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::rc::Rc;
 
-use engine::{Answered, Ask, Digest, Request as _, Usage};
+use engine::{Answered, Ask, Digest, Recorded, Request as _, Usage};
 use logging::RunFolder;
-use serde_json::Value;
 
 use crate::Past;
 use crate::record::to_logging;
@@ -38,16 +37,28 @@ impl Paid {
     pub fn add(&self, folder: &RunFolder, past: &Past) -> usize {
         let mut answers = self.0.borrow_mut();
         let before = answers.len();
-        for entry in past.answers.iter().filter(|entry| entry.kind == Ask::KIND) {
-            let sha256 = entry.request.pointer("/prompt/sha256").and_then(Value::as_str);
-            if entry.answers("answered")
-                && let Some(sha256) = sha256
+        for entry in &past.answers {
+            if let Some(sha256) = prompt_of(entry)
                 && let Ok(answered) = serde_json::from_value(entry.answer.clone())
             {
                 answers.push_back(One { prompt_sha256: sha256.to_owned(), answered, folder: folder.clone() });
             }
         }
         answers.len() - before
+    }
+
+    /// How many are left.
+    pub fn count(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    /// Leaves out what this record has used already.
+    pub fn use_up(&self, past: &Past) {
+        let mut answers = self.0.borrow_mut();
+        for sha256 in past.answers.iter().filter_map(prompt_of) {
+            let at = answers.iter().position(|one| one.prompt_sha256 == sha256);
+            at.and_then(|at| answers.remove(at));
+        }
     }
 
     /// The answer to this prompt. One whose files have changed is left out.
@@ -75,4 +86,10 @@ impl Paid {
         (answered.cost_usd, answered.elapsed_ms) = (Some(0.0), 0);
         Some(Again { answered, text, raw })
     }
+}
+
+/// The hash of the prompt that this is the answer to.
+fn prompt_of(entry: &Recorded) -> Option<&str> {
+    let is_answer = entry.kind == Ask::KIND && entry.answers("answered");
+    is_answer.then(|| entry.request.pointer("/prompt/sha256")?.as_str()).flatten()
 }

@@ -7,10 +7,29 @@ use gix::config::source::Kind;
 
 use crate::WorkTree;
 
-/// Sections whose values are names of people and branches, never of files.
-const NAMES_ONLY: [&str; 5] = ["user", "author", "committer", "branch", "init"];
-/// Keys of the same kind, and addresses.
-const NAMES: [&str; 6] = ["url", "pushurl", "fetch", "push", "active", "branch"];
+/// Keys whose values are names of people and branches, or addresses: a branch may be called like a folder. All
+/// other keys may name a file, today or in a later git.
+const NO_FILES: [&str; 19] = [
+    "author.email",
+    "author.name",
+    "branch.description",
+    "branch.merge",
+    "branch.pushremote",
+    "branch.rebase",
+    "branch.remote",
+    "committer.email",
+    "committer.name",
+    "remote.fetch",
+    "remote.push",
+    "remote.pushdefault",
+    "remote.pushurl",
+    "remote.url",
+    "submodule.active",
+    "submodule.branch",
+    "submodule.url",
+    "user.email",
+    "user.name",
+];
 
 /// Sections and keys of nearly every repository, none of which names a file.
 const PLAIN_SECTIONS: [&str; 7] = ["core", "remote", "branch", "user", "author", "committer", "init"];
@@ -61,10 +80,11 @@ impl WorkTree {
         let config = self.repository.config_snapshot();
         let sections = config.plumbing().sections();
         let own = sections.filter(|section| section.meta().source.kind() == Kind::Repository);
-        let values =
-            own.filter(|section| !NAMES_ONLY.contains(&section.header().name().to_string().as_str()));
-        let values = values.flat_map(|section| {
-            let keys = section.value_names().filter(|key| !NAMES.contains(&key.to_lowercase().as_str()));
+        let values = own.flat_map(|section| {
+            let name = section.header().name().to_string();
+            let names_none =
+                |key: &str| NO_FILES.contains(&format!("{name}.{key}").to_ascii_lowercase().as_str());
+            let keys = section.value_names().filter(|key| !names_none(key));
             let values = keys.flat_map(|key| section.values(&key)).map(|value| value.to_string());
             values.collect::<Vec<_>>()
         });
@@ -134,5 +154,48 @@ mod tests {
         let named: Vec<String> =
             tree.named_by_config().iter().map(|path| path.display().to_string()).collect();
         assert_eq!(named, ["hooks", "own.config", "second.config", "src/a", "tools/diff.sh"]);
+    }
+
+    /// One configuration with all of these keys, each with a file of its own; asserts that each file is found.
+    /// A value may be invalid for its key: then nobody can work in such a repository. Returns how many were found.
+    fn searched(scratch: &Scratch, keys: &[(usize, &str)]) -> usize {
+        let lines = keys.iter().map(|(number, key)| {
+            let (section, name) = key.rsplit_once('.').unwrap();
+            let header = match section.split_once('.') {
+                Some((section, _)) => format!("[{section} \"x\"]"),
+                None => format!("[{section}]"),
+            };
+            format!("{header}\n\t{name} = tools/{number}\n")
+        });
+        scratch.write(".git/config", &lines.collect::<String>());
+        let Ok(tree) = WorkTree::at(scratch.path()) else {
+            let (first, second) = keys.split_at(keys.len() / 2);
+            return if first.is_empty() { 0 } else { searched(scratch, first) + searched(scratch, second) };
+        };
+        let named = tree.named_by_config();
+        for (number, key) in keys {
+            assert!(named.contains(&PathBuf::from(format!("tools/{number}"))), "{key}");
+        }
+        assert!(!config_names_nothing(scratch.path()));
+        keys.len()
+    }
+
+    /// Git's own list of all keys, of the version that is installed.
+    #[test]
+    fn every_key_that_git_documents_is_searched_for_files_but_for_names_and_addresses() {
+        let scratch = Scratch::new();
+        let documented = scratch.git(&["help", "--config"]);
+        let short = |key: &str| {
+            let (section, name) = key.rsplit_once('.').unwrap();
+            format!("{}.{name}", section.split('.').next().unwrap()).to_ascii_lowercase()
+        };
+        let keys = documented.lines().filter(|key| key.contains('.') && !key.contains('*'));
+        let (exempt, keys): (Vec<&str>, Vec<&str>) = keys.partition(|key| NO_FILES.contains(&&*short(key)));
+        let exempt: BTreeSet<String> = exempt.into_iter().map(short).collect();
+        assert_eq!(exempt.len(), NO_FILES.len(), "git documents only {exempt:?}");
+        let keys: Vec<(usize, &str)> = keys.into_iter().enumerate().collect();
+        keys.iter().for_each(|(number, _)| scratch.write(&format!("tools/{number}"), ""));
+        let searched = searched(&scratch, &keys);
+        assert!(searched > 500, "{searched} of {}", keys.len());
     }
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use settings::{Keys, Layer};
 
 use crate::commit::plan::Task;
-use crate::commit::run::build_command;
+use crate::commit::run::{account, build_command};
 use crate::commit::{form, guard, plan, seal, stopped};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -47,6 +47,7 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
     let folder = new.folder().clone();
     // Listed as long as it lasts: if this is killed, the next command restores what the build has changed.
     registry::add(&tree, folder.path(), None)?;
+    let account = account(&plan, &tree, &confinement, host)?;
     let nobody = llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
     let mut ears = Ears(output);
     let world = CommitWorld {
@@ -55,7 +56,7 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
         model: &nobody,
         asking: asking(&plan.settings),
         build: build_command(&plan, environment, confinement),
-        account: plan.account(tree.root()),
+        account,
         code: plan.task.code(),
         layout: plan.task.layout(),
         said_log: None,

@@ -8,6 +8,7 @@ mod files;
 mod inputs;
 pub(crate) mod late;
 mod looks;
+pub(crate) mod paid;
 pub(crate) mod plan;
 mod query;
 pub mod rollup;
@@ -29,6 +30,7 @@ use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 pub use loop_commit::{OnFailure, OnUnfit};
 use names::ours::AGENT_CONFIG;
 use names::{Binds, Writer};
+use perform::{Paid, Past};
 use repo::WorkTree;
 use settings::{Environment, Keys, Layer, Origin, Settings};
 
@@ -125,9 +127,14 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         guard = run::guard(&tree, &plan)?;
     }
     seal(&tree, &guard, &mut plan)?;
+    let paid = if args.new {
+        Paid::default()
+    } else {
+        paid::elsewhere(&plan, &tree, &redactor, &Past::default(), host)?
+    };
     let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::Refuse);
-    begin(Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox })
-        .map(|done| done.exit)
+    let prepared = Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox };
+    run::begin_again(prepared, paid).map(|done| done.exit)
 }
 
 /// Adds everything that no build may change in this tree.

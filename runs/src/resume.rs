@@ -145,7 +145,7 @@ fn believed(known: &Known, root: &Path) -> Result<(), Failure> {
     let error = anyhow!("{name} was made elsewhere, and nobody whom you trust vouches for it");
     Err(Failure::refused(
         error,
-        "give its command anew: its answers are used again; or import it with --trust, or with --allowed-signers",
+        "start its command here: the answers of an unfinished run are used again; or import it with --trust, or with --allowed-signers",
     ))
 }
 

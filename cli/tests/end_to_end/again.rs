@@ -1,5 +1,7 @@
 //! The same command started again, as a supervisor does: at least once, paid once.
 
+mod supervisor;
+
 use std::process::{Child, Stdio};
 
 use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};

@@ -155,6 +155,8 @@ fn what_may_stay_is_known_to_undo_and_the_rest_is_put_back() {
         fs::remove_file(root.join("link")).unwrap();
         symlink("/etc", root.join("link")).unwrap();
         symlink("/etc/passwd", root.join("other")).unwrap();
+        write("closed/file", "file\n");
+        fs::set_permissions(root.join("closed"), Permissions::from_mode(0o000)).unwrap();
         fs::set_permissions(root.join("src/a.rs"), Permissions::from_mode(0o755)).unwrap();
     });
     insta::assert_snapshot!(shown(&accounted), @r"
@@ -168,6 +170,7 @@ fn what_may_stay_is_known_to_undo_and_the_rest_is_put_back() {
     M src/a.rs
     put back bare
     put back build.sh
+    put back closed
     put back gen/.gitignore
     put back link
     put back other

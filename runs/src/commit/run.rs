@@ -1,6 +1,7 @@
 //! From a prepared run to an exit code: the run folder, the loop, the summary.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ use settings::Environment;
 use crate::changes::{self, FileChange};
 use crate::commit::fault::{fault, stopped};
 use crate::commit::files;
+use crate::commit::paid;
 use crate::commit::plan::Plan;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -119,7 +121,8 @@ fn go_on(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure
         past.answers.truncate(kept);
         record.note(&Note::Resumed { kept }).map_err(|e| fault(e.into(), root, folder))?;
     }
-    lead(prepared, confinement, record, past, Paid::default())
+    let paid = paid::elsewhere(&prepared.plan, prepared.tree, &prepared.redactor, &past, prepared.host)?;
+    lead(prepared, confinement, record, past, paid)
 }
 
 fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
@@ -158,15 +161,21 @@ fn lead(
     finish(root, &folder, outcome, began.elapsed(), host.output)
 }
 
-/// Where the sandbox allows it, builds work in a view. State in the tree would be part of the view.
-fn account(
+/// Where the sandbox allows it, builds work in a view. State in the tree would be part of the view, and in a
+/// tree of another user the kernel could not copy what a build changes.
+pub(crate) fn account(
     plan: &Plan,
     tree: &WorkTree,
     confinement: &Confinement,
     host: Host<'_>,
 ) -> Result<Account, Failure> {
     let (account, state) = (plan.account(tree.root()), place::state(tree)?);
-    let is_possible = host.has_views && confinement.rung == Rung::Bwrap && !place::is_in_tree(&state, tree);
+    let is_ours = || {
+        let found = tree.root().metadata();
+        found.is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw())
+    };
+    let is_possible =
+        host.has_views && confinement.rung == Rung::Bwrap && !place::is_in_tree(&state, tree) && is_ours();
     Ok(if is_possible { account.in_view(&state) } else { account })
 }
 

@@ -1,0 +1,232 @@
+//! A supervisor starts the same command until it ends, however often something kills it.
+//!
+//! `SUPERVISOR_KILLS=300` kills each loop that often, each time at a random system call; `SUPERVISOR_SEED` chooses other places.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+use fixtures::project::Project;
+use fixtures::server::{Hang, Script, Server, Step};
+
+use crate::scenes::commit::Scene as Commit;
+use crate::scenes::files;
+use crate::scenes::kills::{Dice, chosen, places, strace_works, traced};
+use crate::scenes::order::{BAD, FILES, GOOD, Scene as Order, greet};
+use crate::scenes::program::{Ran, interrupt};
+
+/// Kills of each loop without `SUPERVISOR_KILLS`.
+const KILLS: usize = 5;
+/// A start that is killed early only notes that the run was resumed, so the next one is let go on to its end.
+const KILLS_IN_A_ROW: usize = 4;
+
+/// What the supervisor was told to get done.
+trait Work {
+    fn command(&self) -> Command;
+    fn project(&self) -> &Project;
+    fn server(&self) -> &Server;
+    fn runs(&self) -> Vec<PathBuf>;
+}
+
+impl Work for Commit {
+    fn command(&self) -> Command {
+        self.keyed(&[&self.flags()[..], &["--key", "ticket 7"]].concat(), &[])
+    }
+
+    fn project(&self) -> &Project {
+        &self.project
+    }
+
+    fn server(&self) -> &Server {
+        &self.server
+    }
+
+    fn runs(&self) -> Vec<PathBuf> {
+        self.runs()
+    }
+}
+
+impl Work for Order {
+    fn command(&self) -> Command {
+        self.command(&["--max-attempts", "2", "--commit"])
+    }
+
+    fn project(&self) -> &Project {
+        &self.project
+    }
+
+    fn server(&self) -> &Server {
+        &self.server
+    }
+
+    fn runs(&self) -> Vec<PathBuf> {
+        self.runs()
+    }
+}
+
+/// Three rounds: a reply that is refused, one that fails the build, one that passes. The service knows a prompt by what went wrong
+/// before it, so that it does not matter how often it is asked.
+fn commit() -> Commit {
+    let third = Script::new([]).rule("got 'Hello, !'", Step::text(MENDS_IT));
+    let second = third.rule(".git/hooks/pre-commit", Step::text(BREAKS_THE_BUILD));
+    Commit::new(second.rule("POST ", Step::text(TOUCHES_GIT)))
+}
+
+/// Two attempts: one that fails its acceptance command, one that passes.
+fn order() -> Order {
+    let second = Script::new([]).rule("got: hello; you", Step::text(&greet(GOOD)));
+    Order::scripted(&FILES, second.rule("POST ", Step::text(&greet(BAD))))
+}
+
+/// Every prompt, in the order in which they came first, and how often each came.
+fn asked(work: &impl Work) -> Vec<(String, usize)> {
+    let mut asked: Vec<(String, usize)> = Vec::new();
+    for seen in work.server().requests() {
+        let body = String::from_utf8_lossy(&seen.body).into_owned();
+        match asked.iter_mut().find(|(known, _)| *known == body) {
+            Some((_, count)) => *count += 1,
+            None => asked.push((body, 1)),
+        }
+    }
+    asked
+}
+
+/// How many answers a journal holds.
+fn answered(work: &impl Work) -> usize {
+    let count = |run: PathBuf| {
+        let journal = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
+        let whole = journal.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        whole.filter(|line| line.contains("\"what\":\"answered\"")).count()
+    };
+    work.runs().into_iter().map(count).max().unwrap_or_default()
+}
+
+/// The files of the tree that git does not ignore, and what git says of them.
+fn tree(work: &impl Work) -> BTreeMap<String, String> {
+    let git = |args: &[&str]| work.project().git(args).unwrap();
+    let files = git(&["ls-files", "--cached", "--others", "--exclude-standard"]);
+    let content = |file: &str| (file.to_owned(), work.project().read(file).unwrap());
+    let said = [vec!["status", "--porcelain"], vec!["log", "--format=%s"]];
+    files.lines().map(content).chain(said.map(|args| (args.join(" "), git(&args)))).collect()
+}
+
+/// Starts the command until it ends. At most so many starts are killed; no prompt comes again whose answer is in a journal. The first
+/// answers, as many as `given`, need no prompt at all.
+fn supervised(
+    work: &impl Work,
+    given: usize,
+    most: usize,
+    mut place: impl FnMut() -> String,
+) -> (Ran, Vec<String>) {
+    let log = work.project().beside().join("strace");
+    let mut killed = Vec::new();
+    loop {
+        let (paid, before) = (answered(work).saturating_sub(given), asked(work));
+        let at = place();
+        let inject = format!("inject={at}");
+        let ran = if killed.len() < most {
+            Ran::of(&mut traced(&log, &work.command(), &["-e", &inject]))
+        } else {
+            Ran::of(&mut work.command())
+        };
+        assert_eq!(asked(work)[..paid], before[..paid], "paid for twice, killed at {killed:?}, {at}: {ran}");
+        if ran.code.is_some() {
+            return (ran, killed);
+        }
+        assert!(killed.len() < most, "killed at {killed:?}, then by itself: {ran}");
+        killed.push(at);
+    }
+}
+
+/// So many `calls` are to be paid for.
+fn campaign<W: Work>(calls: usize, scene: impl Fn() -> W) {
+    if !strace_works() {
+        return;
+    }
+    let undisturbed = scene();
+    let places = places(&undisturbed.project().beside().join("strace"), &undisturbed.command());
+    let (end, prompts) = (tree(&undisturbed), asked(&undisturbed));
+    assert!(prompts.len() == calls && prompts.iter().all(|(_, times)| *times == 1), "{prompts:?}");
+    let given = answered(&undisturbed) - calls;
+    let (wanted, seed) = (chosen("SUPERVISOR_KILLS", KILLS), chosen("SUPERVISOR_SEED", 1));
+    let (mut dice, mut kills) = (Dice::of(seed), 0);
+    while kills < wanted {
+        let work = scene();
+        let place = || {
+            let (call, count) = &places[dice.below(places.len())];
+            format!("{call}:signal=KILL:when={count}")
+        };
+        let (ran, killed) = supervised(&work, given, KILLS_IN_A_ROW.min(wanted - kills), place);
+        let case = format!("SUPERVISOR_SEED={seed}, killed at {killed:?}: {ran}");
+        assert_eq!(ran.code, Some(0), "{case}");
+        assert_eq!(tree(&work), end, "{case}");
+        let came: Vec<String> = asked(&work).into_iter().map(|(body, _)| body).collect();
+        assert!(came.iter().eq(prompts.iter().map(|(body, _)| body)), "{case}");
+        kills += killed.len();
+    }
+    eprintln!("{kills} kills, each at one of {} system calls", places.len());
+}
+
+#[test]
+fn the_default_loop_that_is_killed_and_started_again_comes_to_the_end_of_an_undisturbed_run() {
+    campaign(3, commit);
+}
+
+#[test]
+fn an_order_that_is_killed_and_started_again_comes_to_the_end_of_an_undisturbed_run() {
+    campaign(2, order);
+}
+
+/// A run that Ctrl-C stopped in another clone while the model thought about its third prompt, exported.
+fn stopped_elsewhere() -> (Commit, PathBuf) {
+    let thinks = Step::text("").hang(Hang::BeforeHead);
+    let there = Commit::new(Script::new([Step::text(TOUCHES_GIT), Step::text(BREAKS_THE_BUILD), thinks]));
+    let mut child = Work::command(&there).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    there.server.wait_for_requests(3);
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let file = there.project.beside().join("run.bundle");
+    assert_eq!(there.run(&["export", "-o", file.to_str().unwrap()]).code, Some(0));
+    (there, file)
+}
+
+/// The project of [`commit`] in a clone of its own, with the run in this file imported; nobody vouches for it.
+fn with_imported(file: &Path) -> Commit {
+    let scene = commit();
+    assert_eq!(scene.run(&["import", file.to_str().unwrap()]).code, Some(0));
+    scene
+}
+
+#[test]
+fn the_command_of_an_imported_run_pays_for_no_answer_of_the_other_clone_wherever_it_is_killed() {
+    let (_there, file) = stopped_elsewhere();
+    campaign(1, || with_imported(&file));
+}
+
+#[test]
+fn an_imported_run_serves_until_its_work_is_done_here() {
+    let (_there, file) = stopped_elsewhere();
+    let scene = with_imported(&file);
+    let imported = files::entries(scene.project.root().join(".git/code-commit/imported")).pop().unwrap();
+    let refused = scene.run(&["resume", imported.to_str().unwrap()]);
+    assert!(refused.code == Some(3) && refused.err.contains("start its command here"), "{refused}");
+    let ran = scene.commit(&[]);
+    assert!(
+        ran.err.contains("2 answers of a run that was made elsewhere need not be paid for again\n"),
+        "{ran}"
+    );
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 1), "{ran}");
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    let again = scene.commit(&[]);
+    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 4), "{again}");
+}
+
+#[test]
+fn new_uses_no_answer_of_another_clone() {
+    let (_there, file) = stopped_elsewhere();
+    let scene = with_imported(&file);
+    let ran = scene.commit(&["--new"]);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 3), "{ran}");
+}
