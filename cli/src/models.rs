@@ -62,7 +62,7 @@ impl OpenModel for Services {
         tree: &WorkTree,
         host: Host<'_>,
     ) -> Result<Box<dyn Model>, Failure> {
-        let agent = agent(host.environment, settings.timeout.value)?;
+        let agent = agent(host.environment, settings.patience().silence)?;
         let opener = Opener { settings, keys, tree, host, agent };
         opener.one_dialect()?;
         let models = &settings.model.value;
@@ -195,9 +195,9 @@ fn switches(settings: &Settings, likely: Switches) -> Switches {
 }
 
 /// One HTTP agent for the run, so that connections and certificates are set up once.
-fn agent(environment: &Environment, timeout: Duration) -> Result<Arc<Agent>, Failure> {
+fn agent(environment: &Environment, silence: Duration) -> Result<Arc<Agent>, Failure> {
     let network = Network::from_env(|name| environment.text(name)).map_err(no_way)?;
-    let limits = Limits { call: timeout, ..Limits::default() };
+    let limits = Limits { silence, ..Limits::default() };
     Ok(Arc::new(Agent::new(network, limits)))
 }
 

@@ -26,6 +26,9 @@ pub enum Event<'a> {
         elapsed: Duration,
         /// Bytes of the answer so far.
         bytes: u64,
+        /// It is streamed, and no text has arrived yet: these are thoughts, or comments that keep
+        /// the connection open.
+        is_thinking: bool,
     },
     /// A failed attempt is retried after a wait.
     Waiting {

@@ -18,7 +18,7 @@ const KEY: &str = "sk-ant-test-key-0123456789-xy";
 
 fn outcome(name: &str, stream: bool, steps: Vec<Step>) -> String {
     let server = Server::start(Script::new(steps)).expect("a server");
-    let limits = Limits { idle: Duration::from_millis(400), body: 1 << 20, ..Limits::default() };
+    let limits = Limits { silence: Duration::from_millis(400), body: 1 << 20, ..Limits::default() };
     let agent = Arc::new(Agent::new(Network::default(), limits));
     let base = server.origin().parse().expect("an address");
     let model =

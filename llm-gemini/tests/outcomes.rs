@@ -17,12 +17,7 @@ use serde_json::json;
 const KEY: &str = "AIzaSyTest-key-0123456789-xy";
 
 fn limits() -> Limits {
-    Limits {
-        connect: Duration::from_secs(2),
-        idle: Duration::from_millis(400),
-        call: Duration::from_millis(1500),
-        body: 1 << 20,
-    }
+    Limits { connect: Duration::from_secs(2), silence: Duration::from_millis(400), body: 1 << 20 }
 }
 
 fn model(origin: &str, limits: Limits) -> Client<Gemini> {
@@ -267,7 +262,7 @@ fn every_failure_has_its_outcome() {
     200 not UTF-8                      ERROR bad-reply | the answer cannot be read: not UTF-8 from byte 45 on | Error/Unknown []
     200 larger than the limit          ERROR body-too-large | the answer is larger than 1048576 bytes | Error/Unknown []
     the key echoed                     ERROR bad-request | the service rejects the request (HTTP 400): key …xy is bad [31m | Error/Nothing []
-    silence before the answer          ERROR timeout | no whole answer after 1.5 s | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
+    silence before the answer          ERROR idle | the service sent nothing for 0.4 s | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     silence in the answer              complete Use "ok" | Error/Unknown Ok/Usage [1035]
     "#);
 }

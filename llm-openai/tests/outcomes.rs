@@ -22,7 +22,7 @@ fn outcome(name: &str, stream: bool, steps: Vec<Step>) -> String {
 
 fn outcome_below(path: &str, name: &str, stream: bool, steps: Vec<Step>) -> String {
     let server = Server::start(Script::new(steps)).expect("a server");
-    let limits = Limits { idle: Duration::from_millis(400), body: 1 << 20, ..Limits::default() };
+    let limits = Limits { silence: Duration::from_millis(400), body: 1 << 20, ..Limits::default() };
     let agent = Arc::new(Agent::new(Network::default(), limits));
     let base = format!("{}{path}", server.origin()).parse().expect("an address");
     let model = Client::new(agent, OpenAi::new(base, "openai/m".parse().expect("a name"), Secret::new(KEY)));
@@ -257,6 +257,7 @@ fn a_stream_counts_only_with_its_end() {
             vec![Step { content_type: Some("application/json".into()), ..Step::body(NULLS) }],
         ),
         ("no space after the colon", vec![events(TIGHT)]),
+        ("comments for longer than silence", vec![kept_open()]),
     ];
     insta::assert_snapshot!(table(true, cases), @r#"
     whole                              complete Use "whole and well" | Ok/Usage []
@@ -285,7 +286,20 @@ fn a_stream_counts_only_with_its_end() {
     no usage                           complete Use "whole and well" | Ok/Unknown []
     plain JSON instead                 complete Use "a" | Ok/Unknown []
     no space after the colon           complete Use "a" | Ok/Unknown []
+    comments for longer than silence   complete Use "a" | Ok/Unknown []
     "#);
+}
+
+/// Sends nothing but comments for longer than the limit of silence, each well within it.
+fn kept_open() -> Step {
+    let comment = ": keep-alive\n\n";
+    let body = [&comment.repeat(10), NO_DONE].concat();
+    Step {
+        chunk_bytes: Some(comment.len()),
+        chunk_delay_ms: 60,
+        content_type: Some("text/event-stream".into()),
+        ..Step::body(&body)
+    }
 }
 
 const NO_DONE: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";

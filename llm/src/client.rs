@@ -274,7 +274,8 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// One request without retries that is answered by a small document: counting tokens, describing a model.
+/// One request without retries that is answered by a small document: counting tokens, describing a model. No model thinks
+/// about it, so the limit of silence is that of the whole.
 fn fetch(
     agent: &Agent,
     dialect: &dyn Dialect,
@@ -282,7 +283,7 @@ fn fetch(
     watch: &mut dyn Watch,
 ) -> Result<Vec<u8>, CallError> {
     const LONGEST: u64 = 16 << 20;
-    let mut exchange = agent.send(post, None, watch)?;
+    let mut exchange = agent.send(post, Some(agent.limits().silence), watch)?;
     turn_down_failures(&mut exchange, dialect, post, watch)?;
     exchange.read_to_end(LONGEST, watch)
 }

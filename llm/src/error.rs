@@ -47,14 +47,14 @@ pub enum CallError {
         /// What the proxy said.
         message: String,
     },
-    /// The call took longer than allowed.
+    /// The call took longer than its limit, whether or not the answer was still arriving.
     #[error("no whole answer after {} s", .after.as_secs_f32())]
     Timeout {
         /// The limit.
         after: Duration,
     },
-    /// The answer began, then nothing more came.
-    #[error("the answer stood still for {} s", .after.as_secs_f32())]
+    /// Nothing arrived for too long, before the answer or within it.
+    #[error("the service sent nothing for {} s", .after.as_secs_f32())]
     Idle {
         /// The limit.
         after: Duration,

@@ -29,22 +29,16 @@ use crate::{CallError, Watch};
 pub struct Limits {
     /// Until the connection is established.
     pub connect: Duration,
-    /// Between two pieces of an answer, after its first byte.
-    pub idle: Duration,
-    /// For a whole attempt. Models that think are silent for minutes unless they stream.
-    pub call: Duration,
+    /// How long the service may send nothing, before its answer and within it. Every byte counts as
+    /// life: streamed thoughts and comments that keep a connection open do, too.
+    pub silence: Duration,
     /// The maximum number of bytes of an answer.
     pub body: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(10),
-            idle: Duration::from_mins(2),
-            call: Duration::from_mins(10),
-            body: 256 << 20,
-        }
+        Self { connect: Duration::from_secs(10), silence: Duration::from_mins(5), body: 256 << 20 }
     }
 }
 
@@ -93,8 +87,8 @@ impl Agent {
             .timeout_resolve(Some(limits.connect))
             .timeout_connect(Some(limits.connect))
             // The exchange enforces the time limits; this only ends the thread of an abandoned
-            // call.
-            .timeout_global(Some(limits.call.saturating_add(limits.connect)))
+            // call. There is no limit for the whole: a call may take as long as it streams.
+            .timeout_per_read(Some(limits.silence.saturating_add(limits.connect)))
             .user_agent(concat!("code-commit/", env!("CARGO_PKG_VERSION")))
             // A compressed stream arrives in bursts, and its size would not limit the content.
             .accept_encoding(AutoHeaderValue::None)
@@ -110,15 +104,14 @@ impl Agent {
         self.limits
     }
 
-    /// Sends `post` and waits until an answer begins. `within` shortens the limit of this attempt.
+    /// Sends `post` and waits until an answer begins. `within` limits the whole attempt.
     pub fn send(
         &self,
         post: &Post,
         within: Option<Duration>,
         watch: &mut dyn Watch,
     ) -> Result<Exchange<'_>, CallError> {
-        let call = within.map_or(self.limits.call, |left| left.min(self.limits.call));
-        Exchange::open(self, post, Limits { call, ..self.limits }, watch)
+        Exchange::open(self, post, within, watch)
     }
 
     fn live(&self) -> ureq::Agent {

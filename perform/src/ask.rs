@@ -25,7 +25,7 @@ pub struct Asking {
     /// Chosen by the service if `None`.
     pub temperature: Option<f64>,
     /// Time limit of a whole call, retries included.
-    pub timeout: Option<Duration>,
+    pub call_limit: Option<Duration>,
     /// End a streamed answer as soon as it names a path that is certain to be refused.
     pub early_stop: bool,
     /// What the run may spend.
@@ -42,7 +42,7 @@ impl Asking {
             schema: question.schema,
             stream: self.stream,
             temperature: self.temperature,
-            time_left: self.timeout,
+            time_left: self.call_limit,
             ..Request::default()
         }
     }
@@ -135,13 +135,25 @@ impl Asker<'_> {
     ) -> Result<Result<Reply, CallError>, Fault> {
         let (first, openers, forbid) = (self.model.id(), Openers::default(), self.forbid);
         let (cancel, began) = (self.cancel, now());
-        let mut call =
-            Call { round, first, record, cancel, began, forbid, openers, failed: None, bill, reserve };
+        let mut call = Call {
+            round,
+            first,
+            record,
+            cancel,
+            began,
+            forbid,
+            openers,
+            is_streamed: request.stream,
+            has_text: false,
+            failed: None,
+            bill,
+            reserve,
+        };
         let answer = model.call(request, &mut call);
         call.failed.take().map_or(Ok(answer), |error| Err(error.into()))
     }
 
-    /// A call that timed out because the run did is reported as the run's limit: `--timeout` would not help.
+    /// A call that timed out because the run did is reported as the run's limit: `--call-limit` would not help.
     fn cause(&self, error: &CallError, record: &Record<'_>) -> Cause {
         let is_timeout = matches!(error, CallError::Timeout { .. });
         let limit = is_timeout.then(|| self.asking.spending.out_of_time()).flatten();
@@ -223,6 +235,9 @@ struct Call<'c, 'o> {
     began: Instant,
     forbid: Option<&'c Guard>,
     openers: Openers,
+    is_streamed: bool,
+    /// Text of the answer has arrived.
+    has_text: bool,
     /// The record could not be kept; this stops the run, not the call.
     failed: Option<RecordError>,
     bill: CallSpending<'c>,
@@ -232,11 +247,18 @@ struct Call<'c, 'o> {
 
 impl Watch for Call<'_, '_> {
     fn progress(&mut self, progress: Progress<'_>) {
-        if let Progress::Bytes(bytes) = progress {
-            self.record.tell(&Event::Receiving { round: self.round, elapsed: self.began.elapsed(), bytes });
-        }
-        if progress == Progress::Restarted {
-            self.openers = Openers::default();
+        match progress {
+            Progress::Bytes(bytes) => {
+                let (round, elapsed) = (self.round, self.began.elapsed());
+                let is_thinking = self.is_streamed && !self.has_text;
+                self.record.tell(&Event::Receiving { round, elapsed, bytes, is_thinking });
+            }
+            Progress::Text(_) => self.has_text = true,
+            Progress::Restarted => {
+                self.openers = Openers::default();
+                self.has_text = false;
+            }
+            Progress::Connected | _ => {}
         }
     }
 

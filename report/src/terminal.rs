@@ -278,8 +278,9 @@ impl Observer for Terminal {
                 self.line(&format!("asking {} ({size})", printable(&self.model)));
                 self.live.begin(&format!("{}  waiting for the model", self.counts.head(self.now)));
             }
-            Event::Receiving { bytes, .. } => {
-                self.live.say(&format!("receiving, {}", phrases::bytes(*bytes)));
+            Event::Receiving { bytes, is_thinking, .. } => {
+                let doing = if *is_thinking { "thinking" } else { "receiving" };
+                self.live.say(&format!("{doing}, {}", phrases::bytes(*bytes)));
             }
             Event::Waiting { wait, reason, .. } => {
                 let text = format!("{}; trying again in {}", printable(reason), phrases::seconds(*wait));

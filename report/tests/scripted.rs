@@ -183,7 +183,7 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
     let wait = Duration::from_millis(1500);
     let events = [
         Event::AskBegins { round: 1, prompt_bytes: 12_345, model: "gemini/a-model".to_owned() },
-        Event::Receiving { round: 1, elapsed: wait, bytes: 10 },
+        Event::Receiving { round: 1, elapsed: wait, bytes: 10, is_thinking: true },
         Event::Waiting { round: 1, wait, reason: "busy".to_owned() },
         Event::Said { round: 1, text: "Read \u{202e}this.\n" },
         Event::BuildBegins { round: 1 },

@@ -40,7 +40,7 @@ pub(crate) fn asking(settings: &Settings) -> Asking {
         early_stop: false,
         stream: settings.stream.value,
         temperature: settings.temperature.value,
-        timeout: Some(settings.timeout.value),
+        call_limit: settings.patience().call,
         spending: spending(settings),
         paid: Paid::default(),
     }

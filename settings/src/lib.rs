@@ -27,7 +27,7 @@ pub use keys::Keys;
 pub use provider::{OwnProvider, OwnProviders, ProviderName};
 pub use read::{File, ReadError};
 pub use schema::schema;
-pub use setting::{Origin, Setting, Variable};
+pub use setting::{Origin, Patience, Setting, Variable};
 pub use table::{Build, Dialect, Isolation, KEYS, Layer, Limits, Model, Reserved, Settings, Spec};
 pub use trust::{PinError, Standing, Trust};
 pub use values::{

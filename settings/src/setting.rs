@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use llm::{Budget, ModelId, Prices, Provider};
 use serde::de::Error as _;
@@ -63,6 +64,19 @@ impl<T> Setting<T> {
     pub(crate) fn default(value: T) -> Self {
         Self { value, origin: Origin::Default }
     }
+}
+
+/// Without a limit of the user's, for a reply that is streamed and for one that is not.
+const STREAMED_SILENCE: Duration = Duration::from_mins(5);
+const WHOLE_SILENCE: Duration = Duration::from_mins(10);
+
+/// The time limits of a model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// How long the service may send nothing.
+    pub silence: Duration,
+    /// How long the call may take, retries included; `None` if silence alone ends it.
+    pub call: Option<Duration>,
 }
 
 /// Each layer overrides the ones before it.
@@ -131,6 +145,25 @@ impl Settings {
             max_tokens: self.max_tokens.value,
             max_cost: self.max_cost.value,
             max_time: self.max_time.value,
+        }
+    }
+
+    /// How long the service may be silent, and how long a call may take.
+    ///
+    /// A reply that is not streamed is silent until it is there, so one limit stands in for the other. Without a limit for
+    /// the call, a model that thinks for longer than that would be asked, and paid, again.
+    pub fn patience(&self) -> Patience {
+        let (silence, call) = (self.timeout.value, self.call_limit.value);
+        if self.stream.value {
+            return Patience { silence: silence.unwrap_or(STREAMED_SILENCE), call };
+        }
+        match (silence, call) {
+            // Twice the limit of the call never passes first, so that the error names what was set.
+            (None, Some(call)) => Patience { silence: call.saturating_mul(2), call: Some(call) },
+            (silence, call) => {
+                let silence = silence.unwrap_or(WHOLE_SILENCE);
+                Patience { silence, call: Some(call.unwrap_or(silence)) }
+            }
         }
     }
 

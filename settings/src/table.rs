@@ -111,9 +111,12 @@ settings! {
         /// Stream the answer.
         stream: Option<bool> => stream: Setting<bool> = Setting::default(true), never,
             switch("stream", "Stream the reply, which is the default", "no-stream", "Wait for the whole reply instead of streaming it");
-        /// How long one model call may take, including retries.
-        timeout: Option<Time> => timeout: Setting<Duration> = Setting::default(Duration::from_mins(10)), never,
-            one("timeout", "DURATION", "How long one model call may take, including retries");
+        /// How long the model's service may send nothing: 5m, or 10m for a reply that is not streamed.
+        timeout: Option<Time> => timeout: Setting<Option<Duration>> = unset(), never,
+            one("timeout", "DURATION", "How long the model's service may send nothing; by default 5m, or 10m for a reply that is not streamed");
+        /// How long one model call may take, including retries: as long as it streams, or `timeout` for a reply that is not streamed.
+        call_limit: Option<Time> => call_limit: Setting<Option<Duration>> = unset(), never,
+            one("call-limit", "DURATION", "How long one model call may take, including retries; by default as long as it streams, or --timeout for a reply that is not streamed");
     }
 
     /// `[model.dialect]`.

@@ -33,7 +33,7 @@ fn weakening(user: &str, project: &str) -> (Vec<String>, Settings) {
 #[test]
 fn an_unknown_key_is_an_error_that_points_at_its_line() {
     insta::assert_snapshot!(wrong("protect = []\n\n[model]\nnmae = \"gpt-6\"\n"), @r#"
-    unknown field `nmae`, expected one of `name`, `escalate`, `base_url`, `temperature`, `stream`, `timeout`, `dialect`
+    unknown field `nmae`, expected one of `name`, `escalate`, `base_url`, `temperature`, `stream`, `timeout`, `call_limit`, `dialect`
      --> code-commit.toml:4:1
       |
     4 | nmae = "gpt-6"
@@ -200,6 +200,20 @@ fn an_address_counts_for_models_of_the_provider_it_was_written_for() {
     settings.put(layer("[model]\nname='gemini-3.8-flash'"), Origin::Flag, bases());
     assert_eq!(settings.base_url.value, None);
     assert_eq!(settings.dialect_schema.value, None);
+}
+
+#[test]
+fn a_reply_that_is_not_streamed_may_be_as_silent_as_its_call_is_long() {
+    let patience = |text: &str| {
+        let patience = Settings::of_flags(layer(text)).patience();
+        (patience.silence.as_secs() / 60, patience.call.map(|call| call.as_secs() / 60))
+    };
+    assert_eq!(patience(""), (5, None));
+    assert_eq!(patience("[model]\ntimeout='1m'\ncall_limit='2h'"), (1, Some(120)));
+    assert_eq!(patience("[model]\nstream=false"), (10, Some(10)));
+    assert_eq!(patience("[model]\nstream=false\ntimeout='30m'"), (30, Some(30)));
+    assert_eq!(patience("[model]\nstream=false\ncall_limit='30m'"), (60, Some(30)), "it never passes first");
+    assert_eq!(patience("[model]\nstream=false\ntimeout='5m'\ncall_limit='30m'"), (5, Some(30)));
 }
 
 #[test]

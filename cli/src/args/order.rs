@@ -67,9 +67,12 @@ pub struct RunOrderArgs {
     /// How long each command may take
     #[arg(long, value_name = "SECONDS", default_value_t = 600, allow_negative_numbers = true, value_parser = seconds)]
     pub timeout_seconds: u64,
-    /// How long one model call may take, including retries [default: 10m]
+    /// How long the model's service may send nothing; it sends nothing until the reply is there [default: 10m]
     #[arg(long, value_name = "DURATION")]
     pub timeout: Option<Time>,
+    /// How long one model call may take, including retries; by default --timeout
+    #[arg(long, value_name = "DURATION")]
+    pub call_limit: Option<Time>,
     /// The address of the model's service: for Gemini the origin, for the OpenAI dialect including /v1
     #[arg(long, value_name = "URL")]
     pub base_url: Option<Address>,
@@ -162,6 +165,7 @@ impl RunOrderArgs {
                 temperature: Some(self.llm_temperature),
                 stream: Some(false),
                 timeout: self.timeout,
+                call_limit: self.call_limit,
                 ..Model::default()
             },
             limits: self.limits.layer.limits.clone(),

@@ -123,18 +123,45 @@ fn ended(scene: &Scene, ran: &Ran) -> (Option<i32>, String) {
 }
 
 #[test]
-fn the_runs_time_that_ends_in_a_call_is_a_limit_and_the_calls_own_is_a_time_out() {
+fn a_call_that_ends_for_lack_of_time_names_the_limit_and_its_flag() {
     let silent = || Step::text("").hang(Hang::BeforeHead).times(3);
-    for (more, wanted) in [
-        (&["--max-time", "1s"][..], "limit-time"),
-        (&["--timeout", "1s"], "timeout"),
-        (&["--timeout", "1s", "--max-time", "1h"], "timeout"),
+    // Silence is tried again where there is time for it.
+    for (more, wanted, flag, requests) in [
+        (&["--max-time", "1s"][..], "limit-time", "--max-time", 1),
+        (&["--call-limit", "1s"], "timeout", "--call-limit", 1),
+        (&["--call-limit", "1s", "--max-time", "1h"], "timeout", "--call-limit", 1),
+        (&["--timeout", "1s"], "idle", "--timeout", 3),
+        (&["--timeout", "1s", "--no-stream"], "idle", "--timeout", 1),
+        (&["--call-limit", "1s", "--no-stream"], "timeout", "--call-limit", 1),
     ] {
         let scene = Scene::new(Script::new([silent()]));
         let ran = scene.commit(more);
         assert_eq!(ended(&scene, &ran), (Some(4), wanted.to_owned()), "{more:?}: {ran}");
-        assert_eq!(scene.server.requests().len(), 1, "{more:?}: {ran}");
+        assert_eq!(scene.server.requests().len(), requests, "{more:?}: {ran}");
+        assert!(ran.out.contains(flag), "{more:?}: {ran}");
     }
+}
+
+/// An answer that takes at least six seconds and is never silent for two.
+fn trickle() -> Step {
+    let step = Step { pieces: Some(12), chunk_delay_ms: 500, ..Step::text(MENDS_IT) };
+    step.usage(json!({"promptTokenCount": 1000, "candidatesTokenCount": 100}))
+}
+
+#[test]
+fn a_call_may_take_as_long_as_it_streams() {
+    let scene = Scene::new(Script::new([trickle()]));
+    let ran = scene.commit(&["--timeout", "2s"]);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 1), "{ran}");
+}
+
+#[test]
+fn a_call_that_still_streams_ends_at_its_own_limit() {
+    let scene = Scene::new(Script::new([trickle()]));
+    let ran = scene.commit(&["--call-limit", "3s"]);
+    assert_eq!(ended(&scene, &ran), (Some(4), "timeout".to_owned()), "{ran}");
+    assert!(ran.out.contains("allow a longer call with --call-limit"), "{ran}");
+    assert_eq!(scene.server.requests().len(), 1, "{ran}");
 }
 
 #[test]

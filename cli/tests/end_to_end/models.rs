@@ -73,7 +73,7 @@ fn an_address_that_is_not_encrypted_is_warned_of_unless_it_is_on_this_machine() 
     // Nothing leaves this machine: the proxy is not there, and no second try begins within the time.
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let proxy = [("HTTP_PROXY", closed.as_str()), ("OPENAI_API_KEY", KEY)];
-    let ran = scene.openai(&["--base-url", url, "--timeout", "1s"], &proxy);
+    let ran = scene.openai(&["--base-url", url, "--call-limit", "1s"], &proxy);
     assert_eq!(ran.code, Some(4), "{ran}");
     assert!(
         ran.err.contains("warning: http://models.invalid/v1 is not encrypted: the key and the code"),

@@ -22,6 +22,8 @@ pub struct Exchange<'a> {
     /// The end of the answer has come.
     is_over: bool,
     limits: Limits,
+    /// For the whole attempt; `None` if only silence ends it.
+    within: Option<Duration>,
     origin: String,
     /// Host and port of the proxy, if one is used.
     proxy: Option<String>,
@@ -69,7 +71,7 @@ impl<'a> Exchange<'a> {
     pub(super) fn open(
         agent: &'a Agent,
         post: &Post,
-        limits: Limits,
+        within: Option<Duration>,
         watch: &mut dyn Watch,
     ) -> Result<Self, CallError> {
         if watch.cancelled() {
@@ -88,7 +90,8 @@ impl<'a> Exchange<'a> {
             agent,
             worker,
             is_over: false,
-            limits,
+            limits: agent.limits,
+            within,
             origin,
             proxy,
             started,
@@ -161,7 +164,7 @@ impl<'a> Exchange<'a> {
     pub fn read_beginning(&mut self, limit: usize, watch: &mut dyn Watch) -> Result<Vec<u8>, CallError> {
         let mut body = Vec::new();
         while body.len() < limit {
-            match self.next(Some(self.limits.idle), watch) {
+            match self.next(Some(self.limits.silence), watch) {
                 Ok(Next::Bytes(bytes)) => body.extend_from_slice(&bytes),
                 Err(CallError::Cancelled) => return Err(CallError::Cancelled),
                 Ok(Next::End | Next::Silence) | Err(_) => break,
@@ -210,19 +213,16 @@ impl<'a> Exchange<'a> {
 
     /// Time until the nearer of the two limits; an error if it has passed.
     fn left(&self) -> Result<Duration, CallError> {
-        let call = self.limits.call.saturating_sub(self.started.elapsed());
-        if call.is_zero() {
-            return Err(CallError::Timeout { after: self.limits.call });
+        // Measured in this order, so that silence is named where both limits pass at once.
+        let call = self.within.map(|within| within.saturating_sub(self.started.elapsed()));
+        let silence = self.limits.silence.saturating_sub(self.last.elapsed());
+        if silence.is_zero() {
+            return Err(self.silent());
         }
-        if self.received == 0 {
-            // A model that thinks is silent for minutes, in some services after the head was sent.
-            return Ok(call);
+        match (call, self.within) {
+            (Some(Duration::ZERO), Some(after)) => Err(CallError::Timeout { after }),
+            (call, _) => Ok(call.map_or(silence, |call| call.min(silence))),
         }
-        let idle = self.limits.idle.saturating_sub(self.last.elapsed());
-        if idle.is_zero() {
-            return Err(CallError::Idle { after: self.limits.idle });
-        }
-        Ok(call.min(idle))
     }
 
     /// Lets the thread make the next call, because this one has ended.
@@ -240,6 +240,10 @@ impl<'a> Exchange<'a> {
             }
             (error, _) => error,
         }
+    }
+
+    fn silent(&self) -> CallError {
+        CallError::Idle { after: self.limits.silence }
     }
 
     fn cut(&self) -> CallError {
@@ -263,7 +267,7 @@ impl<'a> Exchange<'a> {
             | ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
                 CallError::Connect { origin, source: error.into() }
             }
-            ureq::Error::Timeout(_) => CallError::Timeout { after: self.limits.call },
+            ureq::Error::Timeout(_) => self.silent(),
             ureq::Error::Io(io) => failed_io(io, origin),
             ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
                 CallError::BadReply { detail: error.to_string() }

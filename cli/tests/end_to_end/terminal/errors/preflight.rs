@@ -70,7 +70,7 @@ fn what_the_tree_is_not() {
         &[
             case("a dirty tree", &["--require-clean"]).after(&write("src/greet.sh", b"# new\n")),
             case("a dirty tree of many files", &["--require-clean"]).after(&seven_files),
-            case("a dirty tree that may be", &["--quiet", "--sandbox", "off", "--timeout", "1s"])
+            case("a dirty tree that may be", &["--quiet", "--sandbox", "off", "--call-limit", "1s"])
                 .after(&write("src/greet.sh", b"# new\n"))
                 .warns(),
         ],

@@ -79,14 +79,14 @@ fn what_is_tried_again_and_given_up() {
             ("no answer", Step::text("").hang(Hang::BeforeHead)),
             ("an answer that stands still", broken.hang(Hang::After(100))),
         ],
-        &["--timeout", "3s"],
+        &["--call-limit", "3s"],
     );
 }
 
 #[test]
 fn every_further_attempt_is_told() {
     let scene = Scene::new(Script::new([Step::status(503).message("too many").times(9)]));
-    let args = [&scene.flags()[..], &["--timeout", "3s"]].concat();
+    let args = [&scene.flags()[..], &["--call-limit", "3s"]].concat();
     let done = scene.keyed(&args, &[]).output().unwrap();
     check("errors_tried_again", &scene, &String::from_utf8_lossy(&done.stderr));
 }
@@ -94,7 +94,7 @@ fn every_further_attempt_is_told() {
 #[test]
 fn services_that_are_not_there() {
     let scene = Scene::new(Script::new([]));
-    let nobody = ["--model", "gemini-test", "--base-url", "http://127.0.0.1:9", "--timeout", "3s"];
+    let nobody = ["--model", "gemini-test", "--base-url", "http://127.0.0.1:9", "--call-limit", "3s"];
     let refused = said("nobody listens", &scene, &nobody, &[]);
     let poor = Step::status(429).code("insufficient_quota").message("check your plan");
     let openai = Scene::new(Script::new([poor]));
