@@ -127,7 +127,7 @@ fn edits_have_their_own_schema() {
         (r#""a""#, "wrong-type"),
         (r#"[{"search":"a","replace":"b"},]"#, "syntax"),
         (r#"[{"search":"a","replace":"b"} {"search":"a","replace":"b"}]"#, "syntax"),
-        (r#"[,]"#, "syntax"),
+        (r"[,]", "syntax"),
     ] {
         let text = proposal(&edited("a", edits));
         let found = parse(text.as_bytes(), &SMALL).unwrap_err();

@@ -200,6 +200,7 @@ fn not_written(error: &ApplyError) -> Problem {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the tests make a tree with plain writes")]
 mod tests {
     use super::*;
     use crate::intake::tests::rules;
