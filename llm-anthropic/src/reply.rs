@@ -75,19 +75,15 @@ struct Delta<'a> {
     stop_details: Value,
 }
 
-/// Reads an answer that came in one piece. Complete JSON may still be an incomplete answer:
-/// gateways and overloaded services send `{}`, or text without a stop reason.
-pub(crate) fn read(body: Vec<u8>, mut merge: Merge) -> Result<Answer, Unread> {
-    let mut text = String::new();
-    let message: Message<'_> = llm::json::message(llm::json::text(&body)?)?;
-    if !message.error.is_null() {
-        return Err(failure::in_stream(&message.error, &merge.model, &merge.key).into());
-    }
-    merge.take(message, &mut text)?;
-    if !merge.is_ended() {
-        return Err(CallError::BadReply { detail: "it does not say how it ended".into() }.into());
-    }
-    let mut answer = merge.answer(text)?;
+/// Reads an answer that came in one piece.
+pub(crate) fn read(body: Vec<u8>, merge: Merge) -> Result<Answer, Unread> {
+    let mut answer = llm::in_one_piece(&body, merge, |merge, json, text| {
+        let message: Message<'_> = llm::json::message(json)?;
+        if !message.error.is_null() {
+            return Err(failure::in_stream(&message.error, &merge.model, &merge.key).into());
+        }
+        Ok(merge.take(message, text)?)
+    })?;
     answer.reply.raw = Raw::Received(body);
     Ok(answer)
 }
@@ -101,8 +97,7 @@ struct Count {
 
 /// Reads the answer to `count_tokens`.
 pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
-    let count: Count =
-        serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e).after(body.len() as u64))?;
+    let count: Count = llm::json::whole(body)?;
     count.input_tokens.as_u64().ok_or_else(|| CallError::BadReply { detail: "no input_tokens".into() })
 }
 
@@ -151,8 +146,8 @@ impl Merge {
 
     fn append(&mut self, block: &Block<'_>, text: &mut String) -> Result<(), CallError> {
         let length = text.len();
-        append(block.thinking, &mut self.thoughts)?;
-        append(block.text, text)?;
+        llm::json::append(block.thinking, &mut self.thoughts)?;
+        llm::json::append(block.text, text)?;
         self.goes_on |= self.is_ended() && text.len() > length;
         Ok(())
     }
@@ -209,13 +204,12 @@ impl Merge {
     }
 
     fn answer(self, text: String) -> Result<Answer, CallError> {
-        let word = |value: &Value| value.as_str().filter(|word| !word.is_empty()).map(str::to_owned);
         let reply = Reply {
             finish: self.finish(&text),
             finish_reason: self.stop_reason.clone(),
             usage: self.usage(),
-            served_model: word(&self.served_model),
-            response_id: word(&self.id),
+            served_model: llm::json::word(&self.served_model),
+            response_id: llm::json::word(&self.id),
             raw: self.raw()?,
             text,
             attempts: 1,
@@ -237,16 +231,8 @@ impl Merge {
             usage: &self.usage,
             content: thinking.into_iter().chain([MergedBlock::Text { text: "" }]).collect(),
         };
-        let bytes = llm::json::body(&merged)?;
-        Raw::around(&bytes, "}]}").ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
+        Raw::merged(&merged, "}]}")
     }
-}
-
-/// Appends a string; nothing for null.
-fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
-    let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return Ok(()) };
-    let bad = || CallError::BadReply { detail: "content that is no text".into() };
-    llm::json::append_string(raw, text).ok_or_else(bad)
 }
 
 impl Stream for Merge {

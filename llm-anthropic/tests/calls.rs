@@ -15,13 +15,13 @@ fn server(steps: impl IntoIterator<Item = Step>) -> Server {
     Server::start(Script::new(steps)).expect("a server")
 }
 
-fn service(server: &Server, key: &str) -> Anthropic {
-    let base = server.origin().parse().expect("an address");
+fn service(origin: &str, key: &str) -> Anthropic {
+    let base = origin.parse().expect("an address");
     Anthropic::new(base, "anthropic/claude-x".parse().expect("a name"), Secret::new(key))
 }
 
 fn model(server: &Server, key: &str) -> Client<Anthropic> {
-    Client::new(Arc::new(Agent::new(Network::default(), Limits::default())), service(server, key))
+    Client::new(Arc::new(Agent::new(Network::default(), Limits::default())), service(server.origin(), key))
 }
 
 /// The request that the service receives.
@@ -89,7 +89,7 @@ fn the_stable_beginning_is_marked_for_the_cache_and_the_rest_is_not() {
 fn an_answer_is_as_long_as_the_model_can_write_unless_the_request_limits_it() {
     let limit = |of_model: Option<u64>, of_request| {
         let server = server([Step::text("x")]);
-        let service = service(&server, "k");
+        let service = service(server.origin(), "k");
         let service = of_model.into_iter().fold(service, Anthropic::with_max_output);
         let client = Client::new(Arc::new(Agent::new(Network::default(), Limits::default())), service);
         let request = Request { prompt: "hi", max_output_tokens: of_request, ..Request::default() };
@@ -140,21 +140,7 @@ fn a_model_that_does_not_exist_is_named() {
 
 /// Serves an example and returns how the client reads it.
 fn check(status: u16, body: &str) -> String {
-    let content_type = body.starts_with("event:").then(|| "text/event-stream".to_owned());
-    let server = server([Step { status: Some(status), content_type, ..Step::body(body) }]);
-    let mut notes = Notes { broke: true, ..Notes::default() };
-    match model(&server, "k").call(&Request { stream: true, ..Request::default() }, &mut notes) {
-        Ok(reply) => format!(
-            "{:?} {:?} {:?} {:?} {:?}\n{}",
-            reply.finish,
-            reply.finish_reason,
-            reply.text,
-            reply.served_model,
-            reply.response_id,
-            serde_json::to_string(&reply.usage).expect("JSON"),
-        ),
-        Err(error) => format!("{}: {error}", error.code()),
-    }
+    fixtures::wire::read_by(|origin| service(origin, "k"), status, body).expect("a server")
 }
 
 #[test]

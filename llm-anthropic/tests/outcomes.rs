@@ -3,43 +3,21 @@
 
 #![expect(clippy::expect_used, reason = "helpers of tests")]
 
-use std::fmt::Write as _;
-use std::sync::Arc;
-use std::time::Duration;
-
 use code_commit_llm_anthropic::Anthropic;
-use fixtures::server::{Framing, Hang, Script, Server, Step};
-use fixtures::watch::Notes;
-use llm::http::{Agent, Limits, Network};
-use llm::{Client, Model, Request, Secret};
+use fixtures::outcomes;
+use fixtures::server::{Framing, Hang, Step};
+use llm::Secret;
 use serde_json::json;
 
 const KEY: &str = "sk-ant-test-key-0123456789-xy";
 
-fn outcome(name: &str, stream: bool, steps: Vec<Step>) -> String {
-    let server = Server::start(Script::new(steps)).expect("a server");
-    let limits = Limits { silence: Duration::from_millis(400), body: 1 << 20, ..Limits::default() };
-    let agent = Arc::new(Agent::new(Network::default(), limits));
-    let base = server.origin().parse().expect("an address");
-    let model =
-        Client::new(agent, Anthropic::new(base, "anthropic/m".parse().expect("a name"), Secret::new(KEY)));
-    let mut notes = Notes::default();
-    let result = model.call(&Request { prompt: "hi", stream, ..Request::default() }, &mut notes);
-    let mut line = format!("{name:<34} ");
-    let _ = match &result {
-        Ok(reply) => write!(line, "{} {:?} {:?}", reply.finish.code(), reply.finish.advice(), reply.text),
-        Err(error) => write!(line, "ERROR {} | {error}", error.code()),
-    };
-    let waits: Vec<u128> = notes.waits.iter().map(Duration::as_millis).collect();
-    let tries: Vec<_> = notes.attempts.iter().map(|a| format!("{:?}/{:?}", a.status, a.spend)).collect();
-    let _ = write!(line, " | {} {waits:?}", tries.join(" "));
-    assert!(!format!("{line} {result:?} {notes:?} {model:?}").contains(KEY), "{name}: the key shows");
-    line.replace(server.origin(), "ORIGIN")
+fn service(origin: &str) -> Anthropic {
+    let base = origin.parse().expect("an address");
+    Anthropic::new(base, "anthropic/m".parse().expect("a name"), Secret::new(KEY))
 }
 
 fn table(stream: bool, cases: Vec<(&str, Vec<Step>)>) -> String {
-    let lines: Vec<String> = cases.into_iter().map(|(name, steps)| outcome(name, stream, steps)).collect();
-    lines.join("\n")
+    outcomes::table(KEY, stream, service, cases).expect("a server")
 }
 
 fn ok() -> Step {

@@ -70,15 +70,14 @@ struct Count {
     total_tokens: Value,
 }
 
-/// Reads an answer that came in one piece. Complete JSON may still be an incomplete answer:
-/// gateways and overloaded services send `{}`, or text without a finish reason.
-pub(crate) fn read(body: Vec<u8>, mut merge: Merge, continuation: Option<&str>) -> Result<Answer, Unread> {
-    let mut text = String::new();
-    merge.take(llm::json::message(llm::json::text(&body)?)?, &mut text)?;
-    if !merge.is_ended() {
-        return Err(CallError::BadReply { detail: "it does not say how it ended".into() }.into());
-    }
-    let mut answer = merge.answer(text)?;
+/// Reads an answer that came in one piece.
+pub(crate) fn read(body: Vec<u8>, merge: Merge, continuation: Option<&str>) -> Result<Answer, Unread> {
+    let mut answer =
+        llm::in_one_piece(
+            &body,
+            merge,
+            |merge, json, text| Ok(merge.take(llm::json::message(json)?, text)?),
+        )?;
     if continuation.is_none() {
         answer.reply.raw = Raw::Received(body);
     }
@@ -87,8 +86,7 @@ pub(crate) fn read(body: Vec<u8>, mut merge: Merge, continuation: Option<&str>) 
 
 /// Reads the answer to `countTokens`.
 pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
-    let count: Count =
-        serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e).after(body.len() as u64))?;
+    let count: Count = llm::json::whole(body)?;
     count.total_tokens.as_u64().ok_or_else(|| CallError::BadReply { detail: "no totalTokens".into() })
 }
 
@@ -227,8 +225,7 @@ impl Merge {
                 },
             }],
         };
-        let bytes = llm::json::body(&merged)?;
-        Raw::around(&bytes, "}]}}]}").ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
+        Raw::merged(&merged, "}]}}]}")
     }
 }
 

@@ -3,65 +3,33 @@
 
 #![expect(clippy::expect_used, reason = "helpers of tests")]
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use code_commit_llm_gemini::Gemini;
+use fixtures::outcomes;
 use fixtures::server::{Framing, Hang, Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{CallError, Client, Model, Reply, Request, Secret};
+use llm::{Client, Model, Request, Secret};
 use serde_json::json;
 
 const KEY: &str = "AIzaSyTest-key-0123456789-xy";
 
-fn limits() -> Limits {
-    Limits { connect: Duration::from_secs(2), silence: Duration::from_millis(400), body: 1 << 20 }
-}
-
-fn model(origin: &str, limits: Limits) -> Client<Gemini> {
-    let agent = Arc::new(Agent::new(Network::default(), limits));
+fn service(origin: &str) -> Gemini {
     let base = origin.parse().expect("an origin");
-    Client::new(
-        agent,
-        Gemini::new(base, "gemini/gemini-3.8-flash".parse().expect("a name"), Secret::new(KEY)),
-    )
+    Gemini::new(base, "gemini/gemini-3.8-flash".parse().expect("a name"), Secret::new(KEY))
 }
 
-/// One line: the result and the attempts it took.
-fn line(name: &str, result: &Result<Reply, CallError>, notes: &Notes) -> String {
-    let mut line = format!("{name:<34} ");
-    match result {
-        Ok(reply) => {
-            let _ = write!(line, "{} {:?} {:?}", reply.finish.code(), reply.finish.advice(), reply.text);
-        }
-        Err(error) => {
-            let _ = write!(line, "ERROR {} | {error}", error.code());
-        }
-    }
-    let waits: Vec<u128> = notes.waits.iter().map(Duration::as_millis).collect();
-    let tries: Vec<_> = notes.attempts.iter().map(|a| format!("{:?}/{:?}", a.status, a.spend)).collect();
-    let _ = write!(line, " | {} {waits:?}", tries.join(" "));
-    line
-}
-
-fn outcome(name: &str, stream: bool, steps: Vec<Step>) -> String {
-    let server = Server::start(Script::new(steps)).expect("a server");
-    let mut notes = Notes::default();
-    let request = Request { prompt: "hi", stream, ..Request::default() };
-    let result = model(server.origin(), limits()).call(&request, &mut notes);
-    let line = line(name, &result, &notes);
-    assert!(!line.contains(KEY), "{line}");
-    assert!(!format!("{result:?} {notes:?}").contains(KEY), "{name}: the key shows");
-    line.replace(server.origin(), "ORIGIN")
+fn model(origin: &str) -> Client<Gemini> {
+    let limits = Limits { connect: Duration::from_secs(2), ..outcomes::limits() };
+    Client::new(Arc::new(Agent::new(Network::default(), limits)), service(origin))
 }
 
 type Case = (&'static str, Vec<Step>);
 
 fn table(stream: bool, cases: Vec<Case>) -> String {
-    let lines: Vec<String> = cases.into_iter().map(|(name, steps)| outcome(name, stream, steps)).collect();
-    lines.join("\n")
+    outcomes::table(KEY, stream, service, cases).expect("a server")
 }
 
 fn quota(id: &str) -> Step {
@@ -320,8 +288,8 @@ fn an_error_whose_body_breaks_off_or_stands_still_is_the_one_that_its_status_nam
 fn who_is_cancelled_while_an_error_arrives_is_told_that_and_not_the_error() {
     let server = Server::start(Script::new([Step::status(400).hang(Hang::After(9))])).expect("a server");
     let mut notes = Notes { cancel_at: Some(9), ..Notes::default() };
-    let result = model(server.origin(), limits()).call(&Request::default(), &mut notes);
-    insta::assert_snapshot!(line("cancelled", &result, &notes), @"cancelled                          ERROR cancelled | cancelled | Cancelled/Unknown []");
+    let result = model(server.origin()).call(&Request::default(), &mut notes);
+    insta::assert_snapshot!(outcomes::line("cancelled", &result, &notes), @"cancelled                          ERROR cancelled | cancelled | Cancelled/Unknown []");
 }
 
 #[test]
@@ -433,7 +401,7 @@ const KEPT_OPEN: &str = "data:\n\ndata: {\"candidates\":[{\"content\":{\"parts\"
 fn nobody_at_home_is_a_connect_error_after_five_tries() {
     let closed = Server::start(Script::default()).expect("a server").origin().to_owned();
     let mut notes = Notes::default();
-    let result = model(&closed, limits()).call(&Request { prompt: "hi", ..Request::default() }, &mut notes);
-    let shown = line("closed port", &result, &notes).replace(&closed, "ORIGIN");
+    let result = model(&closed).call(&Request { prompt: "hi", ..Request::default() }, &mut notes);
+    let shown = outcomes::line("closed port", &result, &notes).replace(&closed, "ORIGIN");
     insta::assert_snapshot!(shown, @"closed port                        ERROR connect | cannot connect to ORIGIN | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]");
 }

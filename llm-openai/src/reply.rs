@@ -61,15 +61,14 @@ struct Part<'a> {
     text: Option<&'a RawValue>,
 }
 
-/// Reads an answer that came in one piece. Complete JSON may still be an incomplete answer:
-/// gateways and overloaded services send `{}`, or text without a finish reason.
-pub(crate) fn read(body: Vec<u8>, mut merge: Merge) -> Result<Answer, Unread> {
-    let mut text = String::new();
-    merge.take(llm::json::message(llm::json::text(&body)?)?, &mut text)?;
-    if !merge.is_ended() {
-        return Err(CallError::BadReply { detail: "it does not say how it ended".into() }.into());
-    }
-    let mut answer = merge.answer(text)?;
+/// Reads an answer that came in one piece.
+pub(crate) fn read(body: Vec<u8>, merge: Merge) -> Result<Answer, Unread> {
+    let mut answer =
+        llm::in_one_piece(
+            &body,
+            merge,
+            |merge, json, text| Ok(merge.take(llm::json::message(json)?, text)?),
+        )?;
     answer.reply.raw = Raw::Received(body);
     Ok(answer)
 }
@@ -90,8 +89,7 @@ struct Listed {
 /// Looks for a model in the list of all.
 pub(crate) fn find_model(body: &[u8], service: &Service) -> Result<(), CallError> {
     const SHOWN: usize = 10;
-    let list: Models<'_> =
-        serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e).after(body.len() as u64))?;
+    let list: Models<'_> = llm::json::whole(body)?;
     let (mut found, mut some) = (false, Vec::new());
     if let Some(data) = list.data {
         llm::json::each(data, |listed: Listed| {
@@ -195,8 +193,8 @@ impl Merge {
             finish: self.finish(&text),
             finish_reason: self.finish_reason.clone(),
             usage: self.usage(),
-            served_model: self.served_model.as_str().filter(|m| !m.is_empty()).map(str::to_owned),
-            response_id: self.id.as_str().filter(|id| !id.is_empty()).map(str::to_owned),
+            served_model: llm::json::word(&self.served_model),
+            response_id: llm::json::word(&self.id),
             raw: self.raw()?,
             text,
             attempts: 1,
@@ -219,21 +217,16 @@ impl Merge {
             usage: &self.usage,
             choices: [MergedChoice { index: 0, finish_reason: self.finish_reason.as_deref(), message }],
         };
-        let bytes = llm::json::body(&merged)?;
-        Raw::around(&bytes, "}}]}").ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
+        Raw::merged(&merged, "}}]}")
     }
 }
 
 /// Appends a string or a list of parts; nothing for null.
 pub(crate) fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
-    let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return Ok(()) };
-    let bad = || CallError::BadReply { detail: "content that is no text".into() };
-    if !raw.get().starts_with('[') {
-        return llm::json::append_string(raw, text).ok_or_else(bad);
+    match raw.filter(|raw| raw.get().starts_with('[')) {
+        Some(parts) => llm::json::each(parts, |part: Part<'_>| llm::json::append(part.text, text)),
+        None => llm::json::append(raw, text),
     }
-    llm::json::each(raw, |part: Part<'_>| {
-        part.text.map_or(Ok(()), |raw| llm::json::append_string(raw, text).ok_or_else(bad))
-    })
 }
 
 impl Stream for Merge {

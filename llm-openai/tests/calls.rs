@@ -15,8 +15,8 @@ fn server(steps: impl IntoIterator<Item = Step>) -> Server {
     Server::start(Script::new(steps)).expect("a server")
 }
 
-fn service(server: &Server, key: &str) -> OpenAi {
-    let base = format!("{}/v1/", server.origin()).parse().expect("an address");
+fn service(origin: &str, key: &str) -> OpenAi {
+    let base = format!("{origin}/v1/").parse().expect("an address");
     OpenAi::new(base, "openai/org/m".parse().expect("a name"), Secret::new(key))
 }
 
@@ -25,7 +25,7 @@ fn client(service: OpenAi) -> Client<OpenAi> {
 }
 
 fn model(server: &Server, key: &str) -> Client<OpenAi> {
-    client(service(server, key))
+    client(service(server.origin(), key))
 }
 
 /// The body that a server with these switches receives for a request that sets everything.
@@ -41,7 +41,7 @@ fn sent(switches: Switches) -> String {
         max_output_tokens: Some(256),
         ..Request::default()
     };
-    client(service(&server, "k").with_switches(switches))
+    client(service(server.origin(), "k").with_switches(switches))
         .call(&request, &mut Notes::default())
         .expect("an answer");
     String::from_utf8(server.requests().remove(0).body).expect("UTF-8")
@@ -107,21 +107,7 @@ fn the_model_is_looked_for_in_the_list() {
 
 /// Serves an example and returns how the client reads it.
 fn check(status: u16, body: &str) -> String {
-    let content_type = body.starts_with("data:").then(|| "text/event-stream".to_owned());
-    let server = server([Step { status: Some(status), content_type, ..Step::body(body) }]);
-    let mut notes = Notes { broke: true, ..Notes::default() };
-    match model(&server, "k").call(&Request { stream: true, ..Request::default() }, &mut notes) {
-        Ok(reply) => format!(
-            "{:?} {:?} {:?} {:?} {:?}\n{}",
-            reply.finish,
-            reply.finish_reason,
-            reply.text,
-            reply.served_model,
-            reply.response_id,
-            serde_json::to_string(&reply.usage).expect("JSON"),
-        ),
-        Err(error) => format!("{}: {error}", error.code()),
-    }
+    fixtures::wire::read_by(|origin| service(origin, "k"), status, body).expect("a server")
 }
 
 #[test]

@@ -3,46 +3,29 @@
 
 #![expect(clippy::expect_used, reason = "helpers of tests")]
 
-use std::fmt::Write as _;
-use std::sync::Arc;
-use std::time::Duration;
-
 use code_commit_llm_openai::OpenAi;
-use fixtures::server::{Framing, Hang, Script, Server, Step};
-use fixtures::watch::Notes;
-use llm::http::{Agent, Limits, Network};
-use llm::{CallError, Client, Model, Request, Secret};
+use fixtures::outcomes;
+use fixtures::server::{Framing, Hang, Step};
+use llm::{CallError, Secret};
 use serde_json::json;
 
 const KEY: &str = "sk-test-key-0123456789-xy";
 
-fn outcome(name: &str, stream: bool, steps: Vec<Step>) -> String {
-    outcome_below("/v1", name, stream, steps)
+fn service_below(path: &str, origin: &str) -> OpenAi {
+    let base = format!("{origin}{path}").parse().expect("an address");
+    OpenAi::new(base, "openai/m".parse().expect("a name"), Secret::new(KEY))
+}
+
+fn service(origin: &str) -> OpenAi {
+    service_below("/v1", origin)
 }
 
 fn outcome_below(path: &str, name: &str, stream: bool, steps: Vec<Step>) -> String {
-    let server = Server::start(Script::new(steps)).expect("a server");
-    let limits = Limits { silence: Duration::from_millis(400), body: 1 << 20, ..Limits::default() };
-    let agent = Arc::new(Agent::new(Network::default(), limits));
-    let base = format!("{}{path}", server.origin()).parse().expect("an address");
-    let model = Client::new(agent, OpenAi::new(base, "openai/m".parse().expect("a name"), Secret::new(KEY)));
-    let mut notes = Notes::default();
-    let result = model.call(&Request { prompt: "hi", stream, ..Request::default() }, &mut notes);
-    let mut line = format!("{name:<34} ");
-    let _ = match &result {
-        Ok(reply) => write!(line, "{} {:?} {:?}", reply.finish.code(), reply.finish.advice(), reply.text),
-        Err(error) => write!(line, "ERROR {} | {error}", error.code()),
-    };
-    let waits: Vec<u128> = notes.waits.iter().map(Duration::as_millis).collect();
-    let tries: Vec<_> = notes.attempts.iter().map(|a| format!("{:?}/{:?}", a.status, a.spend)).collect();
-    let _ = write!(line, " | {} {waits:?}", tries.join(" "));
-    assert!(!format!("{line} {result:?} {notes:?} {model:?}").contains(KEY), "{name}: the key shows");
-    line.replace(server.origin(), "ORIGIN")
+    outcomes::outcome(name, KEY, stream, |origin| service_below(path, origin), steps).expect("a server")
 }
 
 fn table(stream: bool, cases: Vec<(&str, Vec<Step>)>) -> String {
-    let lines: Vec<String> = cases.into_iter().map(|(name, steps)| outcome(name, stream, steps)).collect();
-    lines.join("\n")
+    outcomes::table(KEY, stream, service, cases).expect("a server")
 }
 
 fn ok() -> Step {

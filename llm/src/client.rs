@@ -73,6 +73,21 @@ pub trait Stream {
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError>;
 }
 
+/// Reads an answer that came in one piece; `take` passes it to the reader of a stream. Complete JSON may still
+/// be an incomplete answer: gateways and overloaded services send `{}`, or text that does not say how it ended.
+pub fn in_one_piece<'b, S: Stream>(
+    body: &'b [u8],
+    mut reader: S,
+    take: impl FnOnce(&mut S, &'b str, &mut String) -> Result<(), Unread>,
+) -> Result<Answer, Unread> {
+    let mut text = String::new();
+    take(&mut reader, crate::json::text(body)?, &mut text)?;
+    if reader.over().is_none() {
+        return Err(CallError::BadReply { detail: "it does not say how it ended".into() }.into());
+    }
+    Ok(Box::new(reader).finish(text)?)
+}
+
 impl<D: Dialect> Client<D> {
     /// A client with the usual retry rules.
     pub fn new(agent: Arc<Agent>, dialect: D) -> Self {

@@ -42,6 +42,11 @@ pub fn message<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Unread> {
     serde_json::from_str(json).map_err(|error| unreadable(&error))
 }
 
+/// Reads an answer other than a reply, which has to be whole: nobody waits for more of it.
+pub fn whole<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, CallError> {
+    serde_json::from_slice(body).map_err(|error| unreadable(&error).after(body.len() as u64))
+}
+
 /// Why a response is not valid JSON: it broke off, or it is something else.
 pub fn unreadable(error: &serde_json::Error) -> Unread {
     if error.is_eof() { Unread::BrokenOff } else { something_else(error).into() }
@@ -112,6 +117,11 @@ pub fn replace(old: &mut Value, new: Value) {
     }
 }
 
+/// A string that is not empty.
+pub fn word(value: &Value) -> Option<String> {
+    value.as_str().filter(|word| !word.is_empty()).map(str::to_owned)
+}
+
 /// Calls `take` with each element of a JSON array; null counts as empty.
 pub fn each<'a, T: Deserialize<'a>>(
     array: &'a RawValue,
@@ -154,6 +164,12 @@ impl<'a, T: Deserialize<'a>, F: FnMut(T) -> Result<(), CallError>> Visitor<'a> f
         }
         Ok(())
     }
+}
+
+/// Appends the text of a JSON string to `text`; nothing for null and for nothing.
+pub fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
+    let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return Ok(()) };
+    append_string(raw, text).ok_or_else(|| CallError::BadReply { detail: "content that is no text".into() })
 }
 
 /// Appends the text of a JSON string to `text`. `None` if `raw` is not a string, or contains half a

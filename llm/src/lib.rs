@@ -21,7 +21,7 @@ mod usage;
 mod watch;
 
 pub use budget::{Allowance, Budget, BudgetError, Forecast, Limit, Spent};
-pub use client::{Client, Dialect, Stream};
+pub use client::{Client, Dialect, Stream, in_one_piece};
 pub use error::{CallError, Cause, ErrorCode, Unread};
 pub use failure::{ErrorBody, clean_message, retry_after};
 pub use finish::{Advice, Filter, Finish, ToolCall};

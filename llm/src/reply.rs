@@ -3,7 +3,9 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use crate::{Finish, Usage};
+use serde::Serialize;
+
+use crate::{CallError, Finish, Usage};
 
 /// An answer, complete or not: check [`Reply::finish`] first.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,9 +71,15 @@ impl Reply {
 }
 
 impl Raw {
+    /// A merged answer, whose last string is the empty placeholder for the text; `closing` is what follows it.
+    pub fn merged(answer: &impl Serialize, closing: &str) -> Result<Self, CallError> {
+        let bytes = crate::json::body(answer)?;
+        Self::around(&bytes, closing).ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
+    }
+
     /// Splits a serialized object whose last string is the empty placeholder for the text;
     /// `closing` is what follows that string. `None` if the object does not end like that.
-    pub fn around(object: &[u8], closing: &str) -> Option<Self> {
+    fn around(object: &[u8], closing: &str) -> Option<Self> {
         let head = object.strip_suffix(closing.as_bytes())?.strip_suffix(b"\"\"")?;
         Some(Self::Around { head: head.to_vec(), tail: closing.as_bytes().to_vec() })
     }

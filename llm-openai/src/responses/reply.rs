@@ -74,16 +74,11 @@ struct Part<'a> {
     refusal: Option<&'a RawValue>,
 }
 
-/// Reads an answer that came in one piece. Complete JSON may still be an incomplete answer:
-/// gateways and overloaded services send `{}`, or text without a status.
-pub(crate) fn read(body: Vec<u8>, mut merge: Merge) -> Result<Answer, Unread> {
-    let mut text = String::new();
-    let response: Response<'_> = llm::json::message(llm::json::text(&body)?)?;
-    merge.take_response(response, &mut text)?;
-    if !merge.is_ended() {
-        return Err(CallError::BadReply { detail: "it does not say how it ended".into() }.into());
-    }
-    let mut answer = merge.answer(text)?;
+/// Reads an answer that came in one piece.
+pub(crate) fn read(body: Vec<u8>, merge: Merge) -> Result<Answer, Unread> {
+    let mut answer = llm::in_one_piece(&body, merge, |merge, json, text| {
+        Ok(merge.take_response(llm::json::message(json)?, text)?)
+    })?;
     answer.reply.raw = Raw::Received(body);
     Ok(answer)
 }
@@ -205,13 +200,12 @@ impl Merge {
     }
 
     fn answer(self, text: String) -> Result<Answer, CallError> {
-        let word = |value: &Value| value.as_str().filter(|word| !word.is_empty()).map(str::to_owned);
         let reply = Reply {
             finish: self.finish(&text),
             finish_reason: Some(self.reason().to_owned()).filter(|reason| !reason.is_empty()),
             usage: self.usage(),
-            served_model: word(&self.served_model),
-            response_id: word(&self.id),
+            served_model: llm::json::word(&self.served_model),
+            response_id: llm::json::word(&self.id),
             raw: self.raw()?,
             text,
             attempts: 1,
@@ -237,8 +231,7 @@ impl Merge {
                 content: refusal.into_iter().chain([MergedPart::OutputText { text: "" }]).collect(),
             }],
         };
-        let bytes = llm::json::body(&merged)?;
-        Raw::around(&bytes, "}]}]}").ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
+        Raw::merged(&merged, "}]}]}")
     }
 }
 
