@@ -29,6 +29,7 @@ pub use env::{Env, RUN_MARKER};
 pub use explain::{explain, shows};
 pub use orphans::{Containers, Orphans, remove_orphans};
 pub use output::{Apart, Ended, Output};
+pub use program::{is_program, programs_in};
 pub use reap::{Swept, sweep};
 pub use resolve::{Differs, differing};
 pub use run::{RunError, run};

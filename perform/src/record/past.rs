@@ -110,24 +110,12 @@ impl Past {
 
     /// The valid answers, as lines.
     pub fn holding(&self) -> impl Iterator<Item = Line> + '_ {
-        self.answers.iter().filter_map(|entry| serde_json::from_value(entry.answer.clone()).ok())
+        self.answers.iter().filter_map(Recorded::line)
     }
 
     /// How the run ended; `None` if it was stopped, or resumed since.
     pub fn outcome(&self) -> Option<&Outcome> {
         if let Some(Line::Ended { outcome }) = self.lines.last() { Some(outcome) } else { None }
-    }
-
-    /// The number of answers before the build that found the machine unfit, if the run ended with that. A
-    /// build that has changed files is not run again: its pre-images are those of the first time.
-    pub fn before_unfit(&self) -> Option<usize> {
-        let [.., built, baseline] = self.answers.as_slice() else { return None };
-        let built: Option<Line> = serde_json::from_value(built.answer.clone()).ok();
-        let is_same_again = matches!(built, Some(Line::Built(built)) if built.changes.is_empty());
-        (is_same_again
-            && baseline.answers("baseline-built")
-            && matches!(self.outcome(), Some(Outcome::Unfit { .. })))
-        .then(|| self.answers.len() - 2)
     }
 
     /// Whether the last valid entry is that the model gave no answer.
