@@ -25,7 +25,7 @@ pub use client::{Client, Dialect, Stream, in_one_piece};
 pub use error::{CallError, Cause, ErrorCode, Unread};
 pub use failure::{ErrorBody, clean_message, retry_after};
 pub use finish::{Advice, Filter, Finish, ToolCall};
-pub use list::{List, choices};
+pub use list::{List, all_of, choices};
 pub use model::{Model, ModelId, ModelIdError, Request};
 pub use price::{Day, Money, Price, Prices};
 pub use provider::Provider;

@@ -1,8 +1,10 @@
+use engine::Line;
+use llm::{Attempt, Progress};
 use logging::{Redactor, RunFolder};
 
 use super::*;
+use crate::record::RecordError;
 use crate::{Observer, Past, Silent};
-use engine::Line;
 
 /// A call that should end early if the answer names a file that `forbid` refuses. Gives its record.
 fn with_call(
