@@ -23,7 +23,7 @@ mod watch;
 pub use budget::{Allowance, Budget, BudgetError, Forecast, Limit, Spent};
 pub use client::{Client, Dialect, Stream, in_one_piece};
 pub use error::{CallError, Cause, ErrorCode, Unread};
-pub use failure::{ErrorBody, clean_message, retry_after};
+pub use failure::{ErrorBody, clean_message, retry_after, until_hour};
 pub use finish::{Advice, Filter, Finish, ToolCall};
 pub use list::{List, all_of, choices};
 pub use model::{Model, ModelId, ModelIdError, Request};

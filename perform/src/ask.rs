@@ -1,6 +1,7 @@
 //! Asking the model: the prompt on disk, the call, the answer on disk.
 
 mod call;
+mod quota;
 
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use runner::Cancel;
 
 use crate::Event;
 use crate::ask::call::Call;
+use crate::ask::quota::{Patience, Quotas};
 use crate::fault::{Fault, with_sources};
 use crate::paid::{Again, Paid};
 use crate::record::{Record, store, to_engine};
@@ -29,6 +31,8 @@ pub struct Asking {
     pub temperature: Option<f64>,
     /// Time limit of a whole call, retries included.
     pub call_limit: Option<Duration>,
+    /// How long to wait for a quota to be reset before the run ends.
+    pub wait: Duration,
     /// End a streamed answer as soon as it names a path that is certain to be refused.
     pub early_stop: bool,
     /// What the run may spend.
@@ -96,9 +100,21 @@ impl Asker<'_> {
         }
         let began = now();
         let mut asked = Some(Note::Asked(Asked { round, prompt: query.stored }));
-        match self.ask_in_turn(question, &mut asked, record)? {
-            Ok((reply, cost_usd)) => answered(question, reply, cost_usd, millis(began.elapsed()), record),
-            Err(no_answer) => Ok(unanswered(round, self.cause(&no_answer, record))),
+        let mut patience = Patience::new(self.asking.wait);
+        loop {
+            let mut quotas = Quotas::default();
+            let no_answer = match self.ask_in_turn(question, &mut asked, &mut quotas, record)? {
+                Ok((reply, cost_usd)) => {
+                    return answered(question, reply, cost_usd, millis(began.elapsed()), record);
+                }
+                Err(no_answer) => no_answer,
+            };
+            let cause = self.cause(&no_answer, record);
+            let Some(reset) = quotas.first_reset() else { return Ok(unanswered(round, cause)) };
+            if !patience.lasts(&reset, self.asking.spending.time_left()) {
+                return Ok(unanswered(round, reset.told_in(cause)));
+            }
+            reset.wait(round, &cause, self.cancel, record)?;
         }
     }
 
@@ -107,6 +123,7 @@ impl Asker<'_> {
         &self,
         question: &Question<'_>,
         asked: &mut Option<Note>,
+        quotas: &mut Quotas,
         record: &mut Record<'_>,
     ) -> Result<Result<(Reply, Option<f64>), NoAnswer>, Fault> {
         let (first, others) = llm::choices(self.model, question.round);
@@ -114,6 +131,7 @@ impl Asker<'_> {
         let mut outcome = self.ask_one(model, question, asked, record)?;
         for next in others {
             let Err(no_answer) = &outcome else { break };
+            quotas.learn(no_answer);
             if !no_answer.asks_for_another_model() {
                 break;
             }
@@ -121,6 +139,7 @@ impl Asker<'_> {
             model = next;
             outcome = self.ask_one(model, question, asked, record)?;
         }
+        outcome.as_ref().map_or_else(|no_answer| quotas.learn(no_answer), |_| ());
         Ok(outcome.map(|reply| {
             let served = reply.served_model.as_deref();
             let cost_usd = self.asking.spending.cost_usd(model.id(), served, &reply.usage);

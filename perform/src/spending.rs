@@ -104,6 +104,11 @@ impl Spending {
         Ok(Forecast::of(request, Some(forecast.input_tokens), price))
     }
 
+    /// What is left of the run's wall time, if it is limited.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        self.budget.time_left(&self.spent()).unwrap_or(Some(Duration::ZERO))
+    }
+
     /// The time limit, once reached: distinguishes a call ended by it from one that timed out itself.
     pub(crate) fn out_of_time(&self) -> Option<BudgetError> {
         self.budget.time_left(&self.spent()).err()
