@@ -1,11 +1,12 @@
 //! Asking the model: the prompt on disk, the call, the answer on disk.
 
 mod call;
+mod partial;
 mod quota;
 
 use std::time::{Duration, Instant};
 
-use engine::{Answered, AskAnswer, Asked, Cause, Note, Problem, Unanswered};
+use engine::{Answered, AskAnswer, Asked, Cause, Note, Problem, Stored, Unanswered};
 use guard::Guard;
 use llm::{BudgetError, CallError, Limit, Model, ModelId, Reply, Request, Waited, Watch};
 use logging::{Durability, millis};
@@ -14,6 +15,7 @@ use runner::Cancel;
 
 use crate::Event;
 use crate::ask::call::Call;
+use crate::ask::partial::Partial;
 use crate::ask::quota::{Patience, Quotas};
 use crate::fault::{Fault, with_sources};
 use crate::paid::{Again, Paid};
@@ -93,19 +95,21 @@ impl Asker<'_> {
         // Stored before limits are checked: a run stopped by one resumes with this prompt.
         let query = store(record, &files.prompt, prompt, Durability::Written)?;
         if let Some(again) = self.asking.paid.take(prompt) {
-            record.note(&Note::Asked(Asked { round, prompt: query.stored }))?;
+            let prompt = query.stored;
+            record.note(&Note::Asked(Asked { round, model: None, prompt, at_most: None }))?;
             // A file of answers goes on behind it.
             llm::choices(self.model, round).0.pass_over(1);
             return answered_before(question, again, record);
         }
         let began = now();
-        let mut asked = Some(Note::Asked(Asked { round, prompt: query.stored }));
         let mut patience = Patience::new(self.asking.wait);
         loop {
             let mut quotas = Quotas::default();
-            let no_answer = match self.ask_in_turn(question, &mut asked, &mut quotas, record)? {
-                Ok((reply, cost_usd)) => {
-                    return answered(question, reply, cost_usd, millis(began.elapsed()), record);
+            let no_answer = match self.ask_in_turn(question, &query.stored, &mut quotas, record)? {
+                Ok(Paying { reply, cost_usd, partial }) => {
+                    let answer = answered(question, reply, cost_usd, millis(began.elapsed()), record)?;
+                    partial.is_whole(record.folder());
+                    return Ok(answer);
                 }
                 Err(no_answer) => no_answer,
             };
@@ -122,13 +126,13 @@ impl Asker<'_> {
     fn ask_in_turn(
         &self,
         question: &Question<'_>,
-        asked: &mut Option<Note>,
+        prompt: &Stored,
         quotas: &mut Quotas,
         record: &mut Record<'_>,
-    ) -> Result<Result<(Reply, Option<f64>), NoAnswer>, Fault> {
+    ) -> Result<Result<Paying, NoAnswer>, Fault> {
         let (first, others) = llm::choices(self.model, question.round);
         let mut model = first;
-        let mut outcome = self.ask_one(model, question, asked, record)?;
+        let mut outcome = self.ask_one(model, question, prompt, record)?;
         for next in others {
             let Err(no_answer) = &outcome else { break };
             quotas.learn(no_answer);
@@ -137,24 +141,24 @@ impl Asker<'_> {
             }
             record.warn(passed_over(model.id(), no_answer, next.id()))?;
             model = next;
-            outcome = self.ask_one(model, question, asked, record)?;
+            outcome = self.ask_one(model, question, prompt, record)?;
         }
         outcome.as_ref().map_or_else(|no_answer| quotas.learn(no_answer), |_| ());
-        Ok(outcome.map(|reply| {
+        Ok(outcome.map(|(reply, partial)| {
             let served = reply.served_model.as_deref();
             let cost_usd = self.asking.spending.cost_usd(model.id(), served, &reply.usage);
-            (reply, cost_usd)
+            Paying { reply, cost_usd, partial }
         }))
     }
 
-    /// One model's answer, or why it gave none. `asked` is noted before the first call.
+    /// One model's answer, or why it gave none.
     fn ask_one(
         &self,
         model: &dyn Model,
         question: &Question<'_>,
-        asked: &mut Option<Note>,
+        prompt: &Stored,
         record: &mut Record<'_>,
-    ) -> Result<Result<Reply, NoAnswer>, Fault> {
+    ) -> Result<Result<(Reply, Partial), NoAnswer>, Fault> {
         let (round, spending) = (question.round, &self.asking.spending);
         let mut request = self.asking.request(question);
         let forecast = match spending.allow(model, &mut request, &mut Waiting(self.cancel)) {
@@ -164,7 +168,13 @@ impl Asker<'_> {
         let reserve = Reserve::hold(record.folder().path())?;
         let prompt_bytes = question.prompt.len() as u64;
         record.tell(&Event::AskBegins { round, prompt_bytes, model: model.id().to_string() });
-        asked.take().map_or(Ok(()), |asked| record.note(&asked))?;
+        let other = Some(model.id()).filter(|id| *id != self.model.id());
+        record.note(&Note::Asked(Asked {
+            round,
+            model: other.map(ToString::to_string),
+            prompt: prompt.clone(),
+            at_most: Some(spending::at_most(&forecast, model.id())),
+        }))?;
         let mut call = Call {
             round,
             first: self.model.id(),
@@ -178,14 +188,17 @@ impl Asker<'_> {
             failed: None,
             bill: CallSpending { spending, forecast, model: model.id() },
             reserve,
+            partial: Partial::of_round(round),
         };
         let answer = model.call(&request, &mut call);
         if let Some(error) = call.failed.take() {
             return Err(error.into());
         }
+        let Call { partial, .. } = call;
         match answer {
             Err(CallError::Cancelled) => Err(Fault::Interrupted),
-            answer => Ok(answer.map_err(NoAnswer::Failed)),
+            Err(error) => Ok(Err(NoAnswer::Failed(error))),
+            Ok(reply) => Ok(Ok((reply, partial))),
         }
     }
 
@@ -200,6 +213,13 @@ impl Asker<'_> {
             }
         }
     }
+}
+
+/// An answer, its cost, and the file with what of it was streamed.
+struct Paying {
+    reply: Reply,
+    cost_usd: Option<f64>,
+    partial: Partial,
 }
 
 /// Why a model gave no answer.
@@ -246,7 +266,7 @@ fn answered(
         finish,
         for_person,
         held_key,
-        usage: translate::usage(usage),
+        usage: translate::engine_usage(usage),
         served_model,
         cost_usd,
         elapsed_ms,

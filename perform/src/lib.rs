@@ -39,4 +39,4 @@ pub use paid::Paid;
 pub use record::{JOURNAL, Past, Record, RecordError, note_withheld, output_text};
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
 pub use spending::{Spending, attempt_of};
-pub use translate::{changes, client_usage, reply_again, reply_of};
+pub use translate::{changes, client_usage, engine_usage, reply_again, reply_of};

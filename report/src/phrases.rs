@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{Action, Attempted, BaselineBuilt, Changed, Condition, Ended, Line, Usage};
+use engine::{Action, Attempted, BaselineBuilt, Changed, Condition, Ended, Line, Lost, Usage};
 use llm::Attempt;
 
 use crate::output::{BAD, Output, WARN, printable, printable_name};
@@ -119,7 +119,7 @@ pub fn call(line: &Line, output: &Output) -> Option<String> {
 }
 
 /// The attempt as the client's type.
-pub(crate) fn attempt_of(attempted: &Attempted) -> Attempt {
+fn attempt_of(attempted: &Attempted) -> Attempt {
     serde_json::from_value(attempted.attempt.clone()).unwrap_or_default()
 }
 
@@ -129,6 +129,14 @@ pub fn condition(condition: &Condition) -> String {
         Condition::FileExists(path) => format!("file_exists: {path}"),
         Condition::FileAbsent(path) => format!("file_absent: {path}"),
     }
+}
+
+/// `cost $0.0123`, `cost $0.0123 and at most $0.2560 for 1 lost call`.
+pub fn cost_and_lost(answers_usd: Option<f64>, lost: Option<Lost>) -> String {
+    let known = answers_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("cost ${usd:.4}"));
+    let Some(Lost { calls, at_most_usd }) = lost else { return known };
+    let most = at_most_usd.map_or_else(|| "an unknown cost".to_owned(), |usd| format!("at most ${usd:.4}"));
+    format!("{known} and {most} for {}", count(calls, "lost call"))
 }
 
 /// `$0.0123`, `cost unknown`.

@@ -8,6 +8,7 @@ use llm::{Attempt, ModelId, Progress, Waited, Watch};
 use parser::partial::Openers;
 use runner::Cancel;
 
+use super::partial::Partial;
 use crate::Event;
 use crate::record::{Record, RecordError};
 use crate::reserve::Reserve;
@@ -31,6 +32,8 @@ pub(super) struct Call<'c, 'o> {
     pub(super) bill: CallSpending<'c>,
     /// Until the answer is written.
     pub(super) reserve: Reserve,
+    /// The streamed answer so far, on disk.
+    pub(super) partial: Partial,
 }
 
 impl Watch for Call<'_, '_> {
@@ -41,8 +44,12 @@ impl Watch for Call<'_, '_> {
                 let is_thinking = self.is_streamed && !self.has_text;
                 self.record.tell(&Event::Receiving { round, elapsed, bytes, is_thinking });
             }
-            Progress::Text(_) => self.has_text = true,
+            Progress::Text(text) => {
+                self.has_text = true;
+                self.partial.add(text, self.record.folder());
+            }
             Progress::Restarted => {
+                self.partial.end();
                 self.openers = Openers::default();
                 self.has_text = false;
             }

@@ -32,6 +32,7 @@ fn with_call(
         failed: None,
         bill: CallSpending { spending: &spending, forecast, model: model.id() },
         reserve: Reserve::hold(base.path()).unwrap(),
+        partial: Partial::of_round(1),
     });
     (base, folder)
 }
