@@ -100,8 +100,13 @@ impl Spending {
         let allowance = allowed?;
         request.max_output_tokens = request.max_output_tokens.or(allowance.max_output_tokens);
         request.time_left = [request.time_left, allowance.time_left].into_iter().flatten().min();
-        forecast.output_tokens = forecast.output_tokens.or(allowance.max_output_tokens);
-        Ok(forecast)
+        // The output may be limited now, so that its price is known: a call that is lost counts with it.
+        Ok(Forecast::of(request, Some(forecast.input_tokens), price))
+    }
+
+    /// What is left of the run's wall time, if it is limited.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        self.budget.time_left(&self.spent()).unwrap_or(Some(Duration::ZERO))
     }
 
     /// The time limit, once reached: distinguishes a call ended by it from one that timed out itself.

@@ -17,6 +17,12 @@ pub fn seconds(duration: Duration) -> String {
     }
 }
 
+/// `0:59`, `2:03:04`.
+pub fn countdown(left: Duration) -> String {
+    let (hours, minutes, seconds) = (left.as_secs() / 3600, left.as_secs() / 60 % 60, left.as_secs() % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
 /// `just now`, `5 minutes ago`, `1 hour ago`, `3 days ago`.
 pub fn ago(age: Duration) -> String {
     let minutes = age.as_secs() / 60;

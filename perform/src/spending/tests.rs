@@ -104,6 +104,37 @@ fn a_retry_is_made_only_where_there_is_something_left_for_it() {
 }
 
 #[test]
+fn a_lost_attempt_counts_at_the_price_of_the_longest_answer() {
+    for model in ["claude-opus-4-8", "gemini-3.8-flash", "gpt-6-sol"] {
+        let spending = spending(Budget { max_cost: usd(10.0), ..Budget::default() });
+        let model = Named(model.parse().unwrap(), None);
+        let mut request = Request { prompt: "x", ..Request::default() };
+        let forecast = spending.allow(&model, &mut request, &mut Blind).unwrap();
+        let bill = CallSpending { spending: &spending, forecast, model: model.id() };
+        let lost = Attempt { spend: Spend::Unknown, ..Attempt::default() };
+        assert!(bill.allows_another(&lost), "{forecast:?}");
+        bill.add(&lost);
+        assert_eq!(spending.spent().unpriced, 0, "{forecast:?}");
+        assert_eq!(ask(&spending, &model, 1), "sent", "{forecast:?}");
+    }
+}
+
+#[test]
+fn a_limit_that_bounds_the_answer_bounds_what_a_lost_attempt_counts() {
+    let spending = spending(Budget { max_cost: usd(1.0), ..Budget::default() });
+    let spending = Spending { prices: unbounded(), ..spending };
+    let mut request = Request { prompt: "x", ..Request::default() };
+    let model = Named("gemini/local".parse().unwrap(), None);
+    let forecast = spending.allow(&model, &mut request, &mut Blind).unwrap();
+    assert!(forecast.cost.is_some_and(|cost| cost <= Money::from_usd(1.0).unwrap()), "{forecast:?}");
+}
+
+/// A price that does not say how long an answer may be.
+fn unbounded() -> Prices {
+    Prices::parse("[[model]]\nprefix = \"local\"\ninput = 1.0\noutput = 2.0\n").unwrap()
+}
+
+#[test]
 fn a_run_that_goes_on_counts_what_it_used_before() {
     let lines = [
         asked(1),
