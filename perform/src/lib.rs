@@ -21,7 +21,7 @@ mod spending;
 mod translate;
 mod trial;
 
-pub use account::{Account, Accounted, settle};
+pub use account::{Account, Accounted, is_settled, settle};
 pub use agents::{
     AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, COPIES, Cast, Guarded, Kept, NotPutBack,
     Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies, taken, watch_over,
