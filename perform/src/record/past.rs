@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use engine::{Line, Outcome, Recorded, Stored};
+use engine::{HoldsFor, Line, Outcome, Recorded, Stored};
 use logging::{Entry, FolderError, Journal, RunFolder};
 use serde_json::Value;
 
@@ -115,7 +115,15 @@ impl Past {
 
     /// How the run ended; `None` if it was stopped, or resumed since.
     pub fn outcome(&self) -> Option<&Outcome> {
-        if let Some(Line::Ended { outcome }) = self.lines.last() { Some(outcome) } else { None }
+        self.end().map(|(outcome, _)| outcome)
+    }
+
+    /// The same, with what it holds for.
+    pub fn end(&self) -> Option<(&Outcome, &HoldsFor)> {
+        let last = self.lines.last();
+        last.and_then(|line| {
+            if let Line::Ended { outcome, holds_for } = line { Some((outcome, holds_for)) } else { None }
+        })
     }
 
     /// The number of answers before the build that found the machine unfit, if the run ended with that. A

@@ -8,6 +8,7 @@ use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Restore};
 use guard::Policy;
 use logging::{Layout, RunFolder};
 use loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, implement};
+use names::ours::AGENT_CONFIG;
 use names::{Binds, INPUTS, Writer};
 use perform::{Account, Code};
 use prompt::edits::Form;
@@ -295,6 +296,12 @@ impl Plan {
                 .collect()
         };
         Account::new("the build", policy, paths(Writer::Harness)).with_products(paths(Writer::Build))
+    }
+
+    /// What the harness itself writes into the tree.
+    pub(crate) fn own_files(&self) -> Vec<String> {
+        let rows = names::protected(self.task.binds()).filter(|row| row.writer() == Some(Writer::Harness));
+        rows.map(names::Name::at_root).chain([AGENT_CONFIG]).map(str::to_owned).collect()
     }
 
     /// The key of the run in this folder.

@@ -31,6 +31,7 @@ use crate::order::unfinished::Unfinished;
 use crate::records::{self, cannot_begin};
 use crate::registry::{self, Known};
 use crate::sandbox;
+use crate::verdict;
 
 pub(super) struct Done {
     pub exit: Exit,
@@ -94,6 +95,8 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     let spending = spending_of(read.order.max_cost, setting.settings);
     let asking = Asking { spending, ..asking };
     asking.spending.count(&past.lines, setting.settings.model.value.first());
+    let (root, run, asked) = (tree.root().to_owned(), folder.path().to_owned(), inputs.order.clone());
+    let holds_for = |_: &Outcome| verdict::of_order(&root, &run, &asked);
     let world = OrderWorld {
         record: record.about(tree.root()),
         verify_script: VERIFY_SCRIPT,
@@ -110,6 +113,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
         },
         account: account(&inputs, setting.settings, tree.root(), folder.path()),
         baseline,
+        holds_for: &holds_for,
         cancel: setting.cancel.clone(),
     };
     let mut harness = Journaled::new(world, past.answers);
@@ -198,8 +202,8 @@ fn put_back(
 
 /// Restores what commands change besides the order's files when it passes, unless the configuration keeps it.
 fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Account {
-    let out = run.parent().and_then(|out| Some(out.strip_prefix(root).ok()?.to_owned()));
-    let own = out.into_iter().chain([PathBuf::from(names::ours::STATE)]).collect();
+    let own =
+        verdict::out_in_tree(root, run).into_iter().chain([PathBuf::from(names::ours::STATE)]).collect();
     let may_change = match settings.byproducts.value {
         Byproducts::Restore => Policy::scoped(inputs.order.allowed_files.iter().cloned()),
         Byproducts::Keep => Policy::build(Binds::Always),

@@ -18,6 +18,7 @@ use crate::order::{folder, preflight};
 use crate::place;
 use crate::records;
 use crate::registry;
+use crate::verdict;
 
 /// Cleans up after a killed run, holding the lock meanwhile.
 pub(super) fn recover(tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
@@ -57,10 +58,11 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
         past.answers.push(entry.clone());
         made = Some(entry);
     };
+    let holds_for = verdict::of_order(tree.root(), recorded.folder.path(), &recorded.read.order);
     let mut silent = Silent;
     let (mut record, _) = Record::resume(recorded.folder, &mut silent).context(kept)?;
     made.map_or(Ok(()), |entry| record.answer(&entry, false)).context(kept)?;
-    record.note(&Note::Ended { outcome }).context(kept)?;
+    record.note(&Note::Ended { outcome, holds_for }).context(kept)?;
     Ok(true)
 }
 
