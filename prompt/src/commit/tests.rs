@@ -125,6 +125,7 @@ fn what_the_instructions_teach_is_what_the_parser_reads() {
 }
 
 #[test]
+<<<<<<< HEAD
 fn a_model_is_taught_to_edit_between_the_rules_and_the_request_and_only_if_asked() {
     let protected = protected();
     let task = Task { query: "Say hello.\n", codebase: "C\n", protected: &protected, form: Form::Edits };
@@ -135,12 +136,10 @@ fn a_model_is_taught_to_edit_between_the_rules_and_the_request_and_only_if_asked
     }
     let files = initial(&Task { form: Form::Files, ..task }).text;
     assert!(!files.contains("^^^edit") && !files.contains("SEARCH"), "{files}");
-}
-
-#[test]
+=======
 fn every_prompt_of_a_task_begins_with_the_same_rules() {
     let protected = ["build.sh".to_owned()];
-    let task = Task { query: "query", codebase: "code", protected: &protected, form: Form::Files };
+    let task = Task { query: "query", codebase: "code", protected: &protected };
     let stable = stable_bytes(&task);
     let first = initial(&task).text;
     let second = repair(&task, &Failure::Build("failed"), &[]);
@@ -148,4 +147,5 @@ fn every_prompt_of_a_task_begins_with_the_same_rules() {
     assert_eq!(rules, same);
     assert!(rules.contains("+ build.sh\n"));
     assert!(first.starts_with(INITIAL_QUERY) && second.starts_with(REPAIR_QUERY));
+>>>>>>> 43e80c6fa9a020eb005ee34504cd7934d5b7c314
 }
