@@ -25,6 +25,7 @@ mod docs;
 mod doctor;
 mod edits;
 mod elsewhere;
+mod estimate;
 mod hostile;
 mod house;
 mod implement;
