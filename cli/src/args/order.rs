@@ -100,6 +100,9 @@ pub struct RunOrderArgs {
     /// Begin a new run, even if the verdict of an earlier one still holds
     #[arg(long)]
     pub new: bool,
+    /// Say how many tokens the first prompt of each order has and what it costs, and stop
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Flags of `order check`.
@@ -153,6 +156,7 @@ impl RunOrderArgs {
             layer: self.layer(),
             keep_going: self.keep_going,
             new: self.new,
+            dry_run: self.dry_run,
         }
     }
 

@@ -159,11 +159,11 @@ impl Task {
         }
     }
 
-    /// Finds a file's content in the code that the model is sent.
+    /// What the code that the model is sent shows of a file.
     pub(crate) fn code(&self) -> Code<'static> {
         let (Self::Commit { codebase, .. } | Self::Implement { codebase, .. }) = self;
         let code = Arc::clone(&codebase.text);
-        Box::new(move |path| prompt::rollup::content_of(&code, path).map(str::to_owned))
+        Box::new(move |path, present| prompt::rollup::shown(&code, path, present).map(str::to_owned))
     }
 
     /// The names of a round's files.
@@ -261,6 +261,20 @@ impl Plan {
             Task::Implement { system, query, codebase } => {
                 let (system, query, codebase) = (text(system), text(query), text(codebase));
                 implement(harness, &Brief { system, query, codebase }, &limits)
+            }
+        }
+    }
+
+    /// The prompt of the first round.
+    pub(crate) fn first_prompt(&self) -> String {
+        match &self.task {
+            Task::Commit { query, codebase, protected } => {
+                let (query, codebase, form) = (query.text(), codebase.text(), form(&self.settings));
+                prompt::commit::initial(&prompt::commit::Task { query, codebase, protected, form }).text
+            }
+            Task::Implement { system, query, codebase } => {
+                let (system, query, codebase) = (system.text(), query.text(), codebase.text());
+                prompt::implement::initial(&prompt::implement::Task { system, query, codebase }).text
             }
         }
     }

@@ -75,6 +75,9 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     if let Start::Resumed(folder) = &start {
         ready.inputs.form = recorded::form(folder).unwrap_or(ready.inputs.form);
     }
+    if is_new {
+        prepare::first(&ready.inputs).check(setting.model, setting.settings)?;
+    }
     enter(&mut ready, &folder, setting).inspect_err(|_| take_back())?;
     let Ready { read, tree, lock, state, guard, baseline, unfinished, mut inputs, confinement, sealed } =
         ready;

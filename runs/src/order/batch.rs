@@ -36,6 +36,8 @@ pub struct Request {
     pub keep_going: bool,
     /// Begin a new run, even if the verdict of an earlier one still holds.
     pub new: bool,
+    /// Tell what the first prompt of each order takes, and send nothing.
+    pub dry_run: bool,
 }
 
 /// The result of one of several orders.
@@ -68,6 +70,9 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         going_on: None,
     };
     settle::recover(&tree, host)?;
+    if args.dry_run {
+        return dry_run(args, &tree, &setting);
+    }
     if let [only] = args.files.as_slice() {
         let read = preflight::read(only)?;
         let done = match before(args, &read, &tree, host)? {
@@ -82,6 +87,18 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     table(&rows, args.files.len(), output);
     let failed = rows.iter().map(|row| row.exit).find(|exit| *exit != Exit::Done);
     Ok(failed.unwrap_or(Exit::Done))
+}
+
+/// Checks every order and tells what its first prompt takes.
+fn dry_run(args: &Request, tree: &WorkTree, setting: &Setting<'_>) -> Result<Exit, Failure> {
+    for file in &args.files {
+        let read = preflight::read(file)?;
+        if before(args, &read, tree, setting.host)?.is_none() {
+            let inputs = prepare::ready(read, setting)?.inputs;
+            prepare::first(&inputs).tell(setting.model, setting.settings, setting.host.output)?;
+        }
+    }
+    Ok(Exit::Done)
 }
 
 /// Reads and checks every order before the first one costs anything.
