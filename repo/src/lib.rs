@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 mod below;
+mod blob;
 mod committed;
 mod dirty;
 mod elsewhere;
 mod git;
+mod identity;
 mod look;
 mod named;
 mod stable_hash;
@@ -21,7 +23,7 @@ use gix::config::source::Kind;
 use gix::sec::Trust;
 
 pub use committed::{Committed, OnDisk};
-pub use git::{Git, GitError, Head, Identity};
+pub use git::{Blame, BlamedLine, Git, GitError, Head, Identity, Source};
 pub use look::{Asked, Look};
 pub use named::config_names_nothing;
 pub use stable_hash::{

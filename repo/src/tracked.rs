@@ -37,6 +37,12 @@ impl WorkTree {
         Ok(named.collect())
     }
 
+    /// Whether git tracks this file, by its path from the top.
+    pub fn tracks(&self, path: &str) -> Result<bool, RepoError> {
+        let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
+        Ok(index.entry_by_path(path.into()).is_some())
+    }
+
     /// What git tracks below the root in addition to [`tracked`](Self::tracked), except submodules.
     pub fn besides(&self) -> Result<Besides, RepoError> {
         let found = self.entries(|mode, path| {
@@ -68,7 +74,10 @@ impl WorkTree {
 
     /// The index entries below the root that are selected by mode and path from git's top, with the
     /// length that git last saw.
-    fn entries(&self, wanted: impl Fn(Mode, &BStr) -> bool) -> Result<Vec<(PathBuf, Mode, u64)>, RepoError> {
+    pub(crate) fn entries(
+        &self,
+        wanted: impl Fn(Mode, &BStr) -> bool,
+    ) -> Result<Vec<(PathBuf, Mode, u64)>, RepoError> {
         let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
         let entries = index.entries().iter().filter(|entry| wanted(entry.mode, entry.path(&index)));
         let below = |entry: &gix::index::Entry| {
