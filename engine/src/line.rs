@@ -35,6 +35,9 @@ pub enum Note {
         /// How.
         #[serde(flatten)]
         outcome: Outcome,
+        /// The identity of the tree that it left, if somebody may ask for the same work again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree_sha256: Option<String>,
     },
 }
 
@@ -83,6 +86,8 @@ pub enum Line {
     Ended {
         #[serde(flatten)]
         outcome: Outcome,
+        #[serde(default)]
+        tree_sha256: Option<String>,
     },
 }
 

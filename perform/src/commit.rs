@@ -47,6 +47,8 @@ pub struct CommitWorld<'w, 'o> {
     pub layout: Layout,
     /// Where the model's messages to the user are kept, besides the terminal (S0 §Implementation Details).
     pub said_log: Option<PathBuf>,
+    /// Gives the identity of the tree when the run ends; `None` if nobody needs it.
+    pub tree_identity: Box<dyn Fn() -> Option<String> + 'w>,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
@@ -72,7 +74,8 @@ impl World for CommitWorld<'_, '_> {
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         self.account.end(self.record.folder())?;
-        Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
+        let tree_sha256 = (self.tree_identity)();
+        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), tree_sha256 })?)
     }
 }
 

@@ -89,7 +89,7 @@ pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
             output.report(&format!("restored: {}", phrases::count(restored.paths.len() as u64, "file")));
         }
         Line::Resumed { .. } => output.report("resumed: the prompt is sent again"),
-        Line::Ended { outcome } => output.report(&format!("ended: {}", outcome.code())),
+        Line::Ended { outcome, .. } => output.report(&format!("ended: {}", outcome.code())),
         _ => {}
     }
 }

@@ -60,6 +60,7 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
         code: plan.task.code(),
         layout: plan.task.layout(),
         said_log: None,
+        tree_identity: Box::new(|| None),
         cancel,
     };
     let mut harness = Journaled::new(world, Vec::new());

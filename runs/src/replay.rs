@@ -165,6 +165,7 @@ impl WhatIf<'_> {
             code: plan.task.code(),
             layout: plan.task.layout(),
             said_log: None,
+            tree_identity: Box::new(|| None),
             cancel: crate::interrupt::watched()?,
         };
         let applied = match world.perform(&Apply { round, reply }).map_err(failed)? {

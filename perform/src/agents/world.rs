@@ -94,7 +94,7 @@ impl<C> World for AgentWorld<'_, '_, C> {
     }
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), AgentFault> {
-        Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
+        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), tree_sha256: None })?)
     }
 }
 

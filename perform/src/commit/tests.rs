@@ -31,6 +31,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
         code: Box::new(|_| None),
         layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),
+        tree_identity: Box::new(|| None),
         cancel: Cancel::new().unwrap(),
     };
     for (round, reply) in replies {

@@ -69,7 +69,7 @@ impl World for OrderWorld<'_, '_> {
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         self.account.end(self.record.folder())?;
-        Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
+        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), tree_sha256: None })?)
     }
 }
 

@@ -21,6 +21,7 @@ use settings::Environment;
 use crate::changes::{self, FileChange};
 use crate::commit::fault::{fault, stopped};
 use crate::commit::files;
+use crate::commit::looks;
 use crate::commit::paid;
 use crate::commit::plan::Plan;
 use crate::exit::{Exit, Failure};
@@ -143,6 +144,7 @@ fn lead(
     let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
     asking.spending.count(&past.lines, &plan.settings.all_models());
     let account = account(&plan, tree, &confinement, host)?;
+    let (is_keyed, binds) = (plan.key.is_some(), plan.task.binds());
     let world = CommitWorld {
         record: record.about(root),
         build: build_command(&plan, host.environment, confinement),
@@ -151,6 +153,9 @@ fn lead(
         code: plan.task.code(),
         layout: plan.task.layout(),
         said_log: plan.task.said_log(root),
+        // Reads every file, so only for those who may start the same command again. A tree that cannot be read has
+        // no identity, and the work is done again.
+        tree_identity: Box::new(move || is_keyed.then(|| looks::identity(tree, binds).ok()).flatten()),
         rules: Rules { root: root.to_owned(), guard, lock },
         model,
         cancel,
