@@ -318,15 +318,6 @@ impl Plan {
         rows.map(names::Name::at_root).chain([AGENT_CONFIG]).map(str::to_owned).collect()
     }
 
-    /// The key of the run in this folder.
-    pub(crate) fn key_of(folder: &RunFolder) -> Option<String> {
-        #[derive(Deserialize)]
-        struct Head {
-            key: Option<String>,
-        }
-        serde_json::from_str::<Head>(&folder.read(RUN_JSON).ok()?).ok()?.key
-    }
-
     /// The plan of a run, with its inputs read from the first prompt. Refuses a plan that differs from the
     /// one the run began with.
     pub fn load(folder: &RunFolder, known: &Known) -> anyhow::Result<Self> {
