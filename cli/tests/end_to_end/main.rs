@@ -26,6 +26,7 @@ mod doctor;
 mod durable;
 mod edits;
 mod elsewhere;
+mod estimate;
 mod every_dialect;
 mod hostile;
 mod house;
