@@ -7,6 +7,7 @@ pub mod clean;
 pub mod commit;
 pub mod config;
 mod deciders;
+mod estimate;
 mod exit;
 mod host;
 pub mod interrupt;
