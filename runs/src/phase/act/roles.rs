@@ -96,10 +96,10 @@ impl Setup<'_> {
             let counter = Counter::new(&program, self.desk(commands), self.host.output);
             let mut counter = counter.context("cannot make the desk for abl-cmd")?;
             let sandbox = sandbox.clone().filter(|_| !commands.is_empty());
-            sandbox.map(|sandbox| {
+            if let Some(sandbox) = sandbox {
                 let is_verifiers = name == Who::Verifier.name();
                 counter.confine(if is_verifiers { self.without_changes(sandbox) } else { sandbox });
-            });
+            }
             Ok((name, counter))
         };
         commands.into_iter().map(desk).collect()
