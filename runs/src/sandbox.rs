@@ -140,6 +140,7 @@ pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
 pub fn mode(sandbox: Sandbox) -> Mode {
     match sandbox {
         Sandbox::Auto => Mode::Auto,
+        Sandbox::Namespaces => Mode::Namespaces,
         Sandbox::Bwrap => Mode::Bwrap,
         Sandbox::Landlock => Mode::Landlock,
         Sandbox::Docker => Mode::Docker,

@@ -27,7 +27,7 @@ pub struct PhaseArgs {
     /// The verifier's model
     #[arg(long, short = 'v', value_name = "MODEL")]
     pub verifier_model: Option<String>,
-    /// The sandbox around each role; auto is a container where Docker is there, else bubblewrap; Landlock is not enough for a role
+    /// The sandbox around each role; auto is a container where Docker is there, else namespaces; Landlock is not enough for a role
     #[arg(long, value_name = "MODE", value_parser = sandbox())]
     pub sandbox: Option<Sandbox>,
     /// Where the service of both roles is, if not where their agent looks by itself; for Claude Code and Gemini CLI

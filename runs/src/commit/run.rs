@@ -13,7 +13,7 @@ use logging::{Redactor, RunFolder};
 use perform::{Account, Asking, BuildCommand, CommitWorld, Paid, Past, Record, Rules};
 use repo::WorkTree;
 use report::{Counts, Output, SUMMARY, Summary};
-use runner::{Cancel, Confinement, Rung};
+use runner::{Cancel, Confinement};
 use serde_json::json;
 
 use settings::Environment;
@@ -142,7 +142,7 @@ fn lead(
     let (root, folder) = (tree.root(), record.folder().clone());
     let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
     asking.spending.count(&past.lines, &plan.settings.all_models());
-    let account = account(&plan, tree, &confinement, host)?;
+    let account = account(&plan, tree, &confinement)?;
     let world = CommitWorld {
         record: record.about(root),
         build: build_command(&plan, host.environment, confinement),
@@ -163,19 +163,13 @@ fn lead(
 
 /// Where the sandbox allows it, builds work in a view. State in the tree would be part of the view, and in a
 /// tree of another user the kernel could not copy what a build changes.
-pub(crate) fn account(
-    plan: &Plan,
-    tree: &WorkTree,
-    confinement: &Confinement,
-    host: Host<'_>,
-) -> Result<Account, Failure> {
+pub(crate) fn account(plan: &Plan, tree: &WorkTree, confinement: &Confinement) -> Result<Account, Failure> {
     let (account, state) = (plan.account(tree.root()), place::state(tree)?);
     let is_ours = || {
         let found = tree.root().metadata();
         found.is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw())
     };
-    let is_possible =
-        host.has_views && confinement.rung == Rung::Bwrap && !place::is_in_tree(&state, tree) && is_ours();
+    let is_possible = confinement.rung.has_views() && !place::is_in_tree(&state, tree) && is_ours();
     Ok(if is_possible { account.in_view(&state) } else { account })
 }
 
