@@ -52,7 +52,7 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
     let folder = new.folder().clone();
     // Listed as long as it lasts: if this is killed, the next command finds it and clears up.
     registry::add(&tree, folder.path(), None)?;
-    let account = account(&plan, &tree, &confinement, host)?;
+    let account = account(&plan, &tree, &confinement)?;
     let nobody = llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
     let mut ears = Ears(output);
     let world = CommitWorld {
