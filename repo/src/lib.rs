@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod below;
+mod changed_in;
 mod committed;
 mod dirty;
 mod elsewhere;
@@ -20,6 +21,7 @@ use gix::bstr::{BStr, BString};
 use gix::config::source::Kind;
 use gix::sec::Trust;
 
+pub use changed_in::ChangedIn;
 pub use committed::{Committed, OnDisk};
 pub use git::{Git, GitError, Head, Identity};
 pub use look::{Asked, Look};
