@@ -13,7 +13,7 @@ use logging::{Journal, Redactor, RunFolder};
 use loop_order::Verdict;
 use perform::{JOURNAL, Past};
 use serde_json::Value;
-use timeline::{Run, Steps};
+use timeline::Run;
 
 pub use find::{all, find};
 
@@ -41,23 +41,13 @@ impl Found {
         let folder = records::open(&self.path);
         let plan: Value =
             folder.read(RUN_JSON).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let word = |at: &str| plan.pointer(at).and_then(Value::as_str).map(str::to_owned);
-        let kind = word("/loop").unwrap_or_else(|| "apply".to_owned());
         let has_journal = self.path.join(JOURNAL).exists();
         let past = if has_journal { Past::read(&self.path).ok() } else { Some(Past::default()) };
-        let steps = past.as_ref().map(steps).unwrap_or_default();
-        let mut run = Run {
-            name: name(&self.path),
-            model: model(&kind, &word),
-            query: query(&kind, &folder, &word, &plan).unwrap_or_default(),
-            version: word("/version").unwrap_or_default(),
-            head: word("/head").or_else(|| word("/repo_baseline_commit")),
-            undone: self.known.as_ref().is_some_and(|known| known.undone),
-            belief: self.known.as_ref().map_or_else(|| "made here".to_owned(), Known::belief),
-            kind,
-            steps,
-            ..Run::default()
-        };
+        let mut run = Run::planned(&name(&self.path), &plan);
+        run.query = query(&run.kind, &folder, &plan).unwrap_or_default();
+        run.undone = self.known.as_ref().is_some_and(|known| known.undone);
+        run.belief = self.known.as_ref().map_or_else(|| "made here".to_owned(), Known::belief);
+        run.steps = past.as_ref().map(Past::steps).unwrap_or_default();
         end(&mut run, &folder, past.is_some(), has_journal);
         run
     }
@@ -93,10 +83,6 @@ impl Found {
     }
 }
 
-fn steps(past: &Past) -> Steps {
-    Steps::of(past.at.iter().map(String::as_str).zip(&past.lines))
-}
-
 fn ends(file: &mut File, most: u64) -> io::Result<(String, String, u64)> {
     let bytes = file.metadata()?.len();
     let mut piece = |from: u64, most: u64| {
@@ -111,22 +97,7 @@ fn ends(file: &mut File, most: u64) -> io::Result<(String, String, u64)> {
     Ok((piece(0, most)?, piece(bytes - most, most)?, bytes))
 }
 
-fn model(kind: &str, word: &dyn Fn(&str) -> Option<String>) -> String {
-    let asked = match kind {
-        "order" => word("/terms/llm_model"),
-        "phase" => word("/builder_model"),
-        "spec" => word("/agent/agent_model"),
-        _ => word("/settings/model/value"),
-    };
-    asked.unwrap_or_default()
-}
-
-fn query(
-    kind: &str,
-    folder: &RunFolder,
-    word: &dyn Fn(&str) -> Option<String>,
-    plan: &Value,
-) -> Option<String> {
+fn query(kind: &str, folder: &RunFolder, plan: &Value) -> Option<String> {
     match kind {
         "order" => {
             let order: Value = serde_json::from_str(&folder.read("work_order.json").ok()?).ok()?;
@@ -134,7 +105,7 @@ fn query(
             Some(format!("{}\n\n{}", text("title"), text("intent")))
         }
         "phase" => Some(format!("Phase {}", plan.get("phase")?)),
-        "spec" => word("/inputs/focus"),
+        "spec" => plan.pointer("/inputs/focus")?.as_str().map(str::to_owned),
         _ => query_of(folder, LONGEST_QUERY),
     }
 }

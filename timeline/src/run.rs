@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::Changed;
+use serde_json::Value;
 
 use crate::step::{Steps, What};
 
@@ -68,6 +69,26 @@ impl Contents {
 }
 
 impl Run {
+    /// What the plan of a run says of it: its `run.json`, whatever its loop. A run without a plan is one of `apply`.
+    pub fn planned(name: &str, plan: &Value) -> Self {
+        let word = |at: &str| plan.pointer(at).and_then(Value::as_str).map(str::to_owned);
+        let kind = word("/loop").unwrap_or_else(|| "apply".to_owned());
+        let model = match kind.as_str() {
+            "order" => "/terms/llm_model",
+            "phase" => "/builder_model",
+            "spec" => "/agent/agent_model",
+            _ => "/settings/model/value",
+        };
+        Self {
+            name: name.to_owned(),
+            model: word(model).unwrap_or_default(),
+            version: word("/version").unwrap_or_default(),
+            head: word("/head").or_else(|| word("/repo_baseline_commit")),
+            kind,
+            ..Self::default()
+        }
+    }
+
     /// The files that differ between the beginning and the end of the run, by path.
     pub fn edits(&self) -> Vec<FileEdit<'_>> {
         let mut edits: BTreeMap<&str, FileEdit<'_>> = BTreeMap::new();

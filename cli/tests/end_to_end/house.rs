@@ -51,7 +51,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     names:
     page: engine names report timeline
     parser:
-    perform: agent apply dir engine fitness guard llm logging names parser repo runner
+    perform: agent apply dir engine fitness guard llm logging names parser repo runner timeline trace
     prompt: names parser
     repo: names
     report: engine llm logging names parser

@@ -8,7 +8,7 @@ use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use serde_json::{Value, json};
 
 use crate::scenes::json_schema::Published;
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, tool};
 use crate::scenes::{commit, order, phase, spec};
 
 /// The records in what was printed, each of which fits the published schema.
@@ -63,12 +63,25 @@ fn the_lines_of_a_run_are_attributed_to_its_model_and_to_the_commit_that_holds_t
     assert_eq!((ran.code, records(&std::fs::read_to_string(&file).unwrap()).len()), (Some(0), 1), "{ran}");
 }
 
+/// The note of the commit that is checked out.
+const NOTE: [&str; 4] = ["notes", "--ref=code-commit", "show", "HEAD"];
+
+/// The note is this record, but for its time, which is that of the commit and not that of its line in the journal.
+#[track_caller]
+fn assert_is_noted(record: &Value, note: &str) {
+    let [note] = &records(note)[..] else { panic!("{note}") };
+    for key in ["id", "vcs", "files", "metadata"] {
+        assert_eq!(note[key], record[key], "{key}");
+    }
+}
+
 #[test]
-fn each_commit_of_a_run_has_a_record() {
+fn each_commit_of_a_run_has_a_record_and_a_note() {
     let scene = order::Scene::with(&[&order::greet(order::BAD), &order::greet(order::GOOD)]);
     assert_eq!(scene.run(&["--commit"]).code, Some(0));
     let trace = ["trace", "--format", "agent-trace"];
     let of_order = records(&Ran::of(&mut scene.program(&trace)).out);
+    assert_is_noted(&of_order[0], &scene.project.git(&NOTE).unwrap());
     assert_eq!(ranges(&of_order[0]), ["src/greet.sh: openai/test 2-2"]);
     assert_eq!(of_order[0]["vcs"]["revision"], scene.project.git(&["rev-parse", "HEAD"]).unwrap().trim());
 
@@ -77,6 +90,7 @@ fn each_commit_of_a_run_has_a_record() {
     scene.run();
     let of_spec = records(&Ran::of(&mut scene.command(&trace, &[])).out);
     assert_eq!(of_spec.len(), 1);
+    assert_is_noted(&of_spec[0], &scene.git(&NOTE));
     assert_eq!(of_spec[0]["vcs"]["revision"], scene.git(&["rev-parse", "HEAD"]).trim());
     assert_eq!(of_spec[0]["files"][0]["path"], "src.txt");
 
@@ -85,6 +99,14 @@ fn each_commit_of_a_run_has_a_record() {
     let scene = phase::Scene::new(&turns);
     assert_eq!(scene.run(&["run"]).code, Some(0));
     let of_phase = records(&scene.code_commit(&trace, &[]).out);
+    let folder = scene.project("src");
+    let noted = Ran::of(&mut tool(
+        "git",
+        &folder,
+        &scene.at("home"),
+        &["notes", "--ref=code-commit", "show", "HEAD~"],
+    ));
+    assert!(of_phase.iter().any(|record| record["id"] == records(&noted.out)[0]["id"]), "{noted}");
     let builds: Vec<String> =
         of_phase.iter().flat_map(ranges).filter(|line| line.starts_with("src/app")).collect();
     assert_eq!(builds, ["src/app: gemini-test 1-1", "src/app: gemini-test 1-1"]);

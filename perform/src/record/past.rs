@@ -7,6 +7,7 @@ use std::path::Path;
 use engine::{Line, Outcome, Recorded, Stored};
 use logging::{Entry, FolderError, Journal, RunFolder};
 use serde_json::Value;
+use timeline::Steps;
 
 use super::texts::{Texts, to_engine, visit_stored};
 use super::{JOURNAL, RecordError, other_version};
@@ -86,6 +87,11 @@ impl Past {
             }
         }
         Ok(())
+    }
+
+    /// The same as steps, for pages and traces.
+    pub fn steps(&self) -> Steps {
+        Steps::of(self.at.iter().map(String::as_str).zip(&self.lines))
     }
 
     /// The files with the prompts that were sent, to models and to agents.
