@@ -97,7 +97,7 @@ fn unit(kind: &str) -> &'static str {
 }
 
 fn facts(run: &Run) -> Vec<Fact> {
-    let steps = &run.steps;
+    let (steps, holds_for) = (&run.steps, &run.steps.holds_for);
     let has_calls = steps.calls().next().is_some();
     let tokens = phrases::tokens(&steps.usage());
     let known = |is_known: bool, text: String| if is_known { text } else { String::new() };
@@ -111,18 +111,25 @@ fn facts(run: &Run) -> Vec<Fact> {
         ("Since", known(run.undone, "undone: its files are as they were before".to_owned())),
         ("Version", run.version.clone()),
         (COMMIT, run.head.clone().unwrap_or_default()),
+        (TREE, holds_for.tree.clone().unwrap_or_default()),
+        (SPECIFICATION, holds_for.specification.clone().unwrap_or_default()),
+        (DECIDER, holds_for.decider.clone().unwrap_or_default()),
         (JOURNAL, run.journal_sha256.clone()),
     ];
     let fact = |(label, text): (&'static str, String)| Fact {
         label,
         text: plain(&text).into_owned(),
-        is_hash: label == COMMIT || label == JOURNAL,
+        is_hash: HASHES.contains(&label),
     };
     facts.into_iter().filter(|(_, text)| !text.is_empty()).map(fact).collect()
 }
 
 const COMMIT: &str = "Began at commit";
-const JOURNAL: &str = "Last line of the journal, SHA-256";
+const TREE: &str = "Verdict is about the tree";
+const SPECIFICATION: &str = "… about the specification";
+const DECIDER: &str = "… decided by";
+const JOURNAL: &str = "Last line of the journal";
+const HASHES: [&str; 5] = [COMMIT, TREE, SPECIFICATION, DECIDER, JOURNAL];
 
 /// `$0.0123`, `unknown`.
 fn money(usd: Option<f64>) -> String {

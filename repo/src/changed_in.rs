@@ -1,6 +1,6 @@
 //! What a commit changed, with the content before and after.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use gix::object::tree::diff::ChangeDetached;
 use gix::objs::tree::{EntryKind, EntryMode};
@@ -29,38 +29,10 @@ impl WorkTree {
         self.changes(commit).map_err(|error| self.git_error("read a commit", &error))
     }
 
-    /// The contents of these regular files, relative to the root, in `commit` (in hex), in order; `None` for a file that
-    /// it does not hold.
-    pub fn content_in<'p>(
-        &self,
-        commit: &str,
-        paths: impl IntoIterator<Item = &'p Path>,
-    ) -> Result<Vec<Option<Vec<u8>>>, RepoError> {
-        self.contents(commit, paths).map_err(|error| self.git_error("read a commit", &error))
-    }
-
-    fn contents<'p>(
-        &self,
-        commit: &str,
-        paths: impl IntoIterator<Item = &'p Path>,
-    ) -> Result<Vec<Option<Vec<u8>>>, gix::Error> {
-        let below = self.root.strip_prefix(&self.top).unwrap_or(Path::new(""));
-        let tree = self.commit(commit)?.tree()?;
-        let content = |path: &Path| {
-            let entry = tree.lookup_entry_by_path(below.join(path))?;
-            Ok(self.content(entry.map(|entry| (entry.mode(), entry.object_id())))?.flatten())
-        };
-        paths.into_iter().map(content).collect()
-    }
-
-    fn commit(&self, hex: &str) -> Result<gix::Commit<'_>, gix::Error> {
-        let id = ObjectId::from_hex(hex.as_bytes()).map_err(gix::Error::from_error)?;
-        self.repository.find_commit(id)
-    }
-
     fn changes(&self, commit: &str) -> Result<Vec<ChangedIn>, gix::Error> {
         let repository = &self.repository;
-        let commit = self.commit(commit)?;
+        let id = ObjectId::from_hex(commit.as_bytes()).map_err(gix::Error::from_error)?;
+        let commit = repository.find_commit(id)?;
         let parent = commit.parent_ids().next().map(|parent| repository.find_commit(parent.detach())?.tree());
         let (old, new) = (parent.transpose()?, commit.tree()?);
         // Renames are a removal and an addition: nothing here follows them.

@@ -13,7 +13,7 @@ use logging::{Journal, Redactor, RunFolder};
 use loop_order::Verdict;
 use perform::{JOURNAL, Past};
 use serde_json::Value;
-use timeline::Run;
+use timeline::{FileEdit, Run};
 
 pub use find::{all, find};
 
@@ -48,7 +48,7 @@ impl Found {
         run.undone = self.known.as_ref().is_some_and(|known| known.undone);
         run.belief = self.known.as_ref().map_or_else(|| "made here".to_owned(), Known::belief);
         run.steps = past.as_ref().map(Past::steps).unwrap_or_default();
-        end(&mut run, &folder, past.is_some(), has_journal);
+        end(&mut run, &folder, past.as_ref(), has_journal);
         run
     }
 
@@ -75,11 +75,12 @@ impl Found {
     pub fn revision(&self, run: &Run, root: &Path) -> Option<String> {
         let tree = place::work_tree(root).ok()?;
         let head = tree.head().ok()??;
-        let held = tree.content_in(&head, run.edits().iter().map(|edit| Path::new(edit.path))).ok()?;
-        let is_held = |(content, edit): (&Option<Vec<u8>>, &timeline::FileEdit<'_>)| {
-            content.as_ref().map(|content| logging::sha256_hex(content)).as_deref() == edit.after
+        let below = tree.root().strip_prefix(tree.top()).ok()?;
+        let is_held = |edit: &FileEdit<'_>| {
+            let content = tree.blob(&head, below.join(edit.path).to_str()?).ok()?;
+            Some(content.map(|content| logging::sha256_hex(&content)).as_deref() == edit.after)
         };
-        held.iter().zip(&run.edits()).all(is_held).then_some(head)
+        run.edits().iter().all(|edit| is_held(edit) == Some(true)).then_some(head)
     }
 }
 
@@ -111,13 +112,14 @@ fn query(kind: &str, folder: &RunFolder, plan: &Value) -> Option<String> {
 }
 
 /// How it ended, in words.
-fn end(run: &mut Run, folder: &RunFolder, is_readable: bool, has_journal: bool) {
+fn end(run: &mut Run, folder: &RunFolder, past: Option<&Past>, has_journal: bool) {
     let outcome = run.steps.outcome.clone();
     // A resumed run still has the summary of its earlier end.
-    let summary = order::summary(folder).filter(|_| run.kind == "order" && outcome.is_some());
+    let ended = past.filter(|_| run.kind == "order" && outcome.is_some());
+    let summary = ended.and_then(|past| order::summary(folder, past));
     run.is_good = outcome.as_ref().map(|outcome| matches!(outcome, Outcome::Done { .. }));
     run.verdict = match &outcome {
-        _ if !is_readable => "damaged".to_owned(),
+        _ if past.is_none() => "damaged".to_owned(),
         _ if !has_journal && run.kind == "apply" => "applied".to_owned(),
         None => "not finished".to_owned(),
         Some(outcome) => outcome.code().replace('-', " "),

@@ -8,6 +8,7 @@ pub mod clean;
 pub mod commit;
 pub mod config;
 mod deciders;
+mod estimate;
 mod exit;
 mod host;
 pub mod interrupt;
@@ -28,6 +29,7 @@ pub mod spec;
 pub mod text;
 pub mod travel;
 pub mod undo;
+mod verdict;
 
 pub use exit::{Exit, Failure, Product};
 pub use host::Host;

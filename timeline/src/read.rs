@@ -76,7 +76,10 @@ impl Reader {
             Line::Committed(of) => self.committed(of),
             Line::Checkpointed(of) => self.checkpointed(of),
             Line::Announced(of) => self.announced(&of.event),
-            Line::Ended { outcome } => self.steps.outcome = Some(outcome.clone()),
+            Line::Ended { outcome, holds_for } => {
+                self.steps.outcome = Some(outcome.clone());
+                self.steps.holds_for = holds_for.clone();
+            }
             Line::Resumed { .. } => {
                 self.cut_off();
                 self.steps.outcome = None;

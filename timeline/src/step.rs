@@ -1,6 +1,6 @@
 //! The steps of a run, as plain data.
 
-use engine::{Cause, Changed, Denial, Ended, Marked, ModelUsage, Outcome, Problem, Stored, Usage};
+use engine::{Cause, Changed, Denial, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem, Stored, Usage};
 
 /// Everything that happened, in order.
 #[derive(Debug, Clone, Default)]
@@ -9,6 +9,8 @@ pub struct Steps {
     pub all: Vec<Step>,
     /// How the run ended; `None` if it has not.
     pub outcome: Option<Outcome>,
+    /// What its verdict is about.
+    pub holds_for: HoldsFor,
     /// When the first line was written, in milliseconds since 1970 (UTC).
     pub from_ms: i64,
     /// When the last line was written.
