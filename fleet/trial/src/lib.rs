@@ -10,6 +10,7 @@ mod hub;
 mod postgres;
 mod program;
 
+pub use fixtures::server::Server;
 pub use hub::{Hub, content, vendor};
 pub use postgres::{Database, Postgres};
 pub use program::{Program, product, sibling};

@@ -18,7 +18,6 @@ pub const RECORD: i32 = 1;
 
 /// A worker asks for an order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Ask {
     /// Its name, for people.
     pub worker: String,
@@ -32,7 +31,6 @@ pub struct Ask {
 
 /// An order and the right to carry it out until the lease lapses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Lease {
     /// The order.
     pub order: i64,
@@ -66,7 +64,6 @@ pub fn result_ref(order: i64, epoch: i32) -> String {
 
 /// Names a lease.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Held {
     /// Its token.
     pub token: Uuid,
@@ -74,7 +71,6 @@ pub struct Held {
 
 /// An artifact was stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Stored {
     /// In hex.
     pub sha256: String,
@@ -82,7 +78,6 @@ pub struct Stored {
 
 /// An order has ended with a verdict.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Finish {
     /// The lease.
     pub token: Uuid,
@@ -96,7 +91,7 @@ pub struct Finish {
 
 /// What came of an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "verdict", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", tag = "verdict")]
 pub enum Verdict {
     /// PASS; the commit is in the hub at [`Lease::result_ref`].
     Passed {
@@ -117,7 +112,6 @@ pub enum Verdict {
 
 /// A worker gives an order back without a verdict: the machine is to blame, or it shuts down.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Lost {
     /// The lease.
     pub token: Uuid,
