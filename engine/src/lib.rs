@@ -4,6 +4,7 @@ mod agent;
 mod commit;
 mod journaled;
 mod line;
+mod lost;
 mod model;
 mod observe;
 mod order;
@@ -26,7 +27,10 @@ pub use commit::{
 };
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
 pub use line::{Line, Note};
-pub use model::{Answered, Ask, AskAnswer, Asked, Attempted, Finish, ModelUsage, Reply, Unanswered, Usage};
+pub use lost::Lost;
+pub use model::{
+    Answered, Ask, AskAnswer, Asked, AtMost, Attempted, Finish, ModelUsage, Reply, Unanswered, Usage,
+};
 pub use observe::{Event, Observer, Silent};
 pub use order::{
     Broke, Commit, CommitAnswer, Committed, Condition, Keep, Kept, Look, Looked, Measure, Measured,

@@ -53,6 +53,10 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("an object with nothing in it", vec![Step::body("{}"), ok()]),
         ("an array with nothing in it", vec![Step::body("[]"), ok()]),
         ("words and no reason", vec![Step::body(NO_REASON), ok()]),
+        (
+            "an empty reason",
+            vec![Step::body(r#"{"content":[{"type":"text","text":"a"}],"stop_reason":""}"#), ok()],
+        ),
         ("null everywhere", vec![Step::body(NULLS)]),
         ("text that is a number", vec![Step::body(r#"{"content":[{"type":"text","text":7}]}"#)]),
     ];
@@ -75,6 +79,7 @@ fn every_way_an_answer_ends_has_its_outcome() {
     an object with nothing in it       ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
     an array with nothing in it        ERROR bad-reply | the answer cannot be read: an array in place of an object | Error/Unknown []
     words and no reason                ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
+    an empty reason                    ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
     null everywhere                    complete Use "a" | Ok/Unknown []
     text that is a number              ERROR bad-reply | the answer cannot be read: content that is no text | Error/Unknown []
     "#);
@@ -197,6 +202,7 @@ fn a_stream_counts_only_with_its_end() {
         ("no end", vec![Step { no_end: true, ..ok() }, ok()]),
         ("no end, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
         ("message_stop without a reason", vec![ok().finish(""), ok()]),
+        ("an empty reason at the beginning", vec![events(&format!("{EMPTY_REASON}{NO_STOP}")), ok()]),
         ("a reason without message_stop", vec![events(NO_STOP), ok()]),
         ("a reason without message_stop, open", vec![events(NO_STOP).hang(Hang::BeforeEnd)]),
         ("cut in the event with the reason", vec![events(WHOLE).cut_after(NO_STOP.len() - 3), ok()]),
@@ -230,6 +236,7 @@ fn a_stream_counts_only_with_its_end() {
     no end                             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     no end, for ever                   ERROR stream-cut | the answer broke off after 754 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     message_stop without a reason      complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    an empty reason at the beginning   complete Use "a" | Ok/Unknown []
     a reason without message_stop      complete Use "a" | Ok/Unknown []
     a reason without message_stop, open complete Use "a" | Ok/Unknown []
     cut in the event with the reason   complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
@@ -254,6 +261,7 @@ fn a_stream_counts_only_with_its_end() {
     "#);
 }
 
+const EMPTY_REASON: &str = "data: {\"type\":\"message_start\",\"message\":{\"stop_reason\":\"\"}}\n\n";
 const NO_STOP: &str = "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n\
     data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n";
 const WHOLE: &str = "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n\

@@ -210,6 +210,7 @@ fn a_stream_counts_only_with_its_end() {
         ("no end", vec![Step { no_end: true, ..ok() }, ok()]),
         ("no end, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
         ("done without a reason", vec![ok().finish(""), ok()]),
+        ("empty reasons before the reason", vec![events(&format!("{EMPTY_REASON}{NO_DONE}")), ok()]),
         ("a reason without done", vec![events(NO_DONE), ok()]),
         ("a reason without done, open", vec![events(NO_DONE).hang(Hang::BeforeEnd)]),
         ("cut in the event with the reason", vec![events(TIGHT).cut_after(NO_DONE.len() - 3), ok()]),
@@ -248,6 +249,7 @@ fn a_stream_counts_only_with_its_end() {
     no end                             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     no end, for ever                   ERROR stream-cut | the answer broke off after 603 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     done without a reason              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    empty reasons before the reason    complete Use "aa" | Ok/Unknown []
     a reason without done              complete Use "a" | Ok/Unknown []
     a reason without done, open        complete Use "a" | Ok/Unknown []
     cut in the event with the reason   complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
@@ -285,6 +287,7 @@ fn kept_open() -> Step {
     }
 }
 
+const EMPTY_REASON: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"\"}]}\n\n";
 const NO_DONE: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
 const USAGE_LAST: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n\
     data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"finish_reason\":null}]}\n\n\

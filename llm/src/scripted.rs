@@ -233,7 +233,7 @@ fn failure(entry: &Entry) -> Option<CallError> {
         ErrorCode::Blocked => CallError::Blocked { message },
         ErrorCode::NotFound => CallError::NotFound { model: origin(), message },
         ErrorCode::RateLimited => CallError::RateLimited { message, retry_after },
-        ErrorCode::DailyQuota => CallError::DailyQuota { message },
+        ErrorCode::DailyQuota => CallError::DailyQuota { message, retry_after },
         ErrorCode::Billing => CallError::Billing { message },
         ErrorCode::Overloaded => CallError::Overloaded { status: 503, message, retry_after },
         ErrorCode::Server => CallError::Server { status: 500, message, retry_after },

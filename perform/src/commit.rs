@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use apply::Action;
 use engine::{
     Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Digest, Live,
-    Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text, World,
+    Note, Outcome, Present, Problem, Recorded, Rejected, Request as _, Restore, Restored, Text, World,
 };
 use llm::Model;
 use logging::{Durability, Layout, Stamp};
@@ -55,7 +55,8 @@ impl World for CommitWorld<'_, '_> {
     type Fault = Fault;
 
     fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Fault> {
-        Ok(self.record.answer(entry, is_synced)?)
+        self.record.answer(entry, is_synced)?;
+        if entry.kind == Build::KIND { self.account.recorded(self.record.folder()) } else { Ok(()) }
     }
 
     fn fetch(&mut self, text: &mut Text) -> Result<(), Fault> {
@@ -138,7 +139,7 @@ impl Live<Build> for CommitWorld<'_, '_> {
             Err(fault) => (self.account.abandon(guard, &run)?, Err(fault)),
         };
         let Accounted { changes, put_back, unaccounted_bytes: ignored_bytes, warnings } = accounted;
-        warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        self.warn(warnings)?;
         built.map(|built| Built { changes, put_back, ignored_bytes, ..built })
     }
 }
@@ -165,9 +166,8 @@ impl Live<BuildBaseline> for CommitWorld<'_, '_> {
 }
 
 impl Live<Restore> for CommitWorld<'_, '_> {
-    /// Reverts the changes of every round, newest first.
+    /// Reverts the changes of every round, newest first. Not interrupted: Ctrl-C would leave them in the tree.
     fn perform(&mut self, _: &Restore) -> Result<Restored, Fault> {
-        self.cancel_point()?;
         let rounds = folders_to_undo(self.record.folder())?;
         // A build may have formatted what the reply wrote: that is part of the run, and is kept beside the
         // pre-images.
@@ -198,7 +198,7 @@ impl CommitWorld<'_, '_> {
 
     fn build_once(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
         let warning = self.account.open(&self.rules.guard, self.record.folder())?;
-        warning.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        self.warn(warning)?;
         let account = (&self.rules.guard, &self.account);
         Ok(self.build.run(round, file, account, &self.cancel, &mut self.record))
     }
@@ -210,8 +210,13 @@ impl CommitWorld<'_, '_> {
     /// Builds, and restores whatever the build changed.
     fn build_and_forget(&mut self, round: u32) -> Result<Built, Fault> {
         let built = self.build_accounted(round, BASELINE_BUILD)?;
-        self.account.abandon(&self.rules.guard, self.record.folder())?;
+        let accounted = self.account.abandon(&self.rules.guard, self.record.folder())?;
+        self.warn(accounted.warnings)?;
         built
+    }
+
+    fn warn(&mut self, warnings: impl IntoIterator<Item = Problem>) -> Result<(), Fault> {
+        Ok(warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?)
     }
 
     /// Stores the new content of edited files, which the next prompt shows.

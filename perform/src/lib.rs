@@ -21,7 +21,7 @@ mod spending;
 mod translate;
 mod trial;
 
-pub use account::{Account, Accounted, settle};
+pub use account::{Account, Accounted, is_settled, settle};
 pub use agents::{
     AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, COPIES, Cast, Guarded, Kept, NotPutBack,
     Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies, taken, watch_over,
@@ -39,4 +39,4 @@ pub use paid::Paid;
 pub use record::{JOURNAL, Past, Record, RecordError, note_withheld, output_text};
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
 pub use spending::{Spending, attempt_of};
-pub use translate::{changes, client_usage, reply_again, reply_of};
+pub use translate::{changes, client_usage, engine_usage, reply_again, reply_of};

@@ -33,7 +33,7 @@ fn weakening(user: &str, project: &str) -> (Vec<String>, Settings) {
 #[test]
 fn an_unknown_key_is_an_error_that_points_at_its_line() {
     insta::assert_snapshot!(wrong("protect = []\n\n[model]\nnmae = \"gpt-6\"\n"), @r#"
-    unknown field `nmae`, expected one of `name`, `escalate`, `base_url`, `temperature`, `stream`, `timeout`, `call_limit`, `dialect`
+    unknown field `nmae`, expected one of `name`, `escalate`, `base_url`, `temperature`, `stream`, `timeout`, `call_limit`, `wait`, `dialect`
      --> code-commit.toml:4:1
       |
     4 | nmae = "gpt-6"

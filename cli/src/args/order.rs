@@ -166,6 +166,7 @@ impl RunOrderArgs {
                 stream: Some(false),
                 timeout: self.timeout,
                 call_limit: self.call_limit,
+                wait: self.limits.layer.model.wait,
                 ..Model::default()
             },
             limits: self.limits.layer.limits.clone(),

@@ -52,6 +52,22 @@ fn a_project_in_order_can_be_run() {
 }
 
 #[test]
+fn each_model_of_a_list_is_asked_online_whatever_the_others_say() {
+    let missing = Step { status: Some(404), ..Step::body("{}") };
+    let script = Script::new([]).rule("models/gemini-3.8-flash", missing);
+    let scene = Scene::new(script.rule("models/gemini-3.1-pro-preview", Step::body("{}")));
+    let models = "gemini-3.8-flash,gemini-3.1-pro-preview";
+    let args = ["doctor", "--online", "--model", models, "--base-url", scene.server.origin()];
+    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
+    assert_eq!(ran.code, Some(3), "{ran}");
+    assert!(ran.out.contains("NO  service         gemini/gemini-3.8-flash: "), "{ran}");
+    assert!(
+        ran.out.contains("ok  service         gemini/gemini-3.1-pro-preview: key and model work"),
+        "{ran}"
+    );
+}
+
+#[test]
 fn without_online_nothing_is_sent() {
     let scene = Scene::with_replies([]);
     scene.run_keyed(&["doctor", "--base-url", scene.server.origin()]);

@@ -23,6 +23,7 @@ mod costs;
 mod disk_errors;
 mod docs;
 mod doctor;
+mod durable;
 mod edits;
 mod elsewhere;
 mod hostile;

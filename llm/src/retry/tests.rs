@@ -80,7 +80,7 @@ fn a_hint_of_two_minutes_is_obeyed_and_a_longer_one_ends_the_call() {
 fn what_no_retry_cures_is_not_retried() {
     let message = String::new();
     for error in [
-        CallError::DailyQuota { message: message.clone() },
+        CallError::DailyQuota { message: message.clone(), retry_after: Some(Duration::from_secs(1)) },
         CallError::Billing { message: message.clone() },
         CallError::BadKey { message: message.clone() },
         CallError::BadRequest { status: 400, message },

@@ -141,7 +141,7 @@ fn lead(
     let Prepared { tree, lock, guard, plan, model, cancel, host, .. } = prepared;
     let (root, folder) = (tree.root(), record.folder().clone());
     let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
-    asking.spending.count(&past.lines, &plan.settings.all_models());
+    asking.spending.count(&past.lines, plan.settings.model.value.first());
     let account = account(&plan, tree, &confinement, host)?;
     let world = CommitWorld {
         record: record.about(root),

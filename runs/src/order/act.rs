@@ -28,7 +28,7 @@ use crate::order::prepare::{self, Ready};
 use crate::order::recorded::{self, Beginning, Recorded};
 use crate::order::setting::{Setting, not_restored, spending_of};
 use crate::order::unfinished::Unfinished;
-use crate::records::{self, answers_used, cannot_begin};
+use crate::records::{self, cannot_begin};
 use crate::registry::{self, Known};
 use crate::sandbox;
 
@@ -89,11 +89,11 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     if past.answers.iter().any(keeps_summary) {
         recorded::as_summarized(&mut inputs, &folder);
     }
-    setting.model.pass_over(answers_used(&past.lines));
+    records::pass_over(&past.lines, setting.model);
     // The order's own cost limit applies if it is lower than that of the settings.
     let spending = spending_of(read.order.max_cost, setting.settings);
     let asking = Asking { spending, ..asking };
-    asking.spending.count(&past.lines, &setting.settings.all_models());
+    asking.spending.count(&past.lines, setting.settings.model.value.first());
     let world = OrderWorld {
         record: record.about(tree.root()),
         verify_script: VERIFY_SCRIPT,
