@@ -64,6 +64,11 @@ impl State {
         !matches!(self, Self::Waiting | Self::Queued | Self::Leased)
     }
 
+    /// It ended without success.
+    pub const fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Stopped | Self::Dead | Self::Cancelled)
+    }
+
     pub(crate) fn read(word: &str) -> Result<Self, StoreError> {
         let found = Self::ALL.into_iter().find(|state| state.word() == word);
         found.ok_or_else(|| StoreError::State(word.to_owned()))

@@ -1,8 +1,11 @@
 //! Orders come in.
 
+use std::collections::BTreeSet;
+
+use deadpool_postgres::Transaction;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use tokio_postgres::Transaction;
+use tokio_postgres::Statement;
 
 use crate::{OrderId, QUEUED, State, Store, StoreError};
 
@@ -41,11 +44,15 @@ pub struct Submitted {
 }
 
 const INSERT: &str = "
-    INSERT INTO orders (tenant, batch, repo, base, onto, content, content_sha256, model, priority, after, land, record, state)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-    ON CONFLICT (tenant, content_sha256, base) DO NOTHING RETURNING id";
+    WITH fresh AS (
+        INSERT INTO orders
+            (tenant, batch, repo, base, onto, content, content_sha256, model, priority, after, land, record, state)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+        ON CONFLICT (tenant, content_sha256, base) DO NOTHING RETURNING id
+    )
+    INSERT INTO events (order_id, epoch, event) SELECT id, 0, 'submitted' FROM fresh RETURNING order_id";
+const TENANT: &str = "INSERT INTO tenants (name) VALUES ($1) ON CONFLICT DO NOTHING";
 const SAME: &str = "SELECT id FROM orders WHERE tenant = $1 AND content_sha256 = $2 AND base = $3";
-const NOTE: &str = "INSERT INTO events (order_id, epoch, event) VALUES ($1, 0, 'submitted')";
 // Locked, so that it cannot pass between this look and our commit and leave the new order waiting for ever.
 const BEFORE: &str = "SELECT state, land, commit FROM orders WHERE id = $1 FOR SHARE";
 
@@ -54,9 +61,14 @@ impl Store {
     pub async fn submit(&self, orders: &[NewOrder]) -> Result<Vec<Submitted>, StoreError> {
         let mut client = self.client().await?;
         let all = client.transaction().await?;
+        let tenants: BTreeSet<&String> = orders.iter().map(|order| &order.tenant).collect();
+        for tenant in tenants {
+            all.execute(TENANT, &[tenant]).await?;
+        }
+        let insert = all.prepare_cached(INSERT).await?;
         let mut submitted = Vec::with_capacity(orders.len());
         for order in orders {
-            submitted.push(submit(&all, order).await?);
+            submitted.push(submit(&all, &insert, order).await?);
         }
         all.batch_execute(&format!("NOTIFY {QUEUED}")).await?;
         all.commit().await?;
@@ -64,10 +76,13 @@ impl Store {
     }
 }
 
-async fn submit(all: &Transaction<'_>, order: &NewOrder) -> Result<Submitted, StoreError> {
+async fn submit(
+    all: &Transaction<'_>,
+    insert: &Statement,
+    order: &NewOrder,
+) -> Result<Submitted, StoreError> {
     let NewOrder { tenant, batch, repo, base, content, model, priority, after, land, record } = order;
     let hash = crate::hex(&Sha256::digest(content.as_bytes()));
-    all.execute("INSERT INTO tenants (name) VALUES ($1) ON CONFLICT DO NOTHING", &[tenant]).await?;
     let (state, onto) = match after {
         Some(before) => begin(all, *before, base).await?,
         None => (State::Queued, base.clone()),
@@ -75,7 +90,7 @@ async fn submit(all: &Transaction<'_>, order: &NewOrder) -> Result<Submitted, St
     let after = after.map(|OrderId(id)| id);
     let row = all
         .query_opt(
-            INSERT,
+            insert,
             &[
                 tenant,
                 batch,
@@ -95,7 +110,6 @@ async fn submit(all: &Transaction<'_>, order: &NewOrder) -> Result<Submitted, St
         .await?;
     if let Some(row) = row {
         let id: i64 = row.get(0);
-        all.execute(NOTE, &[&id]).await?;
         return Ok(Submitted { order: OrderId(id), fresh: true });
     }
     let same = all.query_one(SAME, &[tenant, &hash, base]).await?;

@@ -122,6 +122,11 @@ impl Postgres {
         Ok(String::from_utf8(done.stdout)?)
     }
 
+    /// What the server has logged.
+    pub fn log(&self) -> anyhow::Result<String> {
+        Ok(fs::read_to_string(self.folder.path().join("log"))?)
+    }
+
     /// Kills the server without warning; its data are recovered by the next [`Postgres::begin`].
     pub fn crash(&mut self) -> anyhow::Result<()> {
         self.server.take().map_or(Ok(()), |mut server| server.kill())

@@ -1,5 +1,6 @@
 //! `status`, `results`, `costs`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -45,9 +46,8 @@ impl Status {
             for row in orders.iter().filter(|row| !last.contains(&(row.order, row.state))) {
                 out.line(row, || words(row));
             }
-            if orders.iter().all(is_over) {
-                let is_well = orders.iter().all(|row| matches!(row.state, State::Passed | State::Landed));
-                return Ok(if is_well { Exit::Done } else { Exit::No });
+            if are_over(&orders) {
+                return Ok(if orders.iter().all(is_well) { Exit::Done } else { Exit::No });
             }
             last = now;
             tokio::time::sleep(GLANCE).await;
@@ -55,9 +55,24 @@ impl Status {
     }
 }
 
-/// An order that waits for one that did not pass is not over, but nothing will happen to it either.
-fn is_over(row: &OrderRow) -> bool {
-    row.state.is_over() && !(row.state == State::Passed && row.land.is_some())
+/// Whether nothing will happen to any of them: all are over, or wait for one that ended without success.
+fn are_over(orders: &[OrderRow]) -> bool {
+    let mut blocked = BTreeSet::new();
+    // An order comes after one with a smaller number, and they are sorted.
+    for row in orders {
+        let is_blocked =
+            row.state == State::Waiting && row.after.is_some_and(|after| blocked.contains(&after));
+        if is_blocked || row.state.is_failure() {
+            blocked.insert(row.order);
+        } else if !is_well(row) {
+            return false;
+        }
+    }
+    true
+}
+
+fn is_well(row: &OrderRow) -> bool {
+    row.state == State::Landed || row.state == State::Passed && row.land.is_none()
 }
 
 async fn one(store: &Store, order: OrderId, out: Out) -> anyhow::Result<Exit> {

@@ -6,4 +6,6 @@
 mod faults;
 mod landing;
 mod orders;
+mod packaging;
 mod scene;
+mod throughput;

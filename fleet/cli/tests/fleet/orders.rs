@@ -32,10 +32,12 @@ fn ten_orders_are_done_once_each_and_their_runs_can_be_verified() {
 
 #[test]
 fn a_batch_that_may_cost_nothing_stops_before_anybody_is_asked() {
-    let Some(mut scene) = Scene::new(2, 0) else { return };
+    let Some(mut scene) = Scene::new(3, 0) else { return };
     let orders = scene.submit(0..2, &["--batch", "broke", "--max-cost", "0.01"]);
+    let after = scene.submit(2..3, &["--after", &orders[1].to_string()]);
     scene.start_worker(1);
-    assert_eq!(scene.watch(), 1);
+    assert_eq!(scene.watch(), 1, "nobody waits for one that waits for one that has stopped");
+    assert_eq!(scene.state(after[0]), "waiting");
     assert_eq!(scene.vendor.requests().len(), 0);
     let result = &scene.results()[&orders[0]];
     assert_eq!(result["state"], "stopped");
@@ -45,6 +47,7 @@ fn a_batch_that_may_cost_nothing_stops_before_anybody_is_asked() {
     assert_eq!(scene.fleet(&["retry", &again[0], &again[1]]).0, 0);
     assert_eq!(scene.watch(), 0);
     scene.check_results(&orders);
+    assert_eq!(scene.state(after[0]), "passed");
 }
 
 #[test]

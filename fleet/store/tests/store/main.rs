@@ -6,6 +6,7 @@ mod calls;
 mod landing;
 mod queue;
 mod schema;
+mod speed;
 
 use std::time::Duration;
 
