@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use futures_util::stream;
 use llm::http::Head;
-use store::{CallId, Kept, Nanodollars, Need, Outcome, Reserved};
+use store::{CallId, Fence, Kept, Nanodollars, Need, Outcome, Reserved};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
@@ -55,13 +55,15 @@ async fn model(
         ));
     };
     let path = uri.query().map_or(path.clone(), |query| format!("{path}?{query}"));
-    let call = if question.is_free {
-        None
-    } else {
+    let call = if !question.is_free {
         match gateway.reserve(token, &question).await? {
             Ok(call) => Some(call),
             Err(response) => return Ok(response),
         }
+    } else if gateway.store.holds(token).await? == Fence::Held {
+        None
+    } else {
+        return Ok(gone());
     };
     Ok(gateway.call(call, Call { service, question, path, body: body.into() }).await)
 }
@@ -202,6 +204,10 @@ fn over_budget(scope: &str, left: Nanodollars, most: Option<Nanodollars>) -> Res
         None => format!("{scope} has a cap, and the price of this model is unknown"),
     };
     refuse(StatusCode::PAYMENT_REQUIRED, &message)
+}
+
+fn gone() -> Response {
+    refuse(StatusCode::FORBIDDEN, "this lease does not hold any more")
 }
 
 /// In a form that all clients of the product read.

@@ -94,7 +94,7 @@ async fn artifact(
     content: Bytes,
 ) -> Result<Response, Failed> {
     // Only who has a lease may fill the database.
-    if gateway.store.beat(token, &gateway.terms).await? == Fence::Gone {
+    if gateway.store.holds(token).await? == Fence::Gone {
         return Ok(gateway.fenced("artifact", Fence::Gone).into_response());
     }
     let sha256 = gateway.store.keep(&content).await?;

@@ -72,6 +72,7 @@ const LEASE: &str = "
     SELECT id, epoch, token, repo, onto, model, content FROM leased";
 const BEAT: &str = "
     UPDATE orders SET lease_until = now() + make_interval(secs => $2) WHERE token = $1 AND state = 'leased'";
+const HOLDS: &str = "SELECT 1 FROM orders WHERE token = $1 AND state = 'leased'";
 const NEXT: &str = "
     SELECT extract(epoch FROM min(at) - now())::float8 FROM (
         (SELECT min(ready_at) AS at FROM orders WHERE state = 'queued' AND ready_at > now())
@@ -151,6 +152,12 @@ impl Store {
     pub async fn beat(&self, token: Uuid, terms: &Terms) -> Result<Fence, StoreError> {
         let changed = self.client().await?.execute(BEAT, &[&token, &seconds(terms.lease)]).await?;
         Ok(if changed == 1 { Fence::Held } else { Fence::Gone })
+    }
+
+    /// Whether a lease holds.
+    pub async fn holds(&self, token: Uuid) -> Result<Fence, StoreError> {
+        let held = self.client().await?.query_opt(HOLDS, &[&token]).await?;
+        Ok(if held.is_some() { Fence::Held } else { Fence::Gone })
     }
 
     /// Records a verdict, once: who repeats it, because the answer was lost on the way, is told that it holds.

@@ -6,10 +6,12 @@
     reason = "tests start programs, write scratch files and say what they skip"
 )]
 
+mod cable;
 mod hub;
 mod postgres;
 mod program;
 
+pub use cable::Cable;
 pub use fixtures::server::Server;
 pub use hub::{Hub, content, vendor};
 pub use postgres::{Database, Postgres};

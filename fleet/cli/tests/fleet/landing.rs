@@ -1,3 +1,5 @@
+use trial::until;
+
 use crate::scene::Scene;
 
 #[test]
@@ -29,4 +31,24 @@ fn results_land_one_after_the_other_on_what_they_were_verified_on() {
     // The one that came after began on what its predecessor had left.
     let (first, last) = (&results[&orders[0]], &results[&after[0]]);
     assert_eq!((last["state"].as_str(), &last["onto"]), (Some("passed"), &first["commit"]));
+}
+
+#[test]
+fn whoever_lands_may_be_killed_at_any_moment() {
+    let Some(mut scene) = Scene::new(4, 0) else { return };
+    let orders = scene.submit(0..4, &["--land", "main"]);
+    scene.start_worker(1);
+    for _ in &orders {
+        scene.start_land();
+        // The branch moves before the database knows; the kill comes somewhere around that.
+        let main = || scene.hub.git(&["rev-parse", "main"]).unwrap();
+        let before = main();
+        until("the branch to move", || (main() != before).then_some(())).unwrap();
+        scene.land.as_mut().unwrap().kill().unwrap();
+    }
+    scene.start_land();
+    assert_eq!(scene.watch(), 0);
+    let commits = scene.hub.git(&["rev-list", "--count", &format!("{}..main", scene.hub.base)]).unwrap();
+    assert_eq!(commits.trim(), "4", "each has landed once");
+    assert_eq!(scene.vendor.requests().len(), 4);
 }

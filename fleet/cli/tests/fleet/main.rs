@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 #![expect(clippy::disallowed_methods, reason = "tests start programs and read settings of their own")]
 
+mod elsewhere;
 mod faults;
 mod landing;
 mod orders;

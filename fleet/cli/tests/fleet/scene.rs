@@ -17,16 +17,20 @@ pub(crate) struct Scene {
     pub(crate) vendor: Server,
     pub(crate) hub: Hub,
     port: u16,
+    remote_port: u16,
 }
+
+/// What workers on other machines send.
+const TOKEN: &str = "the-fleets-token";
 
 impl Scene {
     /// A fleet without workers that can carry out orders 0 to `count`; `None`, said aloud, without PostgreSQL.
     pub(crate) fn new(count: usize, delay_ms: u64) -> Option<Self> {
         let postgres = Postgres::start().unwrap()?;
         let (hub, vendor) = (Hub::new().unwrap(), vendor(count, delay_ms).unwrap());
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let [port, remote_port] = free_ports();
         let (workers, land, gateway) = (BTreeMap::new(), None, None);
-        let mut scene = Self { workers, land, gateway, postgres, vendor, hub, port };
+        let mut scene = Self { workers, land, gateway, postgres, vendor, hub, port, remote_port };
         for number in 0..count {
             scene.write(&format!("{number}.json"), &content(number).unwrap());
         }
@@ -84,6 +88,7 @@ impl Scene {
         let mut gateway = self.command(&["gateway", "--lease", "3", "--patience", "3", "--backoff", "0.1"]);
         gateway.arg("--socket").arg(self.path("gateway.sock"));
         gateway.arg("--models").arg(format!("127.0.0.1:{}", self.port));
+        gateway.args(["--listen", &self.remote()]).env("CODE_COMMIT_FLEET_TOKEN", TOKEN);
         gateway.arg("--upstream").arg(format!("gemini={}", self.vendor.origin()));
         gateway.env("GEMINI_API_KEY", "the-vendors-key");
         self.gateway = Some(Program::start(gateway, &self.path("gateway.log")).unwrap());
@@ -99,9 +104,26 @@ impl Scene {
     }
 
     pub(crate) fn start_worker(&mut self, number: usize) {
+        let worker = Command::new("env");
+        self.start_worker_in(worker, number);
+    }
+
+    /// The same, started by another program.
+    pub(crate) fn start_worker_in(&mut self, mut outer: Command, number: usize) {
+        outer.arg(sibling("code-commit-worker").unwrap());
+        outer.arg("--socket").arg(self.path("gateway.sock"));
+        self.start(outer, number);
+    }
+
+    /// A worker that reaches the gateway over TCP.
+    pub(crate) fn start_remote_worker(&mut self, number: usize, gateway: &str) {
         let mut worker = Command::new(sibling("code-commit-worker").unwrap());
+        worker.args(["--gateway", gateway]).env("CODE_COMMIT_FLEET_TOKEN", TOKEN);
+        self.start(worker, number);
+    }
+
+    fn start(&mut self, mut worker: Command, number: usize) {
         worker.arg("--name").arg(format!("worker-{number}")).args(["--slots", "1"]);
-        worker.arg("--socket").arg(self.path("gateway.sock"));
         worker.arg("--models").arg(format!("http://127.0.0.1:{}", self.port));
         worker.arg("--folder").arg(self.path(&format!("worker-{number}")));
         worker.arg("--program").arg(product().unwrap());
@@ -109,6 +131,16 @@ impl Scene {
         worker.env("HOME", self.hub.scratch());
         let log = self.path(&format!("worker-{number}.log"));
         self.workers.insert(number, Program::start(worker, &log).unwrap());
+    }
+
+    /// Where the gateway listens for other machines.
+    pub(crate) fn remote(&self) -> String {
+        format!("127.0.0.1:{}", self.remote_port)
+    }
+
+    /// How often an order was lost.
+    pub(crate) fn lost(&self, order: i64) -> i64 {
+        self.fleet(&["status", &order.to_string()]).1[0]["lost"].as_i64().unwrap()
     }
 
     pub(crate) fn start_land(&mut self) {
@@ -141,4 +173,10 @@ impl Scene {
         command.args(args).env("CODE_COMMIT_FLEET_DATABASE", self.postgres.address());
         command
     }
+}
+
+/// Ports that nobody uses at this moment. A gateway that is started again has to find the same ones.
+fn free_ports<const N: usize>() -> [u16; N] {
+    let held = [(); N].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    held.map(|listener| listener.local_addr().unwrap().port())
 }

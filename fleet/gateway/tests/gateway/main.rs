@@ -236,6 +236,8 @@ async fn a_lease_that_is_gone_opens_nothing() {
     scene.store.cancel(store::OrderId(lease.order)).await.unwrap();
     let ended = ask(scene.gemini(&lease), true).await;
     assert!(matches!(ended, Err(CallError::NoPermission { .. })), "{ended:?}");
+    let free = scene.base(&lease).join("/v1beta/models/gemini-2.5-pro");
+    assert_eq!(get(free, None).await.0, 403, "not even what costs nothing");
     assert!(scene.vendor.requests().is_empty());
 }
 
