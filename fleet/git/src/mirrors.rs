@@ -96,6 +96,24 @@ impl Mirror {
         git(&self.folder, &["push", "-q", &lease, "--", &self.hub, &update]).await.map(drop)
     }
 
+    /// The names in the hub below `refs/fleet/`.
+    pub async fn results(&self) -> Result<Vec<String>, GitError> {
+        let listed = git(&self.folder, &["ls-remote", "--", &self.hub, "refs/fleet/*"]).await?;
+        Ok(listed.lines().filter_map(|line| Some(line.split_once('\t')?.1.to_owned())).collect())
+    }
+
+    /// Removes names from the hub.
+    pub async fn remove(&self, names: &[String]) -> Result<(), GitError> {
+        // A command line has its limits.
+        for names in names.chunks(500) {
+            let updates: Vec<String> = names.iter().map(|name| format!(":{name}")).collect();
+            let mut args = vec!["push", "-q", "--", &self.hub];
+            args.extend(updates.iter().map(String::as_str));
+            git(&self.folder, &args).await?;
+        }
+        Ok(())
+    }
+
     async fn has(&self, commit: &str) -> bool {
         git(&self.folder, &["cat-file", "-e", &format!("{commit}^{{commit}}")]).await.is_ok()
     }

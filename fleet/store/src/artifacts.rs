@@ -1,5 +1,7 @@
 //! Bundles, by their content.
 
+use std::collections::BTreeMap;
+
 use sha2::{Digest as _, Sha256};
 
 use crate::{OrderId, Store, StoreError, hex};
@@ -20,6 +22,19 @@ impl Store {
         const BUNDLE: &str =
             "SELECT a.content FROM artifacts a JOIN orders o ON o.bundle = a.sha256 WHERE o.id = $1";
         Ok(self.client().await?.query_opt(BUNDLE, &[&id]).await?.map(|row| row.get(0)))
+    }
+
+    /// The hubs of orders that ended more than `days` ago, each with these orders, and the lease whose result is still theirs:
+    /// none if it has landed, or if there is none.
+    pub async fn ended(&self, days: i32) -> Result<BTreeMap<String, BTreeMap<i64, Option<i32>>>, StoreError> {
+        const ENDED: &str = "
+            SELECT repo, id, CASE WHEN state = 'passed' THEN epoch END FROM orders
+            WHERE ended_at < now() - make_interval(days => $1) AND state NOT IN ('waiting', 'queued', 'leased')";
+        let mut hubs: BTreeMap<String, BTreeMap<i64, Option<i32>>> = BTreeMap::new();
+        for row in self.client().await?.query(ENDED, &[&days]).await? {
+            hubs.entry(row.get(0)).or_default().insert(row.get(1), row.get(2));
+        }
+        Ok(hubs)
     }
 
     /// Removes what no order needs that is not over or that ended within `days`: bundles, kept answers and events. Orders,

@@ -62,6 +62,12 @@ pub fn result_ref(order: i64, epoch: i32) -> String {
     format!("refs/fleet/{order}/{epoch}")
 }
 
+/// Which order and which of its leases a name in the hub belongs to; `None` for all other names.
+pub fn of_result_ref(name: &str) -> Option<(i64, i32)> {
+    let (order, epoch) = name.strip_prefix("refs/fleet/")?.split_once('/')?;
+    Some((order.parse().ok()?, epoch.parse().ok()?))
+}
+
 /// Names a lease.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Held {
@@ -119,4 +125,17 @@ pub struct Lost {
     pub reason: String,
     /// Whether it counts against the order; a worker that drains did nothing wrong, and neither did the order.
     pub counts: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_results_name_is_read_as_it_is_written() {
+        assert_eq!(of_result_ref(&result_ref(7, 2)), Some((7, 2)));
+        for other in ["refs/heads/main", "refs/fleet/7", "refs/fleet/x/2", "refs/fleet/7/2/3"] {
+            assert_eq!(of_result_ref(other), None, "{other}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the program that prints")]
 
+mod gc;
 mod print;
 mod serve;
 mod submit;
@@ -59,11 +60,7 @@ enum Command {
         usd: Nanodollars,
     },
     /// Remove bundles, answers and events of orders that ended long ago; verdicts and costs stay
-    Gc {
-        /// How long ago, in days
-        #[arg(long, value_name = "DAYS", default_value_t = 30)]
-        older_than: u16,
-    },
+    Gc(gc::Gc),
     /// Serve workers and their programs: the only process with the database's password and the vendors' keys
     Gateway(serve::Gateway),
     /// Move branches to the results of orders that were submitted with --land
@@ -139,11 +136,7 @@ async fn run(flags: &Flags, out: print::Out) -> anyhow::Result<Exit> {
             store.cap(scope, *usd).await?;
             view::budgets(&store, out).await
         }
-        Command::Gc { older_than } => {
-            let bytes = store.collect(i32::from(*older_than)).await?;
-            out.line(&serde_json::json!({ "freed_bytes": bytes }), || format!("freed {bytes} bytes"));
-            Ok(Exit::Done)
-        }
+        Command::Gc(gc) => gc.run(&store, out).await,
         Command::Gateway(gateway) => gateway.run(store).await,
         Command::Land(land) => land.run(&store, out).await,
     }
