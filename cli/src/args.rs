@@ -192,6 +192,9 @@ pub struct RunArgs {
     /// Begin a new run, even if one for the same query is not finished
     #[arg(long)]
     pub new: bool,
+    /// Say how many tokens the first prompt has and what it costs, and stop
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 impl RunArgs {
@@ -215,6 +218,7 @@ impl RunArgs {
             on_unfit: if self.no_check { commit::OnUnfit::GoOn } else { commit::OnUnfit::End },
             key: self.key.clone(),
             new: self.new,
+            dry_run: self.dry_run,
         })
     }
 }

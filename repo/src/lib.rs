@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod below;
+mod blob;
 mod committed;
 mod dirty;
 mod elsewhere;
@@ -21,7 +22,7 @@ use gix::config::source::Kind;
 use gix::sec::Trust;
 
 pub use committed::{Committed, OnDisk};
-pub use git::{Git, GitError, Head, Identity};
+pub use git::{Blame, BlamedLine, Git, GitError, Head, Identity, Source};
 pub use look::{Asked, Look};
 pub use named::config_names_nothing;
 pub use stable_hash::{

@@ -65,6 +65,7 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
         code: plan.task.code(),
         layout: plan.task.layout(),
         said_log: None,
+        holds_for: &|_| engine::HoldsFor::default(),
         cancel,
     };
     let mut harness = Journaled::new(world, Vec::new());

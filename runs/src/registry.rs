@@ -70,6 +70,11 @@ impl Known {
         self.imported.as_ref().is_none_or(|imported| imported.believed.is_some())
     }
 
+    /// Who vouches for a run that was made elsewhere.
+    pub(crate) fn vouched_for(&self) -> Option<String> {
+        self.imported.as_ref()?.believed.clone()
+    }
+
     /// Refuses a plan that differs from the one that the run began with.
     pub(crate) fn check_plan(&self, plan: &str) -> anyhow::Result<()> {
         if self.plan_sha256.as_deref() == Some(logging::sha256_hex(plan.as_bytes()).as_str()) {
@@ -137,6 +142,14 @@ fn put(
 pub(crate) fn forget(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
     let mut known = read(tree)?;
     known.retain(|run| run.path(tree.root()) != folder);
+    Ok(write(tree, &known)?)
+}
+
+/// Notes who vouches for a run that was made elsewhere.
+pub(crate) fn believe(tree: &WorkTree, folder: &Path, believed: Option<String>) -> Result<(), Failure> {
+    let mut known = read(tree)?;
+    let found = known.iter_mut().find(|run| run.path(tree.root()) == folder);
+    found.into_iter().for_each(|run| run.imported = Some(Imported { believed: believed.clone() }));
     Ok(write(tree, &known)?)
 }
 

@@ -59,6 +59,14 @@ macro_rules! settings {
             $($(#[doc = concat!("`", $name, stringify!($key), "`")] pub $field: $Setting,)*)*
         }
 
+        impl Settings {
+            /// Whether both say the same, wherever they say it: the same flag may stand in a file one day.
+            #[must_use]
+            pub fn has_same_values(&self, other: &Self) -> bool {
+                $($($crate::setting::Values::are_same(&self.$field, &other.$field) &&)*)* true
+            }
+        }
+
         /// All defaults.
         impl Default for Settings {
             fn default() -> Self {

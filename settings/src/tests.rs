@@ -352,3 +352,17 @@ fn settings_survive_the_record() {
     let json = serde_json::to_string(&settings).unwrap();
     assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
 }
+
+#[test]
+fn settings_are_the_same_wherever_they_are_said() {
+    let said = |origin: Origin, rounds: u64| {
+        let mut layer = Layer::default();
+        layer.limits.rounds = Some(crate::Count(rounds));
+        layer.sandbox.readable = [crate::Place("docs".to_owned())].into();
+        let mut settings = Settings::default();
+        settings.put(layer, origin, Bases { root: Path::new("/p"), home: None });
+        settings
+    };
+    assert!(said(Origin::Flag, 2).has_same_values(&said(Origin::Project, 2)));
+    assert!(!said(Origin::Flag, 2).has_same_values(&said(Origin::Flag, 3)));
+}

@@ -27,6 +27,9 @@ pub struct PhaseArgs {
     /// The verifier's model
     #[arg(long, short = 'v', value_name = "MODEL")]
     pub verifier_model: Option<String>,
+    /// Try a phase again that is stuck, although neither specs nor source nor verifier have changed
+    #[arg(long)]
+    pub retry: bool,
     /// The sandbox around each role; auto is a container where Docker is there, else bubblewrap; Landlock is not enough for a role
     #[arg(long, value_name = "MODE", value_parser = sandbox())]
     pub sandbox: Option<Sandbox>,
@@ -55,6 +58,7 @@ impl PhaseArgs {
             builder_model: self.builder_model.clone(),
             verifier_model: self.verifier_model.clone(),
             base_url: self.base_url.clone(),
+            retry: self.retry,
             layer: self.layer(),
             turn_timeout: self.turn_timeout,
             idle_timeout: self.idle_timeout,

@@ -26,6 +26,7 @@ mod doctor;
 mod durable;
 mod edits;
 mod elsewhere;
+mod estimate;
 mod hostile;
 mod house;
 mod implement;

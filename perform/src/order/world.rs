@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use engine::{
-    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Live, Look, Looked, Measure,
-    Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack, Run, Stamp, Stamped,
-    Text, Tried, World, Write, WriteAnswer, Written,
+    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, HoldsFor, Keep, Kept, Live, Look, Looked,
+    Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack, Run, Stamp,
+    Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use llm::Model;
 use logging::Durability;
@@ -44,6 +44,8 @@ pub struct OrderWorld<'w, 'o> {
     pub account: Account,
     /// The state that a rollback restores.
     pub baseline: Baseline,
+    /// What a verdict given now holds for.
+    pub holds_for: &'w dyn Fn(&Outcome) -> HoldsFor,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
@@ -69,7 +71,8 @@ impl World for OrderWorld<'_, '_> {
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         self.account.end(self.record.folder())?;
-        Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
+        let holds_for = (self.holds_for)(outcome);
+        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
     }
 }
 

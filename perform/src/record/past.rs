@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use engine::{Line, Outcome, Recorded, Stored};
+use engine::{HoldsFor, Line, Outcome, Recorded, Stored};
 use logging::{Entry, FolderError, Journal, RunFolder};
 use serde_json::Value;
 
@@ -79,8 +79,7 @@ impl Past {
         }
         let withheld = withheld(folder);
         for (file, stored) in named {
-            let is_elsewhere = withheld.get(&file) == Some(&stored.sha256);
-            if is_elsewhere && !folder.path().join(&file).exists() {
+            if withheld.contains(&stored) && !folder.path().join(&file).exists() {
                 continue;
             }
             if to_engine(folder.adopt(&file)?.0) != stored {
@@ -115,7 +114,15 @@ impl Past {
 
     /// How the run ended; `None` if it was stopped, or resumed since.
     pub fn outcome(&self) -> Option<&Outcome> {
-        if let Some(Line::Ended { outcome }) = self.lines.last() { Some(outcome) } else { None }
+        self.end().map(|(outcome, _)| outcome)
+    }
+
+    /// The same, with what it holds for.
+    pub fn end(&self) -> Option<(&Outcome, &HoldsFor)> {
+        let last = self.lines.last();
+        last.and_then(|line| {
+            if let Line::Ended { outcome, holds_for } = line { Some((outcome, holds_for)) } else { None }
+        })
     }
 
     /// The number of answers before the build that found the machine unfit, if the run ended with that. A
@@ -137,22 +144,22 @@ impl Past {
 }
 
 /// The file that says which files of an imported record stayed where it was made.
-const WITHHELD: &str = "withheld.json";
+pub const WITHHELD: &str = "withheld.json";
 
-/// Notes in the folder of an imported record which files stayed behind, with their hashes.
+/// Notes in the folder of an imported record which files stayed behind, if any did.
 ///
 /// # Errors
 ///
 /// Fails if the note cannot be written.
-pub fn note_withheld<'w>(
-    folder: &Path,
-    files: impl IntoIterator<Item = (&'w str, &'w str)>,
-) -> io::Result<()> {
-    let files: BTreeMap<&str, &str> = files.into_iter().collect();
+pub fn note_withheld(folder: &Path, files: Vec<Stored>) -> io::Result<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
     dir::replace(&folder.join(WITHHELD), &serde_json::to_vec_pretty(&files)?)
 }
 
-fn withheld(folder: &RunFolder) -> BTreeMap<String, String> {
+/// What that note says; nothing where there is none.
+pub fn withheld(folder: &RunFolder) -> Vec<Stored> {
     let note = folder.read(WITHHELD).ok();
     note.and_then(|note| serde_json::from_str(&note).ok()).unwrap_or_default()
 }

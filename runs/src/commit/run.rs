@@ -31,6 +31,7 @@ use crate::place;
 use crate::records::{self, NewRun};
 use crate::registry;
 use crate::sandbox::{self, Otherwise};
+use crate::verdict;
 
 /// What to do about a run whose record was changed.
 pub(crate) const UNLIKE_RECORDED: &str = "a record that was changed cannot be resumed: start a new run";
@@ -143,6 +144,7 @@ fn lead(
     let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
     asking.spending.count(&past.lines, plan.settings.model.value.first());
     let account = account(&plan, tree, &confinement, host)?;
+    let holds_for = |_: &Outcome| verdict::of_commit(root, &plan);
     let world = CommitWorld {
         record: record.about(root),
         build: build_command(&plan, host.environment, confinement),
@@ -152,6 +154,7 @@ fn lead(
         layout: plan.task.layout(),
         said_log: plan.task.said_log(root),
         rules: Rules { root: root.to_owned(), guard, lock },
+        holds_for: &holds_for,
         model,
         cancel,
     };

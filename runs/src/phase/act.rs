@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Named as _, Outcome};
+use engine::{Cause, Named as _, Outcome};
 use logging::{Redactor, RunFolder, Stamp};
+use loop_phase::state::Stale;
 use loop_phase::{FAILED_SPECS, Inputs, Phases, Role, Start};
 use names::ours::{ABL, PHASE_CONFIG};
 use perform::{AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
 use report::{BAD, GOOD, Output, printable};
-use runner::{Cancel, Confinement, Env, Probed};
+use runner::{Cancel, Confinement, Env, Probed, Rung};
 use serde_json::json;
 use settings::phase::Config;
 use settings::{Address, Keys, Layer, Settings};
@@ -20,12 +21,12 @@ use settings::{Address, Keys, Layer, Settings};
 use crate::agents::{Words, Work, can_be_told, can_keep, limits, warn_of_calls};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::phase::access;
 use crate::phase::agents::{self, Chosen, Secrets};
 use crate::phase::desk::Counter;
 use crate::phase::lines::{Facts, Lines};
 use crate::phase::past::{LOGS, start_of, unfinished};
 use crate::phase::project::{self, Project};
+use crate::phase::{access, holds};
 use crate::place;
 use crate::records::{NewRun, cannot_begin};
 
@@ -37,7 +38,7 @@ const WORDS: Words = Words {
     key_in: "the specs and of project.md",
     unlike_recorded: |folder| {
         format!(
-            "specs, prompts and configuration have to be what they were; or move {} away and run the phase again",
+            "project.md, prompts and configuration have to be what they were; or move {} away and run the phase again",
             folder.path().display()
         )
     },
@@ -56,6 +57,8 @@ pub struct Request {
     pub verifier_model: Option<String>,
     /// The service's address for both roles; the agent's default if `None`.
     pub base_url: Option<Address>,
+    /// Whether a phase that is stuck is tried again although nothing has changed.
+    pub retry: bool,
     /// Settings that override those of all files.
     pub layer: Layer,
     /// Time limit of one turn.
@@ -71,11 +74,18 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
     let Host { environment, output, .. } = host;
     let (_lock, project) = &Project::lock(root, host)?;
     let state = place::state_of(root)?;
-    for stale in project.stale() {
-        output.warn(&format!("phase {stale} passed for other specs than there are now: it is open again"));
+    for (phase, why) in project.stale() {
+        let why = match why {
+            Stale::Specs => "for other specs than there are now: it is open again",
+            Stale::Decider => "by a verifier with another prompt or other commands: it is verified again",
+        };
+        output.warn(&format!("phase {phase} passed {why}"));
     }
     let Some(phase) = phase(project, args.phase)? else {
         output.report("Every phase has passed.");
+        if let Some(phase) = project.has_moved_on()? {
+            output.note(&format!("the source has changed since phase {phase} passed; code-commit phase reopen {phase} has it verified again"));
+        }
         return Ok(Exit::Done);
     };
     if project.has_passed(phase) {
@@ -87,11 +97,31 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
             "a commit says that phase {phase} has passed, but no run here found that; if it is so: code-commit phase trust {phase}"
         ));
     }
+    if !args.retry && project.is_stuck(phase)? {
+        return Ok(still_stuck(project, phase, output));
+    }
     let settings = crate::config::load(root, args.layer.clone(), host)?;
     let probed = access::choose(settings.sandbox.value, environment.docker_host(), output)?;
-    warn_of_commands(&project.config, output);
+    if probed.rung == Rung::Off {
+        warn_of_commands(&project.config, output);
+    }
     let cancel = crate::interrupt::watched()?;
     Setup { project, args, settings, host, probed, state, cancel }.begin(phase)
+}
+
+/// Nothing has changed since the last verification, so another one would only cost.
+fn still_stuck(project: &Project, phase: u32, output: &Output) -> Exit {
+    let cause = Cause {
+        code: "stuck".to_owned(),
+        message: "contracts still fail, and neither specs, source nor verifier have changed since".to_owned(),
+        remedy: Some(
+            "change what is wrong, then: code-commit phase run; or try again as it is: code-commit phase run --retry"
+                .to_owned(),
+        ),
+    };
+    let outcome = Outcome::NeedsPerson { round: project.state.current.verifier_iteration, cause };
+    output.object(&json!({ "event": "summary", "phase": phase, "outcome": outcome }));
+    report_end(project, phase, &outcome, output)
 }
 
 /// Commands come with the project, and run code that a model wrote.
@@ -102,7 +132,7 @@ fn warn_of_commands(config: &Config, output: &Output) {
     names.dedup();
     if !names.is_empty() {
         output.warn(&format!(
-            "commands of {} run outside the sandboxes, with all your rights: {}",
+            "commands of {} run with all your rights, and what they start, too: {}",
             PHASE_CONFIG,
             names.join(", ")
         ));
@@ -190,6 +220,7 @@ impl Setup<'_> {
             kept: Kept::default(),
             limits: limits(&self.settings),
             used: AgentUsage::of(&past.lines),
+            holds_for: &|_| holds::verdict(&self.project.root, phase),
             session: None,
         };
         let restored = |_: &[String]| {
@@ -216,7 +247,7 @@ impl Setup<'_> {
         match unfinished(logs, inputs.phase, &redactor)? {
             Some(folder) => {
                 self.host.output.note(&format!("continuing {}", folder.path().display()));
-                inputs.start = start_of(&folder)?;
+                inputs.start = Start { decider: self.project.decider.clone(), ..start_of(&folder)? };
                 Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)
             }
             None => {
@@ -229,7 +260,6 @@ impl Setup<'_> {
     fn new_run(&self, logs: &Path, inputs: &Inputs, redactor: Redactor) -> Result<NewRun, Failure> {
         let name = format!("{}-phase{}", Stamp::now().folder_name(), inputs.phase);
         let new = NewRun::create(logs, &name, redactor, "make the folder writable")?;
-        let Start { iteration, builder_done, failures } = &inputs.start;
         let run = json!({
             "loop": "phase",
             "version": env!("CARGO_PKG_VERSION"),
@@ -237,39 +267,46 @@ impl Setup<'_> {
             "builder_model": inputs.builder.model,
             "verifier_model": inputs.verifier.model,
             "sandbox": self.probed.rung,
-            "start": { "iteration": iteration, "builder_done": builder_done, "failures": failures.as_deref() },
+            "start": inputs.start,
         });
         new.store(&run)?;
         Ok(new)
     }
 
     fn say(&self, phase: u32, outcome: &Outcome, folder: &RunFolder) -> Exit {
-        let output = self.host.output;
-        output.object(&json!({ "event": "summary", "phase": phase, "outcome": outcome }));
-        match outcome {
-            Outcome::Done { rounds } => {
-                output.report(&output.paint(GOOD, &format!("Phase {phase} passed in iteration {rounds}.")));
-                return Exit::Done;
-            }
-            Outcome::NeedsPerson { cause, .. } => {
-                output.report(&output.paint(BAD, &format!("Phase {phase} is stuck: {}.", cause.message)));
-                let failed = project::read(&self.project.tests().join(FAILED_SPECS)).unwrap_or(None);
-                output.report(printable(failed.as_deref().unwrap_or_default()).trim_end());
-            }
-            Outcome::ModelUnavailable { cause, .. } | Outcome::Unfit { cause, .. } => {
-                output.report(
-                    &output.paint(BAD, &format!("Phase {phase} stopped: {}", printable(&cause.message))),
-                );
-            }
-            Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => {}
-        }
-        if let Outcome::NeedsPerson { cause, .. }
-        | Outcome::Unfit { cause, .. }
-        | Outcome::ModelUnavailable { cause, .. } = outcome
-        {
-            output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
-        }
+        let (output, holds_for) = (self.host.output, holds::verdict(&self.project.root, phase));
+        output.object(
+            &json!({ "event": "summary", "phase": phase, "outcome": outcome, "holds_for": holds_for }),
+        );
+        let exit = report_end(self.project, phase, outcome, output);
+        report::holds_for(&holds_for, output);
         output.report(&format!("log: {}", folder.path().display()));
-        Exit::from(outcome)
+        exit
     }
+}
+
+/// The end of a phase, for a person.
+fn report_end(project: &Project, phase: u32, outcome: &Outcome, output: &Output) -> Exit {
+    match outcome {
+        Outcome::Done { rounds } => {
+            output.report(&output.paint(GOOD, &format!("Phase {phase} passed in iteration {rounds}.")));
+        }
+        Outcome::NeedsPerson { cause, .. } => {
+            output.report(&output.paint(BAD, &format!("Phase {phase} is stuck: {}.", cause.message)));
+            let failed = project::read(&project.tests().join(FAILED_SPECS)).unwrap_or(None);
+            output.report(printable(failed.as_deref().unwrap_or_default()).trim_end());
+        }
+        Outcome::ModelUnavailable { cause, .. } | Outcome::Unfit { cause, .. } => {
+            output
+                .report(&output.paint(BAD, &format!("Phase {phase} stopped: {}", printable(&cause.message))));
+        }
+        Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => {}
+    }
+    if let Outcome::NeedsPerson { cause, .. }
+    | Outcome::Unfit { cause, .. }
+    | Outcome::ModelUnavailable { cause, .. } = outcome
+    {
+        output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
+    }
+    Exit::from(outcome)
 }

@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use agent::{Installed, Key, Kind};
 use apply::{Lock, LockError};
-use engine::Named as _;
+use engine::{HoldsFor, Named as _};
 use logging::Redactor;
 use loop_spec::{Files, PROJECT, Place, Repository as Where, Role, STORE, Specs, WIP};
 use perform::{
-    AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Guarded, Kept, Record, Repository, ShellSettings,
-    Watched,
+    AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Counted, Guarded, Kept, Record, Repository,
+    ShellSettings, Watched,
 };
 use repo::Git;
 use report::printable;
@@ -184,6 +184,7 @@ impl<'b> Workspace<'b> {
             kept: Kept::default(),
             limits: AgentLimits::default(),
             used: AgentUsage::default(),
+            holds_for: &|_| HoldsFor::default(),
             session: None,
         }
     }
@@ -262,6 +263,10 @@ impl Cast<Specs> for Team {
 
     fn repository(&self, Where::Project: Where) -> &Repository {
         &self.repository
+    }
+
+    fn counted(&self, _: Place) -> Counted {
+        Counted::All
     }
 }
 
