@@ -109,7 +109,11 @@ fn other_tool(Differs { name, outside, inside }: &Differs) -> String {
 
 /// Lets commands work in a view of the tree where the sandbox allows it. State in the tree would be part of the
 /// view, and in a tree of another user the kernel could not copy what a command changes.
-pub(crate) fn in_view(account: Account, tree: &WorkTree, confinement: &Confinement) -> Result<Account, Failure> {
+pub(crate) fn in_view(
+    account: Account,
+    tree: &WorkTree,
+    confinement: &Confinement,
+) -> Result<Account, Failure> {
     let state = place::state(tree)?;
     let is_ours = || {
         let found = tree.root().metadata();
