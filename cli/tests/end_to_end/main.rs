@@ -26,6 +26,7 @@ mod doctor;
 mod edits;
 mod elsewhere;
 mod estimate;
+mod exercises;
 mod hostile;
 mod house;
 mod implement;
