@@ -80,7 +80,10 @@ fn commands_see_what_those_before_them_changed_and_only_ignored_files_outlast_th
             continue;
         }
         assert_eq!((ran.code, scene.verdict().as_str()), (Some(0), "PASS success"), "{sandbox}: {ran}");
-        assert!(ran.err.contains("a command changed src/other.txt, src/report.xml, which it may not"), "{ran}");
+        assert!(
+            ran.err.contains("a command changed src/other.txt, src/report.xml, which it may not"),
+            "{ran}"
+        );
         assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n", "{sandbox}");
         assert_eq!(scene.project.read("ignored/product").unwrap(), "run\nrun\n", "{sandbox}");
         assert!(!scene.root().join(".git/code-commit/view").exists(), "{sandbox}");
