@@ -35,6 +35,7 @@ mod house;
 mod implement;
 mod interrupt;
 mod limits;
+mod litellm;
 mod models;
 mod order;
 mod page;
