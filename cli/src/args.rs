@@ -15,7 +15,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use flags::{BuildArgs, LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
-pub use record::{CleanArgs, ExportArgs, ImportArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs, VerifyArgs};
+pub use record::{
+    CleanArgs, ExportArgs, ImportArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs, VerifyArgs, WhyArgs,
+};
 use runs::commit::{self, Query};
 use runs::{Failure, Product};
 use settings::Sandbox;
@@ -62,6 +64,8 @@ pub enum Command {
     Runs,
     /// Show what happened in a run, the newest if none is named
     Show(Later<RunName>),
+    /// Show which run, round and model the lines of a file come from, and with which verdict
+    Why(Later<WhyArgs>),
     /// Continue a run that was interrupted or got no reply; no reply is requested twice
     Resume(Later<ResumeArgs>),
     /// Repeat a finished run in a scratch copy, without a model, and compare

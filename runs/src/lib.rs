@@ -27,6 +27,7 @@ pub mod spec;
 pub mod text;
 pub mod travel;
 pub mod undo;
+pub mod why;
 
 pub use exit::{Exit, Failure, Product};
 pub use host::Host;

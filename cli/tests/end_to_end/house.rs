@@ -55,7 +55,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     repo: names
     report: engine llm logging names parser
     runner: dir names
-    runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names perform prompt repo report runner settings
+    runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner settings
     settings: dir llm names words
     words:
     ");

@@ -47,3 +47,4 @@ mod travel;
 mod typed;
 mod unfit;
 mod unlucky;
+mod why;
