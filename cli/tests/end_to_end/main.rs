@@ -55,3 +55,4 @@ mod travel;
 mod typed;
 mod unfit;
 mod unlucky;
+mod why;
