@@ -48,10 +48,10 @@ pub struct Cli {
 pub enum Command {
     /// The implement loop: up to eight rounds over a growing transcript
     Implement(Later<RunArgs>),
-    /// Run the build in its sandbox, without a model: green (0), red (1) or unfit (8), and what would mend it
+    /// Run the build in its sandbox, without a model: green (0), red (1) or unfit (8), and what would fix it
     ///
-    /// Green: the build passes, and there is nothing to mend. Red: it fails because of the code. Unfit: this machine or the project
-    /// lacks what the build needs, which no model can repair; the flag or the command that mends it is named. What the build changes
+    /// Green: the build passes, and there is nothing to fix. Red: it fails because of the code. Unfit: this machine or the project
+    /// lacks what the build needs, which no model can repair; the flag or the command that fixes it is named. What the build changes
     /// besides ignored files is restored.
     Check(Later<CheckArgs>),
     /// Build phases: a builder and a verifier that cannot see each other's work, until every contract of the spec holds

@@ -27,6 +27,7 @@ mod durable;
 mod edits;
 mod elsewhere;
 mod estimate;
+mod every_dialect;
 mod hostile;
 mod house;
 mod implement;

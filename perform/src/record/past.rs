@@ -113,7 +113,7 @@ impl Past {
 
     /// The valid answers, as lines.
     pub fn holding(&self) -> impl Iterator<Item = Line> + '_ {
-        self.answers.iter().filter_map(|entry| serde_json::from_value(entry.answer.clone()).ok())
+        self.answers.iter().filter_map(Recorded::line)
     }
 
     /// How the run ended; `None` if it was stopped, or resumed since.
@@ -127,23 +127,6 @@ impl Past {
         last.and_then(|line| {
             if let Line::Ended { outcome, holds_for } = line { Some((outcome, holds_for)) } else { None }
         })
-    }
-
-    /// The number of answers before the build that found the machine unfit, if the run ended with that. A
-    /// build that has changed files is not run again: its pre-images are those of the first time.
-    pub fn before_unfit(&self) -> Option<usize> {
-        let [.., built, baseline] = self.answers.as_slice() else { return None };
-        let built: Option<Line> = serde_json::from_value(built.answer.clone()).ok();
-        let is_same_again = matches!(built, Some(Line::Built(built)) if built.changes.is_empty());
-        (is_same_again
-            && baseline.answers("baseline-built")
-            && matches!(self.outcome(), Some(Outcome::Unfit { .. })))
-        .then(|| self.answers.len() - 2)
-    }
-
-    /// Whether the last valid entry is that the model gave no answer.
-    pub fn ends_unanswered(&self) -> bool {
-        self.answers.last().is_some_and(|entry| entry.answers("unanswered"))
     }
 }
 
