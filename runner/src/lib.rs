@@ -20,11 +20,12 @@ mod run;
 mod sandbox;
 mod spawn;
 mod temporary;
+mod usage;
 mod wait;
 
 pub use cancel::Cancel;
 pub use capture::Captured;
-pub use command::{Command, Leftovers, Limits, Stream, Streams};
+pub use command::{Command, Leftovers, Limits, Resources, Stream, Streams};
 pub use env::{Env, RUN_MARKER};
 pub use explain::{explain, shows};
 pub use orphans::{Containers, Orphans, remove_orphans};

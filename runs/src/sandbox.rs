@@ -9,7 +9,7 @@ use guard::{Guard, Policy};
 use names::ours::AGENT_CONFIG;
 use names::{Binds, Name, Writer};
 use repo::{RepoError, WorkTree};
-use runner::{Access, Confinement, Differs, Env, Mode, NoSandbox, Rung};
+use runner::{Access, Confinement, Differs, Env, Limits, Mode, NoSandbox, Resources, Rung};
 use settings::{Environment, Sandbox, Settings, keys};
 
 use crate::commit::plan::Plan;
@@ -252,6 +252,18 @@ pub fn protected(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<
 fn writable(root: &Path, settings: &Settings) -> Vec<PathBuf> {
     let target = root.join("Cargo.toml").exists().then(|| root.join("target"));
     settings.writable.iter().map(|place| place.value.clone()).chain(target).collect()
+}
+
+/// How much builds and the commands of orders may print and use.
+pub(crate) fn limits(settings: &Settings) -> Limits {
+    let usual = Resources::usual();
+    let resources = Resources {
+        memory_bytes: settings.build_memory.value.or(usual.memory_bytes),
+        processes: Some(settings.build_processes.value),
+        temporary_bytes: settings.build_temporary.value.or(usual.temporary_bytes),
+        file_bytes: Some(settings.build_file.value),
+    };
+    Limits { output_bytes: settings.build_output.value, resources, ..Limits::default() }
 }
 
 /// What builds need of the caller's environment, plus what the settings pass on; no keys.

@@ -52,6 +52,8 @@ pub(super) fn prepare(
         view: access.view.clone().map(|view| (access.tree.clone(), view)),
         mounts: mounts::plan(access),
         files: made::files(access),
+        temporary_bytes: command.limits.resources.temporary_bytes,
+        processes: command.limits.resources.processes,
         has_network: access.network,
         has_terminal: group == Group::Ours,
         cwd: command.cwd.clone(),

@@ -13,6 +13,7 @@ use rustix::process::{
     DumpableBehavior, Signal, WaitOptions, WaitStatus, set_dumpable_behavior,
     set_parent_process_death_signal, setsid, wait,
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::system::sethostname;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
@@ -58,6 +59,9 @@ fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
         overlay(tree, &view.upper, &view.work).map_err(|error| Report::NoView(error.to_string()))?;
     }
     root::enter(&task)?;
+    if let Some(processes) = task.processes {
+        limit_tasks(processes)?;
+    }
     if !task.has_network {
         loopback::up()
             .map_err(|error| io::Error::new(error.kind(), format!("cannot make a loopback: {error}")))?;
@@ -91,6 +95,16 @@ fn receive() -> io::Result<(Task, OwnedFd)> {
     let task =
         Task::decode(&bytes).ok_or_else(|| io::Error::other("the program was replaced while it ran"))?;
     Ok((task, stdin))
+}
+
+/// The harness counts processes from time to time, and ends a command that has too many. This keeps a fork bomb
+/// from filling the machine in between. The kernel counts threads as well, and by this limit only those of users
+/// other than root.
+fn limit_tasks(processes: u64) -> io::Result<()> {
+    let most = processes.saturating_mul(8);
+    let now = getrlimit(Resource::Nproc);
+    let most = [Some(most), now.current, now.maximum].into_iter().flatten().min();
+    setrlimit(Resource::Nproc, Rlimit { current: most, maximum: most }).map_err(during("limit processes"))
 }
 
 /// As root, what a process may do depends on its capabilities and on its user ID. The first are all given up

@@ -17,6 +17,9 @@ pub(super) struct Task {
     pub(super) mounts: Vec<Mount>,
     /// Files of the sandbox's own, with their content.
     pub(super) files: Vec<(PathBuf, String)>,
+    /// The size of all private folders together.
+    pub(super) temporary_bytes: Option<u64>,
+    pub(super) processes: Option<u64>,
     pub(super) has_network: bool,
     pub(super) has_terminal: bool,
     pub(super) cwd: PathBuf,
@@ -38,6 +41,8 @@ impl Task {
             words.word(path);
             words.word(content);
         }
+        words.limit(self.temporary_bytes);
+        words.limit(self.processes);
         words.flag(self.has_network);
         words.flag(self.has_terminal);
         words.word(&self.cwd);
@@ -62,6 +67,7 @@ impl Task {
         };
         let mounts = words.list(Reader::mount)?;
         let files = words.list(|words| Some((words.path()?, words.word()?.into_string().ok()?)))?;
+        let (temporary_bytes, processes) = (words.limit()?, words.limit()?);
         let (has_network, has_terminal) = (words.flag()?, words.flag()?);
         let cwd = words.path()?;
         let mut env = Env::default();
@@ -70,7 +76,18 @@ impl Task {
         }
         let argv = words.list(Reader::word)?;
         let is_all = words.bytes.is_empty();
-        is_all.then_some(Self { view, mounts, files, has_network, has_terminal, cwd, env, argv })
+        is_all.then_some(Self {
+            view,
+            mounts,
+            files,
+            temporary_bytes,
+            processes,
+            has_network,
+            has_terminal,
+            cwd,
+            env,
+            argv,
+        })
     }
 }
 
@@ -89,6 +106,11 @@ impl Writer {
 
     fn count(&mut self, count: usize) {
         self.bytes.extend((count as u64).to_ne_bytes());
+    }
+
+    fn limit(&mut self, limit: Option<u64>) {
+        self.flag(limit.is_some());
+        self.bytes.extend(limit.unwrap_or(0).to_ne_bytes());
     }
 
     fn flag(&mut self, flag: bool) {
@@ -134,10 +156,19 @@ impl Reader<'_> {
         self.word().map(PathBuf::from)
     }
 
-    fn count(&mut self) -> Option<usize> {
-        let (count, rest) = self.bytes.split_first_chunk()?;
+    fn number(&mut self) -> Option<u64> {
+        let (number, rest) = self.bytes.split_first_chunk()?;
         self.bytes = rest;
-        u64::from_ne_bytes(*count).try_into().ok()
+        Some(u64::from_ne_bytes(*number))
+    }
+
+    fn count(&mut self) -> Option<usize> {
+        self.number()?.try_into().ok()
+    }
+
+    fn limit(&mut self) -> Option<Option<u64>> {
+        let (is_there, limit) = (self.flag()?, self.number()?);
+        Some(is_there.then_some(limit))
     }
 
     fn tag(&mut self) -> Option<u8> {
@@ -231,6 +262,8 @@ mod tests {
                 Mount::Link(path("usr/bin"), path("/bin")),
             ],
             files: vec![(path("/etc/hosts"), "127.0.0.1 localhost\n".to_owned())],
+            temporary_bytes: Some(1 << 40),
+            processes: None,
             has_network: true,
             has_terminal: false,
             cwd: OsStr::from_bytes(b"/t/\xff").into(),
