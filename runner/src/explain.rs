@@ -28,6 +28,12 @@ const NETWORK: [&str; 16] = [
     "without --offline",
 ];
 
+/// Messages of programs to which the proxy refused a host.
+const NOT_ALLOWED: [&str; 4] =
+    ["is not an allowed host", "403 from proxy", "tunnel failed, response 403", "connection failed: 403"];
+const NO_HOST: &str = "the sandbox lets a build reach only the allowed hosts: allow another with \
+    `--allow-host HOST` or `[sandbox] hosts = [\"HOST\"]`";
+
 /// The system's messages if a file system is full, or a file is as large as it may be.
 const FULL: [&str; 3] = ["No space left on device", "ENOSPC", "os error 28"];
 const TOO_LARGE: [&str; 4] = ["File size limit exceeded", "File too large", "EFBIG", "os error 27"];
@@ -94,6 +100,9 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
     // need.
     if !access.network && is_refused_a_socket(&text) {
         return Some(NO_NETWORK.to_owned());
+    }
+    if access.has_proxy() && text.lines().any(|line| says(line, &NOT_ALLOWED)) {
+        return Some(NO_HOST.to_owned());
     }
     if let Some(limit) = of_a_limit(&text, confinement.rung) {
         return Some(limit.to_owned());

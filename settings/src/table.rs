@@ -14,8 +14,8 @@ use crate::key::{Flag, Given, Key, Takes};
 use crate::provider::{prices, providers};
 use crate::slot::Slot;
 use crate::{
-    Address, AnswerSchema, Byproducts, CommandLine, CommitScope, Count, Dollars, ModelNames, Models,
-    OutputLimit, OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time,
+    Address, AnswerSchema, Byproducts, CommandLine, CommitScope, Count, Dollars, HostName, ModelNames,
+    Models, OutputLimit, OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time,
     VariableName,
 };
 
@@ -189,6 +189,9 @@ settings! {
         /// Whether the build may use the network.
         network: Option<bool> => network: Setting<bool> = Setting::default(false), raises,
             switch("network", "Let the build use the network", "no-network", "Do not let the build use the network, which is the default");
+        /// Hosts that the build may reach although it has no network, by a proxy: `HOST` (ports 443 and 80) or `HOST:PORT`. The lists of all layers are combined.
+        hosts: Vec<HostName> => hosts: Vec<Setting<String>> = Vec::new(), differs,
+            many("allow-host", "HOST[:PORT]", "Let the build reach this host by a proxy, without a network otherwise; can be repeated");
         /// Folders outside the project that the build may change. The lists of all layers are combined.
         writable: Vec<Place> => writable: Vec<Setting<PathBuf>> = Vec::new(), differs,
             many("writable", "DIR", "Let the build change this existing folder outside the project; can be repeated");

@@ -81,6 +81,7 @@ fn every_setting_is_shown_with_its_origin() {
     build.prompt_limit          1MiB  default
     sandbox.mode                auto  default
     sandbox.network             false  default
+    sandbox.hosts               -  default
     sandbox.writable            [HOME]/.cache  flag
     sandbox.readable            -  default
     sandbox.env                 CC  user file

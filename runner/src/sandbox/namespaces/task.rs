@@ -21,6 +21,8 @@ pub(super) struct Task {
     pub(super) temporary_bytes: Option<u64>,
     pub(super) processes: Option<u64>,
     pub(super) has_network: bool,
+    /// Whether the harness waits for a listener, for which it is the proxy.
+    pub(super) has_proxy: bool,
     pub(super) has_terminal: bool,
     pub(super) cwd: PathBuf,
     pub(super) env: Env,
@@ -44,6 +46,7 @@ impl Task {
         words.limit(self.temporary_bytes);
         words.limit(self.processes);
         words.flag(self.has_network);
+        words.flag(self.has_proxy);
         words.flag(self.has_terminal);
         words.word(&self.cwd);
         words.count(self.env.iter().count());
@@ -68,7 +71,7 @@ impl Task {
         let mounts = words.list(Reader::mount)?;
         let files = words.list(|words| Some((words.path()?, words.word()?.into_string().ok()?)))?;
         let (temporary_bytes, processes) = (words.limit()?, words.limit()?);
-        let (has_network, has_terminal) = (words.flag()?, words.flag()?);
+        let (has_network, has_proxy, has_terminal) = (words.flag()?, words.flag()?, words.flag()?);
         let cwd = words.path()?;
         let mut env = Env::default();
         for (name, value) in words.list(|words| Some((words.word()?, words.word()?)))? {
@@ -83,6 +86,7 @@ impl Task {
             temporary_bytes,
             processes,
             has_network,
+            has_proxy,
             has_terminal,
             cwd,
             env,
@@ -265,6 +269,7 @@ mod tests {
             temporary_bytes: Some(1 << 40),
             processes: None,
             has_network: true,
+            has_proxy: false,
             has_terminal: false,
             cwd: OsStr::from_bytes(b"/t/\xff").into(),
             env,
