@@ -173,10 +173,17 @@ pub fn baseline(built: &BaselineBuilt) -> String {
 
 /// The flag for a build that exceeded one of its limits.
 pub fn hint(ended: Ended) -> Option<&'static str> {
-    if ended == Ended::TooMuchOutput {
-        return Some("--build-output-limit lets it print more");
+    match ended {
+        Ended::TimedOut => Some("--build-timeout gives it more time"),
+        Ended::TooMuchOutput => Some("--build-output-limit lets it print more"),
+        Ended::TooMuchMemory => Some("--build-memory gives it more"),
+        Ended::TooManyProcesses => Some("--build-processes lets it start more"),
+        Ended::Exited(_)
+        | Ended::Signaled(_)
+        | Ended::NotFound
+        | Ended::NotExecutable
+        | Ended::Interrupted => None,
     }
-    (ended == Ended::TimedOut).then_some("--build-timeout gives it more time")
 }
 
 #[cfg(test)]
