@@ -10,8 +10,9 @@ use anyhow::Context as _;
 use engine::Named as _;
 use loop_phase::{Phases, Place, Repository as Where, Role as Who};
 use perform::{Cast, Counted, Repository, Role, Watched};
+use report::Output;
 use runner::{Confinement, Env, Mode, Rung, View, probe};
-use settings::phase::Entry;
+use settings::phase::{Config, Entry};
 
 use super::Setup;
 use crate::agents::{address, protected};
@@ -19,10 +20,10 @@ use crate::exit::Failure;
 use crate::phase::access::Granted;
 use crate::phase::agents::{self, Chosen};
 use crate::phase::desk::{self, Counter};
-use crate::phase::request::{Desk, SOCKET};
+use crate::phase::request::{Desk, SOCKET, Side};
 use crate::phase::{access, project};
 use crate::sandbox;
-use names::ours::{ABL, STATE};
+use names::ours::{ABL, PHASE_CONFIG, STATE};
 
 /// The folder in the state folder for what commands change in a view of the source.
 const LAYERS: &str = "desk-view";
@@ -176,7 +177,7 @@ impl Setup<'_> {
             env: env.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect(),
             timeout_seconds: self.args.command_timeout.as_secs().max(1),
             confinement: None,
-            is_inside: false,
+            side: Side::Open,
         }
     }
 
@@ -232,6 +233,21 @@ impl Setup<'_> {
             protected,
             shown: vec![(way(own, root), root.join(project::SPECS))],
         }
+    }
+}
+
+/// Commands come with the project, and run code that a model wrote.
+pub(super) fn warn_of_commands(config: &Config, output: &Output) {
+    let mut names: Vec<&str> =
+        config.builder_commands.keys().chain(config.verifier_commands.keys()).map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    if !names.is_empty() {
+        output.warn(&format!(
+            "commands of {} run with all your rights, and what they start, too: {}",
+            PHASE_CONFIG,
+            names.join(", ")
+        ));
     }
 }
 
