@@ -37,7 +37,7 @@ pub struct PhaseArgs {
     /// Try a phase again that is stuck, although neither specs nor source nor verifier have changed
     #[arg(long)]
     pub retry: bool,
-    /// The sandbox around each role; auto is a container where Docker is there, else bubblewrap; Landlock is not enough for a role
+    /// The sandbox around each role; auto is a container where Docker is there, else namespaces; Landlock is not enough for a role
     #[arg(long, value_name = "MODE", value_parser = sandbox())]
     pub sandbox: Option<Sandbox>,
     /// Where the service of both roles is, if not where their agent looks by itself; for Claude Code and Gemini CLI

@@ -61,7 +61,7 @@ pub(super) struct Workspace<'b> {
 }
 
 impl<'b> Workspace<'b> {
-    /// Finds configuration, agent and wall, or says what is missing. From now on Ctrl-C is heard.
+    /// Finds configuration, agent and sandbox, or says what is missing. From now on Ctrl-C is heard.
     pub(super) fn open(
         root: &Path,
         args: &'b AgentOptions,
@@ -254,7 +254,7 @@ impl<'b> Workspace<'b> {
         passed(self.host.environment).into_iter().chain(self.in_sandbox()).chain(address).collect()
     }
 
-    /// Whoever runs all of this behind a wall of their own says so, and root may then skip permissions.
+    /// Whoever runs all of this in a sandbox of their own says so, and root may then skip permissions.
     fn in_sandbox(&self) -> Option<(OsString, OsString)> {
         let name = "IS_SANDBOX";
         self.host.environment.text(name).map(|value| (name.into(), value.into()))

@@ -130,8 +130,7 @@ impl Setup<'_> {
     fn without_changes(&self, mut sandbox: Confinement) -> Confinement {
         let src = self.project.src();
         let is_ours = || src.metadata().is_ok_and(|it| it.uid() == rustix::process::geteuid().as_raw());
-        let is_possible =
-            self.host.has_views && sandbox.rung == Rung::Bwrap && self.state != src.join(STATE) && is_ours();
+        let is_possible = sandbox.rung.has_views() && self.state != src.join(STATE) && is_ours();
         if is_possible {
             let layers = self.state.join(LAYERS);
             sandbox.access.view = Some(View { upper: layers.join("upper"), work: layers.join("work") });
