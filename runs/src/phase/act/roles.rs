@@ -106,7 +106,7 @@ impl Setup<'_> {
         commands.into_iter().map(desk).collect()
     }
 
-    /// The sandbox of the commands, if there is any: bubblewrap where it works, since a container gives no view.
+    /// The sandbox of the commands, if there is any: like the roles', but for containers, which give no view.
     fn around_commands(&self) -> Result<Option<Confinement>, Failure> {
         if self.probed.rung == Rung::Off {
             return Ok(None);
@@ -122,8 +122,9 @@ impl Setup<'_> {
         let inside = access::dot_gits(root, src, tests)?;
         let around = access::around(root, (src, &inside), tests, &[], &env);
         let access = access::of_commands(around, root, tests, &granted);
-        let probed = probe(Mode::Bwrap, None).unwrap_or_else(|_| self.probed.clone());
-        Ok(Some(probed.confine(access)))
+        let other = || [Mode::Namespaces, Mode::Bwrap].into_iter().find_map(|mode| probe(mode, None).ok());
+        let probed = if self.probed.rung == Rung::Docker { other() } else { None };
+        Ok(Some(probed.unwrap_or_else(|| self.probed.clone()).confine(access)))
     }
 
     /// What commands of the verifier change in the source is gone after the turn: the builder builds.
