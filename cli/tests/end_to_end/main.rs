@@ -28,6 +28,7 @@ mod edits;
 mod elsewhere;
 mod estimate;
 mod every_dialect;
+mod exercises;
 mod hostile;
 mod house;
 mod implement;
