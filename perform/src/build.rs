@@ -92,7 +92,7 @@ impl BuildCommand {
                 lost.get_or_insert(error);
             }
         });
-        let broken = trial.restore(&folder, account.broken_in_view(guard, &self.sealed)?)?;
+        let broken = trial.restore(&folder, account.restore_in_view(guard, &self.sealed)?)?;
         let output = match ran.map_err(Fault::Run) {
             Ok(output) if output.ended != Ended::Interrupted => output,
             ended => {

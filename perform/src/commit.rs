@@ -7,7 +7,8 @@ use std::time::SystemTime;
 use apply::Action;
 use engine::{
     Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Digest,
-    Live, Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text, World,
+    HoldsFor, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Request as _, Restore, Restored,
+    Text, World,
 };
 use llm::Model;
 use logging::{Durability, Layout, Stamp, sha256_hex};
@@ -50,6 +51,8 @@ pub struct CommitWorld<'w, 'o> {
     pub layout: Layout,
     /// Where the model's messages to the user are kept, besides the terminal (S0 §Implementation Details).
     pub said_log: Option<PathBuf>,
+    /// What a verdict given now holds for.
+    pub holds_for: &'w dyn Fn(&Outcome) -> HoldsFor,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
@@ -58,7 +61,8 @@ impl World for CommitWorld<'_, '_> {
     type Fault = Fault;
 
     fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Fault> {
-        Ok(self.record.answer(entry, is_synced)?)
+        self.record.answer(entry, is_synced)?;
+        if entry.kind == Build::KIND { self.account.recorded(self.record.folder()) } else { Ok(()) }
     }
 
     fn fetch(&mut self, text: &mut Text) -> Result<(), Fault> {
@@ -75,7 +79,8 @@ impl World for CommitWorld<'_, '_> {
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         self.account.end(self.record.folder())?;
-        Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
+        let holds_for = (self.holds_for)(outcome);
+        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
     }
 }
 
@@ -141,7 +146,7 @@ impl Live<Build> for CommitWorld<'_, '_> {
             Err(fault) => (self.account.abandon(guard, &run)?, Err(fault)),
         };
         let Accounted { changes, put_back, unaccounted_bytes: ignored_bytes, warnings } = accounted;
-        warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        self.warn(warnings)?;
         let present = self.present(*round, &changes)?;
         built.map(|built| Built { changes, present, put_back, ignored_bytes, ..built })
     }
@@ -169,9 +174,8 @@ impl Live<BuildBaseline> for CommitWorld<'_, '_> {
 }
 
 impl Live<Restore> for CommitWorld<'_, '_> {
-    /// Reverts the changes of every round, newest first.
+    /// Reverts the changes of every round, newest first. Not interrupted: Ctrl-C would leave them in the tree.
     fn perform(&mut self, _: &Restore) -> Result<Restored, Fault> {
-        self.cancel_point()?;
         let rounds = folders_to_undo(self.record.folder())?;
         // A build may have formatted what the reply wrote: that is part of the run, and is kept beside the
         // pre-images.
@@ -202,7 +206,7 @@ impl CommitWorld<'_, '_> {
 
     fn build_once(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
         let warning = self.account.open(&self.rules.guard, self.record.folder())?;
-        warning.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        self.warn(warning)?;
         let account = (&self.rules.guard, &self.account);
         Ok(self.build.run(round, file, account, &self.cancel, &mut self.record))
     }
@@ -214,8 +218,13 @@ impl CommitWorld<'_, '_> {
     /// Builds, and restores whatever the build changed.
     fn build_and_forget(&mut self, round: u32) -> Result<Built, Fault> {
         let built = self.build_accounted(round, BASELINE_BUILD)?;
-        self.account.abandon(&self.rules.guard, self.record.folder())?;
+        let accounted = self.account.abandon(&self.rules.guard, self.record.folder())?;
+        self.warn(accounted.warnings)?;
         built
+    }
+
+    fn warn(&mut self, warnings: impl IntoIterator<Item = Problem>) -> Result<(), Fault> {
+        Ok(warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?)
     }
 
     /// Stores the new content of edited files, which the next prompt shows.

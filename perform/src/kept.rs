@@ -65,7 +65,8 @@ fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
 /// Suffix of a build's folder of pre-images: it sorts after that of the round's reply.
 const AFTER_BUILD: &str = "-build";
 
-pub(crate) fn after_build(round: u32) -> String {
+/// The name of the folder with the pre-images of a round's build.
+pub fn after_build(round: u32) -> String {
     format!("{round}{AFTER_BUILD}")
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod changed;
 mod edit;
 mod fault;
 mod files;
+mod imported;
 mod inputs;
 pub(crate) mod late;
 mod looks;
@@ -16,6 +17,7 @@ pub(crate) mod run;
 
 pub use self::fault::leaves_tree_changed;
 pub(crate) use self::fault::stopped;
+pub(crate) use self::imported::begin as begin_imported;
 pub use self::inputs::SYSTEM_PROMPT;
 pub use self::plan::{Plan, Task, form, policy};
 pub use self::query::Query;

@@ -3,6 +3,7 @@
 mod agents;
 pub mod changes;
 pub mod check;
+pub mod chronicle;
 pub mod clean;
 pub mod commit;
 pub mod config;
@@ -28,6 +29,7 @@ pub mod spec;
 pub mod text;
 pub mod travel;
 pub mod undo;
+mod verdict;
 
 pub use exit::{Exit, Failure, Product};
 pub use host::Host;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{anyhow, ensure};
-use engine::{Attempted, Line, Outcome};
-use llm::{ErrorCode, Reply};
+use engine::{Line, Outcome};
+use llm::{ErrorCode, Model, Reply};
 use logging::{Redactor, RunFolder, Stored};
 use names::ours::{AGENT_CONFIG, LOGS};
 use perform::{Observer, Past, Record, RecordError, attempt_of, reply_again};
@@ -170,15 +170,33 @@ pub fn loop_of(known: &Known, root: &Path) -> &'static str {
 
 /// The loop that a plan names.
 fn kind_of(run: &Path) -> &'static str {
-    #[derive(serde::Deserialize)]
-    struct Head {
-        #[serde(rename = "loop")]
-        kind: String,
-    }
-    let head = open(run).read(RUN_JSON).ok().and_then(|text| serde_json::from_str::<Head>(&text).ok());
-    let kind = head.map(|head| head.kind).unwrap_or_default();
+    let kind = Head::of(&open(run)).unwrap_or_default().kind;
     let kinds = ["commit", "implement", "order", "phase", "spec"];
     kinds.into_iter().find(|known| *known == kind).unwrap_or("commit")
+}
+
+/// What every plan says about its run, whatever its loop.
+#[derive(Debug, Default, serde::Deserialize)]
+pub(crate) struct Head {
+    /// `commit`, `implement`, `order`, `phase` or `spec`.
+    #[serde(rename = "loop")]
+    pub(crate) kind: String,
+    /// The version that made it.
+    pub(crate) version: String,
+    /// When it began, UTC, RFC 3339; loops with names that say so leave it out.
+    pub(crate) begun_utc: Option<String>,
+    /// The supervisor's name for the work.
+    pub(crate) key: Option<String>,
+    /// The commit that was checked out when it began.
+    #[serde(alias = "repo_baseline_commit")]
+    pub(crate) head: Option<String>,
+}
+
+impl Head {
+    /// Of the plan in this folder; `None` if there is none that can be understood.
+    pub(crate) fn of(run: &RunFolder) -> Option<Self> {
+        serde_json::from_str(&run.read(RUN_JSON).ok()?).ok()
+    }
 }
 
 /// An error if another version made the named run: its plan may have a different meaning now.
@@ -243,11 +261,18 @@ pub fn is_applied(run: &Path) -> bool {
     !run.join(perform::JOURNAL).exists() && has_applied(run)
 }
 
-/// How many answers of a file were used: the next one continues after these. An attempt that found the end of
-/// the file used none.
-pub(crate) fn answers_used(lines: &[Line]) -> usize {
-    let used = |attempted: &Attempted| {
-        attempt_of(attempted).error.as_deref() != Some(ErrorCode::NothingLeft.as_str())
-    };
-    lines.iter().filter(|line| matches!(line, Line::Attempted(attempted) if used(attempted))).count()
+/// Tells each model which of its answers a resumed run has used: a file of answers continues after these. An attempt
+/// that found the end of the file used none.
+pub(crate) fn pass_over(lines: &[Line], model: &dyn Model) {
+    let models = llm::all_of(model);
+    for line in lines {
+        let Line::Attempted(attempted) = line else { continue };
+        let attempt = attempt_of(attempted);
+        if attempt.error.as_deref() == Some(ErrorCode::NothingLeft.as_str()) {
+            continue;
+        }
+        let is_its = |model: &&&dyn Model| Some(model.id().to_string()) == attempt.model;
+        let asked = models.iter().find(is_its).or(models.first());
+        asked.into_iter().for_each(|model| model.pass_over(1));
+    }
 }

@@ -59,6 +59,14 @@ macro_rules! settings {
             $($(#[doc = concat!("`", $name, stringify!($key), "`")] pub $field: $Setting,)*)*
         }
 
+        impl Settings {
+            /// Whether both say the same, wherever they say it: the same flag may stand in a file one day.
+            #[must_use]
+            pub fn has_same_values(&self, other: &Self) -> bool {
+                $($($crate::setting::Values::are_same(&self.$field, &other.$field) &&)*)* true
+            }
+        }
+
         /// All defaults.
         impl Default for Settings {
             fn default() -> Self {
@@ -117,6 +125,9 @@ settings! {
         /// How long one model call may take, including retries: as long as it streams, or `timeout` for a reply that is not streamed.
         call_limit: Option<Time> => call_limit: Setting<Option<Duration>> = unset(), never,
             one("call-limit", "DURATION", "How long one model call may take, including retries; by default as long as it streams, or --timeout for a reply that is not streamed");
+        /// How long to wait for the quota of the model's service to be reset. By default a run that would have to wait for minutes ends.
+        wait: Option<Time> => wait: Setting<Option<Duration>> = unset(), never,
+            one("wait", "DURATION", "How long to wait for the quota of the model's service to be reset; by default the run ends and says when to come again").on_resume();
     }
 
     /// `[model.dialect]`.
@@ -311,7 +322,7 @@ fn is_weaker(wanted: &Sandbox, now: Option<&Sandbox>) -> bool {
         Sandbox::Off => 0,
         Sandbox::Landlock | Sandbox::Docker => 1,
         Sandbox::Auto => 2,
-        Sandbox::Bwrap => 3,
+        Sandbox::Namespaces | Sandbox::Bwrap => 3,
     };
     now.is_some_and(|now| wanted != now && strength(wanted) <= strength(now))
 }

@@ -33,7 +33,7 @@ fn weakening(user: &str, project: &str) -> (Vec<String>, Settings) {
 #[test]
 fn an_unknown_key_is_an_error_that_points_at_its_line() {
     insta::assert_snapshot!(wrong("protect = []\n\n[model]\nnmae = \"gpt-6\"\n"), @r#"
-    unknown field `nmae`, expected one of `name`, `escalate`, `base_url`, `temperature`, `stream`, `timeout`, `call_limit`, `dialect`
+    unknown field `nmae`, expected one of `name`, `escalate`, `base_url`, `temperature`, `stream`, `timeout`, `call_limit`, `wait`, `dialect`
      --> code-commit.toml:4:1
       |
     4 | nmae = "gpt-6"
@@ -65,7 +65,7 @@ fn a_wrong_type_is_an_error_that_points_at_the_value() {
       |           ^^^^^^^^^^
     "#);
     insta::assert_snapshot!(wrong("[sandbox]\nmode = \"none\""), @r#"
-    unknown variant `none`, expected one of `auto`, `bwrap`, `landlock`, `docker`, `off`
+    unknown variant `none`, expected one of `auto`, `namespaces`, `bwrap`, `landlock`, `docker`, `off`
      --> code-commit.toml:2:8
       |
     2 | mode = "none"
@@ -351,4 +351,18 @@ fn settings_survive_the_record() {
         weakening("protect=['a']\n[sandbox]\nmode='off'\n[limits]\nmax_time='5s'\nmax_cost=0.25", "");
     let json = serde_json::to_string(&settings).unwrap();
     assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
+}
+
+#[test]
+fn settings_are_the_same_wherever_they_are_said() {
+    let said = |origin: Origin, rounds: u64| {
+        let mut layer = Layer::default();
+        layer.limits.rounds = Some(crate::Count(rounds));
+        layer.sandbox.readable = [crate::Place("docs".to_owned())].into();
+        let mut settings = Settings::default();
+        settings.put(layer, origin, Bases { root: Path::new("/p"), home: None });
+        settings
+    };
+    assert!(said(Origin::Flag, 2).has_same_values(&said(Origin::Project, 2)));
+    assert!(!said(Origin::Flag, 2).has_same_values(&said(Origin::Flag, 3)));
 }

@@ -8,6 +8,7 @@ use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Restore};
 use guard::Policy;
 use logging::{Layout, RunFolder};
 use loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, implement};
+use names::ours::AGENT_CONFIG;
 use names::{Binds, INPUTS, Writer};
 use perform::{Account, Code};
 use prompt::commit::Order;
@@ -325,13 +326,10 @@ impl Plan {
         Account::new("the build", policy, paths(Writer::Harness)).with_products(paths(Writer::Build))
     }
 
-    /// The key of the run in this folder.
-    pub(crate) fn key_of(folder: &RunFolder) -> Option<String> {
-        #[derive(Deserialize)]
-        struct Head {
-            key: Option<String>,
-        }
-        serde_json::from_str::<Head>(&folder.read(RUN_JSON).ok()?).ok()?.key
+    /// What the harness itself writes into the tree.
+    pub(crate) fn own_files(&self) -> Vec<String> {
+        let rows = names::protected(self.task.binds()).filter(|row| row.writer() == Some(Writer::Harness));
+        rows.map(names::Name::at_root).chain([AGENT_CONFIG]).map(str::to_owned).collect()
     }
 
     /// The plan of a run, with its inputs read from the first prompt. Refuses a plan that differs from the

@@ -51,7 +51,7 @@ pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure>
     let state = place::state(&tree)?;
     let lock = lock::take(&tree, host)?;
     let known = folder::clear_up(&state, &tree, &git, &lock, output)?;
-    let known = known.filter(|run| run.is_of(&read.order.hash, &terms.hash(), &out));
+    let known = known.filter(|run| !setting.new && run.is_of(&read.order.hash, &terms.hash(), &out));
     preflight::clean(&tree, &git)?;
     preflight::verification(tree.root())?;
     preflight::unlocked(&git)?;
