@@ -31,7 +31,7 @@ pub enum Endpoint {
     },
 }
 
-/// What the gateway says to a request with a token.
+/// The gateway's answer to a request with a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fence {
     Held,

@@ -40,14 +40,14 @@ pub(crate) enum Ended {
     Trouble,
 }
 
-/// What interrupts an order.
+/// Why an order was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Interrupted {
     Fenced,
     Stopped,
 }
 
-/// What of the last line of the program's output matters.
+/// The part of the program's last line of output that matters.
 #[derive(Debug, Default, Deserialize)]
 struct Line {
     #[serde(default)]
@@ -111,7 +111,7 @@ impl Job<'_> {
             match self.worker.client.beat(self.held()).await {
                 Ok(Fence::Held) => {}
                 Ok(Fence::Gone) => return,
-                // The lease may hold all the same; whether it does, the next beat or the end will tell.
+                // The lease may still hold; the next beat or the end will tell.
                 Err(error) => tracing::warn!(error = &*error, "cannot beat"),
             }
         }

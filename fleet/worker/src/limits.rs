@@ -55,7 +55,7 @@ impl Groups {
 }
 
 impl Group {
-    /// Whoever writes 0 here is in it.
+    /// A process that writes 0 here enters the group.
     pub(crate) fn entrance(&self) -> PathBuf {
         self.0.join("cgroup.procs")
     }
