@@ -150,10 +150,11 @@ impl Store {
     /// is lost. Returns when the connection ends; call it again.
     pub async fn listen(&self, queued: Arc<Notify>) -> Result<(), StoreError> {
         let (client, mut connection) = self.config.connect(NoTls).await?;
+        let told = Arc::clone(&queued);
         let mut messages = Box::pin(async move {
             while let Some(message) = std::future::poll_fn(|context| connection.poll_message(context)).await {
                 if let AsyncMessage::Notification(_) = message? {
-                    queued.notify_waiters();
+                    told.notify_waiters();
                 }
             }
             Ok::<(), tokio_postgres::Error>(())
@@ -164,6 +165,7 @@ impl Store {
             ended = &mut messages => return Ok(ended?),
             listening = client.batch_execute(&listen) => listening?,
         }
+        queued.notify_waiters();
         messages.await?;
         drop(client);
         Ok(())

@@ -56,6 +56,8 @@ impl Program {
             .stdout(file("stdout")?)
             .stderr(file("stderr")?)
             .process_group(0)
+            // Where the worker itself ends before the program does.
+            .kill_on_drop(true)
             .spawn();
         let child = child.with_context(|| format!("{} cannot be started", program.display()))?;
         Ok(Self { child: Some(child), group })
