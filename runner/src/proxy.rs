@@ -16,13 +16,14 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use serde::{Deserialize, Serialize};
 
 mod request;
 
 use request::{Request, authority, head};
 
 /// A host that a command may reach.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllowedHost {
     /// A name in lower case, or an address.
     pub name: String,
