@@ -1,5 +1,6 @@
 //! From a model's name to a client.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +65,7 @@ impl OpenModel for Services {
     ) -> Result<Box<dyn Model>, Failure> {
         let agent = agent(host.environment, settings.patience().silence)?;
         let opener = Opener { settings, keys, tree, host, agent };
-        opener.one_dialect()?;
+        opener.one_provider()?;
         let models = &settings.model.value;
         let first = opener.open(models.first())?;
         let others = opener.open_all(models.others().iter())?;
@@ -108,19 +109,17 @@ impl Opener<'_> {
         Ok(open(Parts { settings, agent, model, base, key, max_output }))
     }
 
-    /// An address given as a flag is that of every model: a key must not be sent to a server of another dialect.
-    fn one_dialect(&self) -> Result<(), Failure> {
+    /// An address given as a flag is that of every model: the key of one provider must not be sent to another's server.
+    fn one_provider(&self) -> Result<(), Failure> {
         let (models, address) = (self.settings.all_models(), &self.settings.base_url);
-        let dialects = models.iter().filter_map(|model| Some(&self.settings.provider_of(model)?.dialect));
-        let mut dialects: Vec<&str> = dialects.map(String::as_str).collect();
-        dialects.sort_unstable();
-        dialects.dedup();
-        if address.origin != Origin::Flag || dialects.len() < 2 {
+        let providers = models.iter().filter_map(|model| Some(&*self.settings.provider_of(model)?.name));
+        let providers: Vec<&str> = BTreeSet::from_iter(providers).into_iter().collect();
+        if address.origin != Origin::Flag || providers.len() < 2 {
             return Ok(());
         }
-        let error =
-            anyhow::anyhow!("--base-url is one server, and the models speak {}", dialects.join(" and "));
-        Err(Failure::new(Exit::Usage, error).help("drop --base-url, or name models of one dialect"))
+        let names = providers.join(" and ");
+        let error = anyhow::anyhow!("--base-url is one server, and the models are those of {names}");
+        Err(Failure::new(Exit::Usage, error).help("drop --base-url, or name models of one provider"))
     }
 
     /// Flags and files were validated when read: an error here comes from the environment. An address that was not given as

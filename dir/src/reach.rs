@@ -104,6 +104,19 @@ fn lacks(data: &Stat, need: Mode) -> bool {
 
 /// Adds to the mode of anything but a symlink.
 fn open_up(at: impl AsFd, name: impl rustix::path::Arg, more: Mode) -> io::Result<()> {
+    change_mode(at, name, |mode| mode | more)
+}
+
+/// Sets the mode of anything but a symlink, even of a folder that its owner may not open.
+pub fn set_mode(at: impl AsFd, name: &OsStr, mode: Mode) -> io::Result<()> {
+    change_mode(at, name, |_| mode)
+}
+
+fn change_mode(
+    at: impl AsFd,
+    name: impl rustix::path::Arg,
+    change: impl FnOnce(Mode) -> Mode,
+) -> io::Result<()> {
     let there = openat(at, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let data = fstat(&there)?;
     if kind(&data) == FileType::Symlink {
@@ -112,7 +125,7 @@ fn open_up(at: impl AsFd, name: impl rustix::path::Arg, more: Mode) -> io::Resul
     // A descriptor opened with `O_PATH` can only be changed through `/proc`, where its name cannot
     // be swapped.
     let itself = format!("/proc/self/fd/{}", there.as_raw_fd());
-    Ok(chmod(itself, Mode::from_raw_mode(data.st_mode) | more)?)
+    Ok(chmod(itself, change(Mode::from_raw_mode(data.st_mode)))?)
 }
 
 /// The type of the entry: file, folder, symlink, …

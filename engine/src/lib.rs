@@ -4,6 +4,7 @@ mod agent;
 mod commit;
 mod journaled;
 mod line;
+mod lost;
 mod model;
 mod observe;
 mod order;
@@ -15,9 +16,9 @@ mod vocabulary;
 
 pub use agent::{
     Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll, Delete, Denial,
-    LimitReached, List, Listed, Marked, Named, Place, Project, Read, Replace, Session, Shell, ShellRan,
-    Survey, Surveyed, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited,
-    WasRead, Wrote,
+    Identified, Identify, LimitReached, List, Listed, Marked, Named, Place, Project, Read, Replace, Session,
+    Shell, ShellRan, Survey, Surveyed, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
+    Uncommitted, Wait, Waited, WasRead, Wrote,
 };
 pub use commit::GRADER;
 pub use commit::{
@@ -26,7 +27,10 @@ pub use commit::{
 };
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
 pub use line::{Line, Note};
-pub use model::{Answered, Ask, AskAnswer, Asked, Attempted, Finish, ModelUsage, Reply, Unanswered, Usage};
+pub use lost::Lost;
+pub use model::{
+    Answered, Ask, AskAnswer, Asked, AtMost, Attempted, Finish, ModelUsage, Reply, Unanswered, Usage,
+};
 pub use observe::{Event, Observer, Silent};
 pub use order::{
     Broke, Commit, CommitAnswer, Committed, Condition, Keep, Kept, Look, Looked, Measure, Measured,
@@ -34,7 +38,7 @@ pub use order::{
     WriteAnswer, Written,
 };
 pub use order::{IGNORED_FILES, PROBES};
-pub use outcome::{Cause, Outcome};
+pub use outcome::{Cause, HoldsFor, Outcome};
 pub use request::{Answer, Harness, Request, Stops};
 pub use scripted::{NoSuchAnswer, Scripted};
 pub use text::{Digest, Stored, Text, digest};

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{LimitReached, TurnBegins};
 use crate::{
     Announced, Answered, Applied, Asked, Attempted, BaselineBuilt, Broke, Built, Checkpointed, Committed,
-    Kept, Listed, Looked, Measured, NotCommitted, Outcome, Problem, Ran, Refused, Rejected, Restored,
-    RolledBack, ShellRan, Stamped, Surveyed, Turned, Unanswered, Waited, WasRead, Written, Wrote,
+    HoldsFor, Identified, Kept, Listed, Looked, Measured, NotCommitted, Outcome, Problem, Ran, Refused,
+    Rejected, Restored, RolledBack, ShellRan, Stamped, Surveyed, Turned, Unanswered, Waited, WasRead,
+    Written, Wrote,
 };
 
 /// Something recorded along the way. It answers no request, and no loop sees it.
@@ -35,9 +36,9 @@ pub enum Note {
         /// How.
         #[serde(flatten)]
         outcome: Outcome,
-        /// The identity of the tree that it left, if somebody may ask for the same work again.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tree_sha256: Option<String>,
+        /// What that holds for.
+        #[serde(default, skip_serializing_if = "HoldsFor::is_empty")]
+        holds_for: HoldsFor,
     },
 }
 
@@ -69,6 +70,7 @@ pub enum Line {
     LimitReached(LimitReached),
     ShellRan(ShellRan),
     Surveyed(Surveyed),
+    Identified(Identified),
     Checkpointed(Checkpointed),
     Waited(Waited),
     Announced(Announced),
@@ -87,7 +89,7 @@ pub enum Line {
         #[serde(flatten)]
         outcome: Outcome,
         #[serde(default)]
-        tree_sha256: Option<String>,
+        holds_for: HoldsFor,
     },
 }
 

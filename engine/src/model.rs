@@ -122,13 +122,28 @@ pub struct Reply {
     pub held_key: bool,
 }
 
-/// A prompt is about to be sent. Recorded first, so that a call without an answer is known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A prompt is about to be sent to a model. Recorded first, so that a call without an answer is known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     /// The round.
     pub round: u32,
+    /// The model, if it is not the first of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The prompt's file.
     pub prompt: Stored,
+    /// The most that one attempt can use; `None` if nothing is sent, because the answer is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<AtMost>,
+}
+
+/// The most that one attempt can use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct AtMost {
+    /// Input and output together.
+    pub tokens: u64,
+    /// US dollars; `None` without a price, or if nothing limits the output.
+    pub cost_usd: Option<f64>,
 }
 
 /// One HTTP attempt of a call is over.
@@ -138,6 +153,31 @@ pub struct Attempted {
     pub round: u32,
     /// Its result, in the words of the client.
     pub attempt: Value,
+}
+
+impl Attempted {
+    /// Whether it failed after it was sent: nobody will ever know what it cost.
+    pub fn is_lost(&self) -> bool {
+        self.is_spent("unknown") && !self.is_null("error")
+    }
+
+    /// Whether the client has an answer, which was paid for, but may still ask for a better one.
+    pub fn is_answer(&self) -> bool {
+        self.is_null("error") && !self.is_spent("nothing")
+    }
+
+    /// Whether another attempt follows.
+    pub fn is_retried(&self) -> bool {
+        !self.is_null("wait_ms")
+    }
+
+    fn is_spent(&self, word: &str) -> bool {
+        self.attempt.get("spend").is_some_and(|spend| spend == word)
+    }
+
+    fn is_null(&self, name: &str) -> bool {
+        self.attempt.get(name).is_none_or(Value::is_null)
+    }
 }
 
 /// Tokens of one or more calls. `None` means that the service did not say, which is not zero.

@@ -39,6 +39,13 @@ pub enum Event<'a> {
         /// Why.
         reason: String,
     },
+    /// The services are out of quota; told every second until they are asked again.
+    CountingDown {
+        /// The round.
+        round: u32,
+        /// The time left.
+        left: Duration,
+    },
     /// The model's message for the user (`&&&`); one event for each, in order.
     Said {
         /// The round.

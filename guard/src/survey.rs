@@ -185,7 +185,11 @@ impl Guard {
         found: &mut Vec<(PathBuf, Seen)>,
     ) -> Result<Vec<(Arc<Level>, OsString)>, JudgeError> {
         let mut inner = Vec::new();
-        for (name, kind) in level.folder.entries().map_err(at(&level.path))? {
+        let entries = match level.folder.entries() {
+            Err(error) if is_closed(&error) => return Ok(inner),
+            entries => entries.map_err(at(&level.path))?,
+        };
+        for (name, kind) in entries {
             let is_git = name == b".git";
             let counts = is_git || name == b".gitignore";
             let name = OsString::from_vec(name);
@@ -195,22 +199,28 @@ impl Guard {
             }
             let place = PathBuf::from(OsString::from_vec(path.clone()));
             // Ignore rules depend on whether it is a folder.
-            let looked =
-                if kind == FileType::Unknown { level.folder.stat(&name).map_err(at(&path))? } else { None };
+            let looked = if kind == FileType::Unknown { look(&level.folder, &name, &path)? } else { None };
             let kind = looked.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
             let of = if kind.is_dir() { Kind::Folder } else { Kind::File };
             let from_top = format!("{}{}", self.work_tree.prefix, String::from_utf8_lossy(&path));
             if skipped(&place) || (!counts && self.captured.matches(&level.way, &from_top, of)) {
                 continue;
             }
-            // It was removed meanwhile.
-            let Some(stat) = level.folder.stat(&name).map_err(at(&path))? else { continue };
+            let Some(stat) = look(&level.folder, &name, &path)? else { continue };
             found.push((place, Seen::of(&stat)));
             if kind.is_dir() && !is_git {
                 inner.push((Arc::clone(level), name));
             }
         }
         Ok(inner)
+    }
+}
+
+/// `None` if it was removed meanwhile, or if its folder has been closed.
+fn look(folder: &Folder, name: &OsString, path: &[u8]) -> Result<Option<Stat>, JudgeError> {
+    match folder.stat(name) {
+        Err(error) if is_closed(&error) => Ok(None),
+        looked => looked.map_err(at(path)),
     }
 }
 

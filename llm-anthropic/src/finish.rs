@@ -9,7 +9,7 @@ pub(crate) fn of(reason: &str) -> Finish {
         "max_tokens" | "model_context_window_exceeded" => Finish::Truncated,
         "tool_use" => Finish::ToolCall(ToolCall::Unexpected),
         // A turn of the service's own tools, none of which was offered.
-        "" | "pause_turn" => Finish::Other,
+        "pause_turn" => Finish::Other,
         other => Finish::Unknown { reason: other.to_owned() },
     }
 }

@@ -153,9 +153,7 @@ impl Merge {
     }
 
     fn take_end(&mut self, reason: &Value, details: Value) {
-        if let Some(reason) = reason.as_str() {
-            self.stop_reason = Some(reason.to_owned());
-        }
+        self.stop_reason = llm::json::word(reason).or(self.stop_reason.take());
         llm::json::replace(&mut self.stop_details, details);
     }
 

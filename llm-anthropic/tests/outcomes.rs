@@ -53,6 +53,10 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("an object with nothing in it", vec![Step::body("{}"), ok()]),
         ("an array with nothing in it", vec![Step::body("[]"), ok()]),
         ("words and no reason", vec![Step::body(NO_REASON), ok()]),
+        (
+            "an empty reason",
+            vec![Step::body(r#"{"content":[{"type":"text","text":"a"}],"stop_reason":""}"#), ok()],
+        ),
         ("null everywhere", vec![Step::body(NULLS)]),
         ("text that is a number", vec![Step::body(r#"{"content":[{"type":"text","text":7}]}"#)]),
     ];
@@ -75,6 +79,7 @@ fn every_way_an_answer_ends_has_its_outcome() {
     an object with nothing in it       ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
     an array with nothing in it        ERROR bad-reply | the answer cannot be read: an array in place of an object | Error/Unknown []
     words and no reason                ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
+    an empty reason                    ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
     null everywhere                    complete Use "a" | Ok/Unknown []
     text that is a number              ERROR bad-reply | the answer cannot be read: content that is no text | Error/Unknown []
     "#);
@@ -185,6 +190,20 @@ fn every_failure_has_its_outcome() {
 }
 
 #[test]
+fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
+    let (count, wrong) = fixtures::faults::wrong(KEY, service).expect("a server");
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(count, 784);
+}
+
+#[test]
+fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
+    let (held, rows) = fixtures::outcomes::schema_refused(service).unwrap();
+    assert_eq!(held, [true, false, false]);
+    assert_eq!(rows, "1 Nothing Some(0), 2 Usage None, 1 Usage None");
+}
+
+#[test]
 fn a_stream_counts_only_with_its_end() {
     let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
     let error =
@@ -197,6 +216,7 @@ fn a_stream_counts_only_with_its_end() {
         ("no end", vec![Step { no_end: true, ..ok() }, ok()]),
         ("no end, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
         ("message_stop without a reason", vec![ok().finish(""), ok()]),
+        ("an empty reason at the beginning", vec![events(&format!("{EMPTY_REASON}{NO_STOP}")), ok()]),
         ("a reason without message_stop", vec![events(NO_STOP), ok()]),
         ("a reason without message_stop, open", vec![events(NO_STOP).hang(Hang::BeforeEnd)]),
         ("cut in the event with the reason", vec![events(WHOLE).cut_after(NO_STOP.len() - 3), ok()]),
@@ -230,6 +250,7 @@ fn a_stream_counts_only_with_its_end() {
     no end                             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     no end, for ever                   ERROR stream-cut | the answer broke off after 754 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     message_stop without a reason      complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    an empty reason at the beginning   complete Use "a" | Ok/Unknown []
     a reason without message_stop      complete Use "a" | Ok/Unknown []
     a reason without message_stop, open complete Use "a" | Ok/Unknown []
     cut in the event with the reason   complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
@@ -254,6 +275,7 @@ fn a_stream_counts_only_with_its_end() {
     "#);
 }
 
+const EMPTY_REASON: &str = "data: {\"type\":\"message_start\",\"message\":{\"stop_reason\":\"\"}}\n\n";
 const NO_STOP: &str = "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n\
     data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n";
 const WHOLE: &str = "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n\

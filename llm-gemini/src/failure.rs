@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use llm::http::Head;
-use llm::{CallError, ErrorBody, Secret, retry_after};
+use llm::{CallError, ErrorBody, Secret, retry_after, until_hour};
 use serde_json::Value;
+
+/// The hour of UTC at which daily quotas are reset: midnight in California, which is an hour earlier in summer. The
+/// `retryDelay` of such an error is that of another quota.
+const NEW_DAY: u64 = 8;
 
 /// What an HTTP status other than 200 means.
 pub(crate) fn of(head: &Head, body: &[u8], model: &str, key: &Secret) -> CallError {
@@ -22,7 +26,7 @@ pub(crate) fn of(head: &Head, body: &[u8], model: &str, key: &Secret) -> CallErr
         return CallError::TooLarge { message: body.message };
     }
     if head.status == 429 && field("violations").is_some_and(is_daily) {
-        return CallError::DailyQuota { message: body.message };
+        return CallError::DailyQuota { message: body.message, retry_after: until_hour(head, NEW_DAY) };
     }
     let hint = field("retryDelay").and_then(Value::as_str).and_then(duration).or_else(|| retry_after(head));
     body.by_status(head, model, hint)

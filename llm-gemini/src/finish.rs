@@ -14,7 +14,7 @@ pub(crate) fn of(reason: &str) -> Finish {
         "TOO_MANY_TOOL_CALLS" => Finish::ToolCall(ToolCall::TooMany),
         "MISSING_THOUGHT_SIGNATURE" => Finish::ToolCall(ToolCall::Unsigned),
         "ESCALATION" | "PUP_LIMITED_DISABLED" => Finish::Withheld { reason: reason.to_owned() },
-        "" | "OTHER" | "FINISH_REASON_UNSPECIFIED" => Finish::Other,
+        "OTHER" | "FINISH_REASON_UNSPECIFIED" => Finish::Other,
         other => filtered(filter(other)),
     }
 }

@@ -133,9 +133,7 @@ impl Merge {
         llm::json::replace(&mut self.model_version, message.model_version);
         llm::json::replace(&mut self.response_id, message.response_id);
         let Some(candidate) = message.candidates else { return Ok(()) };
-        if let Some(reason) = candidate.finish_reason.as_str() {
-            self.finish_reason = Some(reason.to_owned());
-        }
+        self.finish_reason = llm::json::word(&candidate.finish_reason).or(self.finish_reason.take());
         if let Some(token) = candidate.continuation_token.as_str() {
             self.continuation = Some(token.to_owned());
         }

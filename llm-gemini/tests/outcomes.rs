@@ -299,6 +299,20 @@ fn an_answer_that_is_cut_says_after_how_many_bytes() {
 }
 
 #[test]
+fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
+    let (count, wrong) = fixtures::faults::wrong(KEY, service).expect("a server");
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(count, 784);
+}
+
+#[test]
+fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
+    let (held, rows) = fixtures::outcomes::schema_refused(service).unwrap();
+    assert_eq!(held, [true, false, false]);
+    assert_eq!(rows, "1 Nothing Some(0), 2 Usage None, 1 Usage None");
+}
+
+#[test]
 fn a_stream_counts_only_with_its_end() {
     let ok = || Step::text("whole and well");
     let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
@@ -309,6 +323,7 @@ fn a_stream_counts_only_with_its_end() {
         ("in nine pieces", vec![Step { pieces: Some(9), ..ok() }]),
         ("no finish reason", vec![Step { no_end: true, ..ok() }, ok()]),
         ("no finish reason, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
+        ("an empty reason, then none", vec![events(EMPTY_REASON), ok()]),
         ("cut in the first event", vec![ok().cut_after(50), ok()]),
         ("half a message for an event", vec![events("data: {\"candidates\":[\n\n").times(9)]),
         ("cut within a character", vec![Step { bytes: Some(b"data: {\"\xc3".into()), ..events("") }, ok()]),
@@ -363,6 +378,7 @@ fn a_stream_counts_only_with_its_end() {
     in nine pieces                     complete Use "whole and well" | Ok/Usage []
     no finish reason                   complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     no finish reason, for ever         ERROR stream-cut | the answer broke off after 472 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
+    an empty reason, then none         complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     cut in the first event             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     half a message for an event        ERROR stream-cut | the answer broke off after 23 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     cut within a character             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
@@ -393,6 +409,8 @@ fn a_stream_counts_only_with_its_end() {
     "#);
 }
 
+const EMPTY_REASON: &str =
+    "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\"finishReason\":\"\"}]}\n\n";
 const CUT_BEHIND: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\"finishReason\":\"STOP\"}]}\n\ndata: {\"usageMeta";
 const KEPT_OPEN: &str = "data:\n\ndata: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\
     \"finishReason\":\"STOP\"}]}\n\ndata: [DONE]\n\n";

@@ -9,7 +9,6 @@ pub(crate) fn of(reason: &str) -> Finish {
         "length" => Finish::Truncated,
         "content_filter" => Finish::Filtered { filter: Filter::Unspecified },
         "tool_calls" | "function_call" => Finish::ToolCall(ToolCall::Unexpected),
-        "" => Finish::Other,
         other => Finish::Unknown { reason: other.to_owned() },
     }
 }

@@ -148,9 +148,7 @@ impl Merge {
         llm::json::replace(&mut self.created, message.created);
         let Some(choice) = message.choices else { return Ok(()) };
         let (was_ended, length) = (self.is_ended(), self.refusal.len() + text.len());
-        if let Some(reason) = choice.finish_reason.as_str() {
-            self.finish_reason = Some(reason.to_owned());
-        }
+        self.finish_reason = llm::json::word(&choice.finish_reason).or(self.finish_reason.take());
         let Some(said) = choice.delta.or(choice.message) else { return Ok(()) };
         append(said.refusal, &mut self.refusal)?;
         append(said.content, text)?;

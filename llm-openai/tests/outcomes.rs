@@ -202,6 +202,20 @@ fn a_base_url_without_its_version_is_named_and_nothing_else_is() {
 }
 
 #[test]
+fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
+    let (count, wrong) = fixtures::faults::wrong(KEY, service).expect("a server");
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(count, 784);
+}
+
+#[test]
+fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
+    let (held, rows) = fixtures::outcomes::schema_refused(service).unwrap();
+    assert_eq!(held, [true, false, false]);
+    assert_eq!(rows, "1 Nothing Some(0), 2 Usage None, 1 Usage None");
+}
+
+#[test]
 fn a_stream_counts_only_with_its_end() {
     let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
     let cases = vec![
@@ -210,6 +224,7 @@ fn a_stream_counts_only_with_its_end() {
         ("no end", vec![Step { no_end: true, ..ok() }, ok()]),
         ("no end, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
         ("done without a reason", vec![ok().finish(""), ok()]),
+        ("empty reasons before the reason", vec![events(&format!("{EMPTY_REASON}{NO_DONE}")), ok()]),
         ("a reason without done", vec![events(NO_DONE), ok()]),
         ("a reason without done, open", vec![events(NO_DONE).hang(Hang::BeforeEnd)]),
         ("cut in the event with the reason", vec![events(TIGHT).cut_after(NO_DONE.len() - 3), ok()]),
@@ -248,6 +263,7 @@ fn a_stream_counts_only_with_its_end() {
     no end                             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     no end, for ever                   ERROR stream-cut | the answer broke off after 603 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     done without a reason              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    empty reasons before the reason    complete Use "aa" | Ok/Unknown []
     a reason without done              complete Use "a" | Ok/Unknown []
     a reason without done, open        complete Use "a" | Ok/Unknown []
     cut in the event with the reason   complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
@@ -285,6 +301,7 @@ fn kept_open() -> Step {
     }
 }
 
+const EMPTY_REASON: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"\"}]}\n\n";
 const NO_DONE: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
 const USAGE_LAST: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n\
     data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"finish_reason\":null}]}\n\n\

@@ -163,13 +163,8 @@ impl Forecast {
         Self { input_tokens, output_tokens, cost }
     }
 
-    /// The same for a prompt whose length alone is known.
-    pub fn of_prompt_bytes(bytes: u64, price: Option<&Price>) -> Self {
-        let empty = Request::default();
-        Self::of(&empty, Some(bytes.saturating_add(bytes_of(&empty))), price)
-    }
-
-    fn tokens(&self) -> u64 {
+    /// Tokens of both; of the input alone where nothing limits the output.
+    pub fn tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens.unwrap_or(0))
     }
 }

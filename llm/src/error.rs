@@ -149,6 +149,8 @@ pub enum CallError {
     DailyQuota {
         /// The service's text.
         message: String,
+        /// How long until the next day of the service begins, if that is known.
+        retry_after: Option<Duration>,
     },
     /// The credit is used up, or a spending limit reached.
     #[error("no credit left: {message}")]

@@ -92,6 +92,14 @@ pub fn retry_after(head: &Head) -> Option<Duration> {
     Some(Duration::from_secs(u64::try_from(wait).unwrap_or(0)))
 }
 
+/// How long from the response's own `date` until this many hours of UTC.
+pub fn until_hour(head: &Head, hour: u64) -> Option<Duration> {
+    const DAY: i64 = 24 * 3600;
+    let hour = i64::try_from(hour * 3600).ok()?;
+    let left = (hour - http_date(head.header("date")?)?.as_second()).rem_euclid(DAY);
+    Some(Duration::from_secs(u64::try_from(if left == 0 { DAY } else { left }).ok()?))
+}
+
 /// A value that overflows means for ever; a value that is not a time is ignored.
 fn seconds(value: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(value).ok().or_else(|| (value > 0.0).then_some(Duration::MAX))
@@ -149,6 +157,18 @@ mod tests {
         assert_eq!(message("a\u{202e}b\u{200b}c"), "a b c");
         assert_eq!(message("<title>backwards</title".to_owned().as_str()), "<title>backwards</title");
         assert_eq!(message("</title><title>"), "</title><title>");
+    }
+
+    #[test]
+    fn the_time_until_an_hour_is_that_of_the_next_one_by_the_answers_own_date() {
+        let left = |date: &str| {
+            let headers = vec![("date".to_owned(), date.to_owned())];
+            until_hour(&Head { headers, ..Head::default() }, 8).map(|left| left.as_secs())
+        };
+        assert_eq!(left("Mon, 23 Nov 2026 07:00:00 GMT"), Some(3600));
+        assert_eq!(left("Mon, 23 Nov 2026 08:00:00 GMT"), Some(24 * 3600));
+        assert_eq!(left("Mon, 23 Nov 2026 20:00:00 GMT"), Some(12 * 3600));
+        assert_eq!((left("soon"), until_hour(&Head::default(), 8)), (None, None));
     }
 
     #[test]

@@ -117,7 +117,7 @@ pub fn replace(old: &mut Value, new: Value) {
     }
 }
 
-/// A string that is not empty.
+/// A string that is not empty. Some gateways fill what is not known yet, such as how an answer ended, with an empty one.
 pub fn word(value: &Value) -> Option<String> {
     value.as_str().filter(|word| !word.is_empty()).map(str::to_owned)
 }

@@ -17,22 +17,32 @@ impl List {
         Self { first, others, stronger }
     }
 
-    /// The models for a round, from 1. If a stronger model cannot answer, the next stronger one does, then the others in
+    fn all(&self) -> impl Iterator<Item = &dyn Model> {
+        [&self.first].into_iter().chain(&self.others).chain(&self.stronger).map(|model| &**model)
+    }
+
+    /// The model for a round, from 1, and those after it. If a stronger model cannot answer, the next stronger one does, then the others in
     /// their order.
-    fn of_round(&self, round: u32) -> Vec<&dyn Model> {
+    fn of_round(&self, round: u32) -> (&dyn Model, Vec<&dyn Model>) {
         let repairs = usize::try_from(round.saturating_sub(1)).unwrap_or(usize::MAX);
         let last = self.stronger.len().saturating_sub(1);
         // Before the first repair none is skipped, and none is taken.
         let skipped = if repairs == 0 { self.stronger.len() } else { (repairs - 1).min(last) };
         let stronger = self.stronger.iter().skip(skipped);
-        stronger.chain([&self.first]).chain(&self.others).map(|model| &**model).collect()
+        let mut models = stronger.chain([&self.first]).chain(&self.others).map(|model| &**model);
+        (models.next().unwrap_or(&*self.first), models.collect())
     }
 }
 
-/// The models to ask in a round, from 1: the first one, and who is asked if it [cannot
-/// answer](CallError::asks_for_another_model). There is at least one.
-pub fn choices(model: &dyn Model, round: u32) -> Vec<&dyn Model> {
-    model.list().map_or_else(|| vec![model], |list| list.of_round(round))
+/// The model to ask in a round, from 1, and those to ask in turn if it [cannot
+/// answer](CallError::asks_for_another_model).
+pub fn choices(model: &dyn Model, round: u32) -> (&dyn Model, Vec<&dyn Model>) {
+    model.list().map_or_else(|| (model, Vec::new()), |list| list.of_round(round))
+}
+
+/// Every model that a run may ask, the first one first.
+pub fn all_of(model: &dyn Model) -> Vec<&dyn Model> {
+    model.list().map_or_else(|| vec![model], |list| list.all().collect())
 }
 
 impl Model for List {
@@ -53,7 +63,7 @@ impl Model for List {
     }
 
     fn check(&self, watch: &mut dyn Watch) -> Result<(), CallError> {
-        self.stronger.iter().chain([&self.first]).chain(&self.others).try_for_each(|model| model.check(watch))
+        self.first.check(watch)
     }
 
     fn list(&self) -> Option<&List> {
@@ -73,7 +83,8 @@ mod tests {
     fn asked(stronger: &[&str], round: u32) -> String {
         let stronger = stronger.iter().map(|name| named(name)).collect();
         let list = List::new(named("a"), vec![named("b")], stronger);
-        choices(&list, round).iter().map(|model| model.id().name()).collect::<Vec<_>>().join(" ")
+        let (first, others) = choices(&list, round);
+        [vec![first], others].concat().iter().map(|model| model.id().name()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -84,7 +95,14 @@ mod tests {
     }
 
     #[test]
+    fn all_models_of_a_list_are_known_and_the_first_stays_the_first() {
+        let list = List::new(named("a"), vec![named("b")], vec![named("x")]);
+        assert_eq!(all_of(&list).iter().map(|model| model.id().name()).collect::<String>(), "abx");
+    }
+
+    #[test]
     fn a_model_alone_is_the_only_choice() {
-        assert_eq!(choices(&*named("a"), 3).len(), 1);
+        let model = named("a");
+        assert!(choices(&*model, 3).1.is_empty() && all_of(&*model).len() == 1);
     }
 }

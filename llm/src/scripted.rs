@@ -131,7 +131,11 @@ impl Scripted {
             Ok(reply) => attempt.note_reply(reply),
             Err(error) => attempt.note_error(error),
         }
-        Tried { outcome: outcome.map(|reply| Answer { reply, continuation: None }), attempt }
+        Tried {
+            outcome: outcome.map(|reply| Answer { reply, continuation: None }),
+            attempt,
+            is_simplified: false,
+        }
     }
 
     fn answer(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
@@ -233,7 +237,7 @@ fn failure(entry: &Entry) -> Option<CallError> {
         ErrorCode::Blocked => CallError::Blocked { message },
         ErrorCode::NotFound => CallError::NotFound { model: origin(), message },
         ErrorCode::RateLimited => CallError::RateLimited { message, retry_after },
-        ErrorCode::DailyQuota => CallError::DailyQuota { message },
+        ErrorCode::DailyQuota => CallError::DailyQuota { message, retry_after },
         ErrorCode::Billing => CallError::Billing { message },
         ErrorCode::Overloaded => CallError::Overloaded { status: 503, message, retry_after },
         ErrorCode::Server => CallError::Server { status: 500, message, retry_after },

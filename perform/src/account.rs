@@ -20,16 +20,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use apply::{Lock, OldFile, PreImageOf};
-use engine::Problem;
+use engine::{Line, Problem};
 use guard::{Difference, Guard, Policy, Seen, Survey};
 use logging::RunFolder;
 
 use self::adopt::Places;
-use self::fate::{Fate, is_made};
+use self::fate::Fates;
 use self::put_back::PutBack;
 use self::source::Source;
 use self::view::Layers;
 use crate::fault::Fault;
+use crate::kept::{UNDO, after_build, undo_folders};
+use crate::record::Past;
 use crate::seal::Attic;
 
 /// What commands may change for good, and which paths to skip.
@@ -46,10 +48,21 @@ pub struct Account {
     /// Where the command's changes go, if it works in a view.
     layers: Option<Layers>,
     source: Source,
-    /// Whether the survey is saved to disk, for [`settle`]. A loop that rolls back with git needs none.
+    /// Whether notes are saved to disk, for [`settle`]. A loop that rolls back with git needs none.
     is_noted: bool,
-    /// The tree before the command, between [`open`](Self::open) and the end of the command.
-    before: Option<Survey>,
+    state: State,
+}
+
+/// What is known of the tree from [`open`](Account::open) until the command's changes are accounted for.
+#[derive(Debug, Default)]
+enum State {
+    /// No command is being accounted for.
+    #[default]
+    Idle,
+    /// The tree is unchanged: the command works in a view.
+    InView(Layers),
+    /// The tree as it was before the command.
+    Surveyed(Survey),
 }
 
 /// Folder in the run folder that holds the state before a command while the command runs.
@@ -71,8 +84,8 @@ pub struct Accounted {
 impl Account {
     /// Reads nothing from disk yet.
     pub fn new(who: &'static str, may_change: Policy, own: Vec<PathBuf>) -> Self {
-        let (source, products) = (Source::default(), Vec::new());
-        Self { who, may_change, own, products, layers: None, source, is_noted: true, before: None }
+        let (source, products, state) = (Source::default(), Vec::new(), State::Idle);
+        Self { who, may_change, own, products, layers: None, source, is_noted: true, state }
     }
 
     /// Also skips these folders, relative to the root, which are for products of the build.
@@ -87,10 +100,10 @@ impl Account {
         Self { layers: Some(Layers::below(state)), ..self }
     }
 
-    /// A new view for the command, if it works in one.
+    /// The view for the next command, if it works in one.
     pub fn view(&self) -> Result<Option<runner::View>, Fault> {
-        let renew = |layers: &Layers| layers.renew().map_err(Fault::file("make", &layers.upper()));
-        self.layers.as_ref().map(renew).transpose()
+        let State::InView(layers) = &self.state else { return Ok(None) };
+        layers.view().map(Some).map_err(Fault::file("make", &layers.upper()))
     }
 
     /// From now on commands work in the tree itself.
@@ -110,9 +123,9 @@ impl Account {
         let folder = run.path().join(BEFORE);
         let own = run.path().strip_prefix(guard.root()).map(Path::to_owned);
         self.own.extend(own.ok().filter(|own| !self.own.contains(own)));
-        view::forget(run.path()).map_err(Fault::file("remove what was noted in", run.path()))?;
-        if let Some(layers) = &mut self.layers {
-            layers.open();
+        if let Some(layers) = self.layers.clone() {
+            layers.renew().map_err(Fault::file("make", &layers.upper()))?;
+            self.state = State::InView(layers);
             return Ok(None);
         }
         let before = self.look(guard)?;
@@ -124,13 +137,13 @@ impl Account {
             note::write(&folder, &self.own, &before)
                 .map_err(Fault::file("note what the tree held in", &folder))?;
         }
-        self.before = Some(before);
+        self.state = State::Surveyed(before);
         Ok(without)
     }
 
     /// Whether a command is being accounted for.
     pub fn is_open(&self) -> bool {
-        self.before.is_some()
+        !matches!(self.state, State::Idle)
     }
 
     fn look(&self, guard: &Guard) -> Result<Survey, Fault> {
@@ -139,108 +152,151 @@ impl Account {
     }
 }
 
-/// Restores everything changed by a command during which the harness was killed; the command is run again if
-/// needed. Gives the paths; what replaced them is in the run folder.
+/// Restores everything changed by a command during which the harness was killed, or whose answer it had not
+/// recorded; the command is run again if needed. Gives the paths; what replaced them is in the run folder.
 ///
 /// What was saved is trusted: the caller makes sure that the harness wrote it.
 pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
-    let mut reverted = view::settle(lock, state, root, run)?;
     let folder = run.join(BEFORE);
     let failed = |source| Fault::file("read what was noted in", &folder)(source);
-    let Some((own, before)) = note::read(&folder).map_err(failed)? else { return Ok(reverted) };
+    Layers::below(state).remove().map_err(failed)?;
+    let Some(noted) = note::read(&folder).map_err(failed)? else { return Ok(Vec::new()) };
+    let mut reverted = Vec::new();
+    let name = noted.adopted.as_deref();
+    if !name.is_some_and(|name| is_recorded(run, name)) {
+        let set = name.map(|name| run.join(UNDO).join(name));
+        if let Some((own, before)) = noted.survey {
+            reverted = put_all_back(root, run, own, &before)?;
+        } else if let Some(set) = &set {
+            reverted = view::revert(lock, root, set)?;
+        }
+        // Its changes are not in the tree any more.
+        set.map_or(Ok(()), |set| remove_if_there(&set)).map_err(failed)?;
+    }
+    note::remove(&folder).map_err(failed)?;
+    Ok(reverted)
+}
+
+/// Whether the answer of the build with this set of pre-images is in the journal. A journal that cannot be read
+/// holds none.
+fn is_recorded(run: &Path, set: &str) -> bool {
+    let past = Past::read(run).unwrap_or_default();
+    past.holding().any(|line| matches!(line, Line::Built(built) if after_build(built.round) == set))
+}
+
+fn put_all_back(root: &Path, run: &Path, own: Vec<PathBuf>, before: &Survey) -> Result<Vec<String>, Fault> {
+    let folder = run.join(BEFORE);
     let mut account = Account::new("a command", Policy::new(), own);
-    account.source.reopen(root, &before, &folder);
+    account.source.reopen(root, before, &folder);
     let mut restored = BTreeSet::new();
     loop {
-        let guard = Guard::open(root, Policy::new()).map_err(|error| failed(io::Error::other(error)))?;
-        let mut differences = account.differences(&before, &guard)?;
+        let guard = Guard::open(root, Policy::new())
+            .map_err(|error| Fault::file("look at", root)(io::Error::other(error)))?;
+        let mut differences = account.differences(before, &guard)?;
         // Ignore rules made by the command hide the files that they name, so remove them first.
         let is_rule = |one: &Difference| one.path.file_name() == Some(OsStr::new(".gitignore"));
         let has_rules = differences.iter().any(|one| is_rule(one) && !restored.contains(&one.path));
         differences.retain(|one| !has_rules || is_rule(one));
         let gone =
-            account.put_back(root, &before, &differences.iter().collect::<Vec<_>>(), &mut Attic::of(run))?;
+            account.put_back(root, before, &differences.iter().collect::<Vec<_>>(), &mut Attic::of(run))?;
         restored.extend(differences.into_iter().map(|one| one.path));
         if !has_rules {
-            note::remove(&folder).map_err(failed)?;
             let shown = restored.iter().map(|path| path.display().to_string());
-            reverted.extend(shown.filter(|path| !gone.contains(path)));
-            return Ok(reverted);
+            return Ok(shown.filter(|path| !gone.contains(path)).collect());
         }
     }
 }
 
-fn forget(run: &RunFolder) -> Result<(), Fault> {
+/// Whether a finished command leaves nothing to restore in this run, not even for the next command.
+pub fn is_settled(run: &RunFolder) -> Result<bool, Fault> {
     let folder = run.path().join(BEFORE);
-    note::remove(&folder).map_err(Fault::file("remove what was noted in", &folder))
+    let noted = note::read(&folder).map_err(Fault::file("read what was noted in", &folder))?;
+    Ok(noted.is_none() && undo_folders(run.path())?.is_empty())
 }
 
 impl Account {
-    /// Surveys the tree again, restores what may not change, and stores pre-images of the rest in `undo`.
-    /// Does nothing if not open.
+    /// Judges what the command changed: restores what may not change, and stores pre-images of the rest in
+    /// `undo`. Does nothing if not open.
+    ///
+    /// Until [`recorded`](Self::recorded), a kill has the next command revert everything.
     pub fn close(&mut self, guard: &Guard, run: &RunFolder, undo: &Path) -> Result<Accounted, Fault> {
-        if self.layers.as_mut().is_some_and(Layers::close)
-            && let Some(layers) = &self.layers
-        {
-            return self.bring_in(layers, guard, run, undo);
+        let folder = run.path().join(BEFORE);
+        if self.is_open() && self.is_noted {
+            note::adopting(&folder, undo).map_err(Fault::file("note what is adopted in", &folder))?;
         }
-        let Some(before) = self.before.take() else { return Ok(Accounted::default()) };
+        match std::mem::take(&mut self.state) {
+            State::Idle => Ok(Accounted::default()),
+            State::InView(layers) => self.bring_in(&layers, guard, run, undo),
+            State::Surveyed(before) => self.compare(&before, guard, run, undo),
+        }
+    }
+
+    /// The answer that names the changes is in the journal: from now on they are the run's.
+    pub fn recorded(&self, run: &RunFolder) -> Result<(), Fault> {
+        let folder = run.path().join(BEFORE);
+        note::remove(&folder).map_err(Fault::file("remove what was noted in", &folder))
+    }
+
+    /// Surveys the tree again.
+    fn compare(
+        &self,
+        before: &Survey,
+        guard: &Guard,
+        run: &RunFolder,
+        undo: &Path,
+    ) -> Result<Accounted, Fault> {
         let root = guard.root();
-        let differences = self.differences(&before, guard)?;
+        let differences = self.differences(before, guard)?;
         let fates = self.fates(root, &differences);
-        let of = |wanted: Fate| {
-            let found = differences.iter().zip(&fates).filter(move |(_, fate)| **fate == wanted);
-            found.map(|(one, _)| one).collect::<Vec<&Difference>>()
-        };
-        let (back, stays) = (of(Fate::PutBack), of(Fate::Stays));
         let mut attic = Attic::of(run.path());
-        let gone = self.put_back(root, &before, &[of(Fate::Dropped), back.clone()].concat(), &mut attic)?;
-        let made = differences.iter().filter(|one| is_made(one)).filter_map(|one| one.path.to_str());
-        // What is out of scope and empty by now goes, innermost first.
-        for folder in made.clone().rev().filter(|folder| self.may_change.refuses(folder).is_some()) {
-            let _ = std::fs::remove_dir(root.join(folder));
-        }
+        let gone = self.put_back(root, before, &fates.leave(), &mut attic)?;
+        self.remove_empty(root, &fates);
+        let made = fates.made.iter().filter_map(|one| one.path.to_str());
         let folders = made.filter(|folder| root.join(folder).is_dir()).map(str::to_owned).collect();
-        let put_back = back.iter().map(|one| one.path.display().to_string());
-        let put_back = put_back.filter(|path| !gone.contains(path)).collect();
+        let put_back = fates.back().into_iter().filter(|path| !gone.contains(path)).collect();
         let mut accounted = Accounted { put_back, ..Accounted::default() };
         let places = Places { root, now: root, undo };
         let old = |path: &Path, was: &Seen| {
             let content = self.source.read(path, was)?;
             Some(OldFile::Copy(PreImageOf { content: Box::new(content), mode: was.mode, owner: was.owner }))
         };
-        places.adopt(&stays, folders, &old, &mut accounted)?;
+        places.adopt(&fates.stays, folders, &old, &mut accounted)?;
         accounted.warnings.extend(not_restored(self.who, &gone));
         accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
-        forget(run)?;
         Ok(accounted)
     }
 
-    /// Restores everything: the command did not finish.
+    /// Restores everything: the command did not finish, or its changes are not wanted.
     pub fn abandon(&mut self, guard: &Guard, run: &RunFolder) -> Result<Accounted, Fault> {
-        if self.layers.as_mut().is_some_and(Layers::close)
-            && let Some(layers) = &self.layers
-        {
-            layers.remove().map_err(Fault::file("remove", &layers.upper()))?;
-            return Ok(Accounted::default());
-        }
-        let Some(before) = self.before.take() else { return Ok(Accounted::default()) };
+        let before = match std::mem::take(&mut self.state) {
+            State::Idle => return Ok(Accounted::default()),
+            State::InView(layers) => {
+                layers.remove().map_err(Fault::file("remove", &layers.upper()))?;
+                return Ok(Accounted::default());
+            }
+            State::Surveyed(before) => before,
+        };
         let differences = self.differences(&before, guard)?;
         let mut attic = Attic::of(run.path());
         let gone =
             self.put_back(guard.root(), &before, &differences.iter().collect::<Vec<_>>(), &mut attic)?;
-        forget(run)?;
+        self.recorded(run)?;
         let mut accounted = Accounted::default();
         accounted.warnings.extend(not_restored(self.who, &gone));
         if let Some(attic) = attic.folder() {
-            let message = format!(
-                "{} was ended, and what it had changed was restored; what was there is in {}",
-                self.who,
-                attic.display()
-            );
+            let message =
+                format!("restored what {} had changed; what was there is in {}", self.who, attic.display());
             accounted.warnings.push(Problem::new("put-back", message));
         }
         Ok(accounted)
+    }
+
+    /// New folders that are out of scope and empty by now go, innermost first.
+    fn remove_empty(&self, root: &Path, fates: &Fates<'_>) {
+        let made = fates.made.iter().rev().filter_map(|one| one.path.to_str());
+        for folder in made.filter(|folder| self.may_change.refuses(folder).is_some()) {
+            let _ = std::fs::remove_dir(root.join(folder));
+        }
     }
 
     fn put_back(
@@ -256,28 +312,35 @@ impl Account {
         put_back.finish()
     }
 
-    /// The tree was restored by other means.
-    pub fn reset(&mut self, run: &RunFolder) -> Result<(), Fault> {
-        self.before = None;
-        forget(run)
+    /// The tree is restored by other means. As without a view, ignored files stay.
+    pub fn reset(&mut self, guard: &Guard, run: &RunFolder) -> Result<(), Fault> {
+        match std::mem::take(&mut self.state) {
+            State::InView(layers) => self.bring_in_ignored(&layers, guard),
+            State::Idle | State::Surveyed(_) => self.recorded(run),
+        }
     }
 
     /// The run is over: its copies are not needed any more.
     pub fn end(&mut self, run: &RunFolder) -> Result<(), Fault> {
         let folder = run.path().join(BEFORE);
-        match std::fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Fault::file("remove the copies in", &folder)(error))
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
+        remove_if_there(&folder).map_err(Fault::file("remove the copies in", &folder))
     }
 
     fn differences(&self, before: &Survey, guard: &Guard) -> Result<Vec<Difference>, Fault> {
+        let root = guard.root();
+        // The command may have closed it.
+        drop(dir::reach::root(root, dir::reach::CHANGE).map_err(Fault::file("open", root))?);
         let mut differences = before.differences(&self.look(guard)?);
         // A new time only suggests a change; compare the content.
-        differences.retain(|one| !self.source.is_same(guard.root(), one));
+        differences.retain(|one| !self.source.is_same(root, one));
         Ok(differences)
+    }
+}
+
+fn remove_if_there(folder: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 
@@ -302,7 +365,8 @@ fn not_restored(who: &str, gone: &[String]) -> Option<Problem> {
 /// Paths named in a message.
 const NAMED: usize = 10;
 
-fn named(paths: &[String]) -> String {
+/// The first paths, and the number of the others.
+pub(crate) fn named(paths: &[String]) -> String {
     let mut text = paths.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     if let Some(more) = paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
         text += &format!(" and {more} more");

@@ -1,18 +1,25 @@
 //! Asking the model: the prompt on disk, the call, the answer on disk.
 
+mod call;
+mod partial;
+mod quota;
+
 use std::time::{Duration, Instant};
 
-use engine::{Answered, AskAnswer, Asked, Attempted, Cause, Note, Problem, Unanswered};
+use engine::{Answered, AskAnswer, Asked, Cause, Note, Problem, Stored, Unanswered};
 use guard::Guard;
-use llm::{Attempt, CallError, Model, ModelId, Progress, Reply, Request, Waited, Watch};
+use llm::{BudgetError, CallError, Limit, Model, ModelId, Reply, Request, Waited, Watch};
 use logging::{Durability, millis};
 use parser::partial::Openers;
 use runner::Cancel;
 
 use crate::Event;
+use crate::ask::call::Call;
+use crate::ask::partial::Partial;
+use crate::ask::quota::{Patience, Quotas};
 use crate::fault::{Fault, with_sources};
 use crate::paid::{Again, Paid};
-use crate::record::{Record, RecordError, store, to_engine};
+use crate::record::{Record, store, to_engine};
 use crate::reserve::Reserve;
 use crate::spending::{self, CallSpending, Spending};
 use crate::translate;
@@ -26,6 +33,8 @@ pub struct Asking {
     pub temperature: Option<f64>,
     /// Time limit of a whole call, retries included.
     pub call_limit: Option<Duration>,
+    /// How long to wait for a quota to be reset before the run ends.
+    pub wait: Duration,
     /// End a streamed answer as soon as it names a path that is certain to be refused.
     pub early_stop: bool,
     /// What the run may spend.
@@ -86,78 +95,151 @@ impl Asker<'_> {
         // Stored before limits are checked: a run stopped by one resumes with this prompt.
         let query = store(record, &files.prompt, prompt, Durability::Written)?;
         if let Some(again) = self.asking.paid.take(prompt) {
-            record.note(&Note::Asked(Asked { round, prompt: query.stored }))?;
+            let prompt = query.stored;
+            record.note(&Note::Asked(Asked { round, model: None, prompt, at_most: None }))?;
             // A file of answers goes on behind it.
-            self.model.pass_over(1);
+            llm::choices(self.model, round).0.pass_over(1);
             return answered_before(question, again, record);
         }
-        let (spending, began) = (&self.asking.spending, now());
-        let mut asked = Some(Note::Asked(Asked { round, prompt: query.stored }));
-        let mut models = llm::choices(self.model, round).into_iter().peekable();
-        while let Some(model) = models.next() {
-            let mut request = self.asking.request(question);
-            let forecast = match spending.allow(model, &mut request, &mut Waiting(self.cancel)) {
-                Ok(forecast) => forecast,
-                Err(error) => return Ok(unanswered(round, spending::cause(&error))),
-            };
-            let reserve = Reserve::hold(record.folder().path())?;
-            let prompt_bytes = prompt.len() as u64;
-            record.tell(&Event::AskBegins { round, prompt_bytes, model: model.id().to_string() });
-            asked.take().map_or(Ok(()), |asked| record.note(&asked))?;
-            let bill = CallSpending { spending, forecast, model: model.id() };
-            match self.call(model, &request, bill, round, reserve, record)? {
-                Ok(reply) => {
-                    let cost_usd = spending.cost_usd(model.id(), reply.served_model.as_deref(), &reply.usage);
-                    return answered(question, reply, cost_usd, millis(began.elapsed()), record);
+        let began = now();
+        let mut patience = Patience::new(self.asking.wait);
+        loop {
+            let mut quotas = Quotas::default();
+            let no_answer = match self.ask_in_turn(question, &query.stored, &mut quotas, record)? {
+                Ok(Paying { reply, cost_usd, partial }) => {
+                    let answer = answered(question, reply, cost_usd, millis(began.elapsed()), record)?;
+                    partial.is_whole(record.folder());
+                    return Ok(answer);
                 }
-                Err(CallError::Cancelled) => return Err(Fault::Interrupted),
-                Err(error) => match models.peek() {
-                    Some(next) if error.asks_for_another_model() => {
-                        record.warn(passed_over(model.id(), &error, next.id()))?;
-                    }
-                    _ => return Ok(unanswered(round, self.cause(&error, record))),
-                },
+                Err(no_answer) => no_answer,
+            };
+            let cause = self.cause(&no_answer, record);
+            let Some(reset) = quotas.first_reset() else { return Ok(unanswered(round, cause)) };
+            if !patience.lasts(&reset, self.asking.spending.time_left()) {
+                return Ok(unanswered(round, reset.told_in(cause)));
             }
+            reset.wait(round, &cause, self.cancel, record)?;
         }
-        // There is always a model, and the last one returns.
-        Err(Fault::Interrupted)
+    }
+
+    /// The answer of the first model of the round that has one, and its cost; else why the last one has none.
+    fn ask_in_turn(
+        &self,
+        question: &Question<'_>,
+        prompt: &Stored,
+        quotas: &mut Quotas,
+        record: &mut Record<'_>,
+    ) -> Result<Result<Paying, NoAnswer>, Fault> {
+        let (first, others) = llm::choices(self.model, question.round);
+        let mut model = first;
+        let mut outcome = self.ask_one(model, question, prompt, record)?;
+        for next in others {
+            let Err(no_answer) = &outcome else { break };
+            quotas.learn(no_answer);
+            if !no_answer.asks_for_another_model() {
+                break;
+            }
+            record.warn(passed_over(model.id(), no_answer, next.id()))?;
+            model = next;
+            outcome = self.ask_one(model, question, prompt, record)?;
+        }
+        outcome.as_ref().map_or_else(|no_answer| quotas.learn(no_answer), |_| ());
+        Ok(outcome.map(|(reply, partial)| {
+            let served = reply.served_model.as_deref();
+            let cost_usd = self.asking.spending.cost_usd(model.id(), served, &reply.usage);
+            Paying { reply, cost_usd, partial }
+        }))
     }
 
     /// One model's answer, or why it gave none.
-    fn call(
+    fn ask_one(
         &self,
         model: &dyn Model,
-        request: &Request<'_>,
-        bill: CallSpending<'_>,
-        round: u32,
-        reserve: Reserve,
+        question: &Question<'_>,
+        prompt: &Stored,
         record: &mut Record<'_>,
-    ) -> Result<Result<Reply, CallError>, Fault> {
-        let (first, openers, forbid) = (self.model.id(), Openers::default(), self.forbid);
-        let (cancel, began) = (self.cancel, now());
+    ) -> Result<Result<(Reply, Partial), NoAnswer>, Fault> {
+        let (round, spending) = (question.round, &self.asking.spending);
+        let mut request = self.asking.request(question);
+        let forecast = match spending.allow(model, &mut request, &mut Waiting(self.cancel)) {
+            Ok(forecast) => forecast,
+            Err(error) => return Ok(Err(NoAnswer::OverLimit(error))),
+        };
+        let reserve = Reserve::hold(record.folder().path())?;
+        let prompt_bytes = question.prompt.len() as u64;
+        record.tell(&Event::AskBegins { round, prompt_bytes, model: model.id().to_string() });
+        let other = Some(model.id()).filter(|id| *id != self.model.id());
+        record.note(&Note::Asked(Asked {
+            round,
+            model: other.map(ToString::to_string),
+            prompt: prompt.clone(),
+            at_most: Some(spending::at_most(&forecast, model.id())),
+        }))?;
         let mut call = Call {
             round,
-            first,
+            first: self.model.id(),
             record,
-            cancel,
-            began,
-            forbid,
-            openers,
+            cancel: self.cancel,
+            began: now(),
+            forbid: self.forbid,
+            openers: Openers::default(),
             is_streamed: request.stream,
             has_text: false,
             failed: None,
-            bill,
+            bill: CallSpending { spending, forecast, model: model.id() },
             reserve,
+            partial: Partial::of_round(round),
         };
-        let answer = model.call(request, &mut call);
-        call.failed.take().map_or(Ok(answer), |error| Err(error.into()))
+        let answer = model.call(&request, &mut call);
+        if let Some(error) = call.failed.take() {
+            return Err(error.into());
+        }
+        let Call { partial, .. } = call;
+        match answer {
+            Err(CallError::Cancelled) => Err(Fault::Interrupted),
+            Err(error) => Ok(Err(NoAnswer::Failed(error))),
+            Ok(reply) => Ok(Ok((reply, partial))),
+        }
     }
 
     /// A call that timed out because the run did is reported as the run's limit: `--call-limit` would not help.
-    fn cause(&self, error: &CallError, record: &Record<'_>) -> Cause {
-        let is_timeout = matches!(error, CallError::Timeout { .. });
-        let limit = is_timeout.then(|| self.asking.spending.out_of_time()).flatten();
-        limit.map_or_else(|| cause(error, record), |limit| spending::cause(&limit))
+    fn cause(&self, no_answer: &NoAnswer, record: &Record<'_>) -> Cause {
+        match no_answer {
+            NoAnswer::OverLimit(limit) => spending::cause(limit),
+            NoAnswer::Failed(error) => {
+                let is_timeout = matches!(error, CallError::Timeout { .. });
+                let limit = is_timeout.then(|| self.asking.spending.out_of_time()).flatten();
+                limit.map_or_else(|| cause(error, record), |limit| spending::cause(&limit))
+            }
+        }
+    }
+}
+
+/// An answer, its cost, and the file with what of it was streamed.
+struct Paying {
+    reply: Reply,
+    cost_usd: Option<f64>,
+    partial: Partial,
+}
+
+/// Why a model gave no answer.
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    /// It was not asked.
+    #[error(transparent)]
+    OverLimit(BudgetError),
+    /// The call failed.
+    #[error(transparent)]
+    Failed(CallError),
+}
+
+impl NoAnswer {
+    /// Whether another model may answer. A cheaper one may fit into a limit that this one would exceed.
+    fn asks_for_another_model(&self) -> bool {
+        match self {
+            Self::OverLimit(limit) => matches!(limit.limit(), Limit::Cost | Limit::Tokens),
+            Self::Failed(error) => error.asks_for_another_model(),
+        }
     }
 }
 
@@ -184,7 +266,7 @@ fn answered(
         finish,
         for_person,
         held_key,
-        usage: translate::usage(usage),
+        usage: translate::engine_usage(usage),
         served_model,
         cost_usd,
         elapsed_ms,
@@ -192,8 +274,8 @@ fn answered(
 }
 
 /// Which model did not answer, why, and who is asked instead.
-fn passed_over(model: &ModelId, error: &CallError, next: &ModelId) -> Problem {
-    let message = format!("{model} gave no answer ({}); {next} is asked instead", with_sources(error));
+fn passed_over(model: &ModelId, no_answer: &NoAnswer, next: &ModelId) -> Problem {
+    let message = format!("{model} gave no answer ({}); {next} is asked instead", with_sources(no_answer));
     Problem { code: "other-model".to_owned(), path: None, line: None, message }
 }
 
@@ -222,83 +304,6 @@ fn cause(error: &CallError, record: &Record<'_>) -> Cause {
         code: error.code().to_owned(),
         message: redact(&with_sources(error)),
         remedy: Some(redact(error.hint())),
-    }
-}
-
-/// What a call reports while it runs.
-struct Call<'c, 'o> {
-    round: u32,
-    /// The first model of the run.
-    first: &'c ModelId,
-    record: &'c mut Record<'o>,
-    cancel: &'c Cancel,
-    began: Instant,
-    forbid: Option<&'c Guard>,
-    openers: Openers,
-    is_streamed: bool,
-    /// Text of the answer has arrived.
-    has_text: bool,
-    /// The record could not be kept; this stops the run, not the call.
-    failed: Option<RecordError>,
-    bill: CallSpending<'c>,
-    /// Until the answer is written.
-    reserve: Reserve,
-}
-
-impl Watch for Call<'_, '_> {
-    fn progress(&mut self, progress: Progress<'_>) {
-        match progress {
-            Progress::Bytes(bytes) => {
-                let (round, elapsed) = (self.round, self.began.elapsed());
-                let is_thinking = self.is_streamed && !self.has_text;
-                self.record.tell(&Event::Receiving { round, elapsed, bytes, is_thinking });
-            }
-            Progress::Text(_) => self.has_text = true,
-            Progress::Restarted => {
-                self.openers = Openers::default();
-                self.has_text = false;
-            }
-            Progress::Connected | _ => {}
-        }
-    }
-
-    fn may_retry(&mut self, attempt: &Attempt) -> bool {
-        self.bill.allows_another(attempt)
-    }
-
-    fn attempt(&mut self, attempt: &Attempt) {
-        let model = Some(self.bill.model).filter(|model| *model != self.first);
-        let attempt = &Attempt { model: model.map(ToString::to_string), ..attempt.clone() };
-        self.bill.add(attempt);
-        if let Some(wait) = attempt.wait_ms {
-            let reason = attempt.message.clone().unwrap_or_default();
-            let reason = self.record.folder().redactor().redact(&reason).into_owned();
-            self.record.tell(&Event::Waiting {
-                round: self.round,
-                wait: Duration::from_millis(wait),
-                reason,
-            });
-        }
-        // After a failure nothing more is noted, so that a resumed run counts only what the record holds.
-        if self.failed.is_none() {
-            self.reserve.give_a_line();
-            let attempt = serde_json::to_value(attempt).unwrap_or_default();
-            let note = Note::Attempted(Attempted { round: self.round, attempt });
-            self.failed = self.record.note(&note).err();
-        }
-    }
-
-    fn enough(&mut self, text_so_far: &str) -> bool {
-        let Some(guard) = self.forbid else { return false };
-        self.openers.read(text_so_far).into_iter().any(|path| guard.refused_for_good(path).is_some())
-    }
-
-    fn cancelled(&self) -> bool {
-        self.cancel.is_set()
-    }
-
-    fn wait(&mut self, duration: Duration) -> Waited {
-        if self.cancel.wait(duration) { Waited::Cancelled } else { Waited::Through }
     }
 }
 

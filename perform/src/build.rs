@@ -60,6 +60,7 @@ impl BuildCommand {
             output: output_text(record.folder(), file)?,
             elapsed_ms: millis(output.elapsed),
             changes: Vec::new(),
+            present: Vec::new(),
             put_back: Vec::new(),
             lack,
             ignored_bytes: 0,
@@ -91,7 +92,7 @@ impl BuildCommand {
                 lost.get_or_insert(error);
             }
         });
-        let broken = trial.restore(&folder, account.broken_in_view(guard, &self.sealed)?)?;
+        let broken = trial.restore(&folder, account.restore_in_view(guard, &self.sealed)?)?;
         let output = match ran.map_err(Fault::Run) {
             Ok(output) if output.ended != Ended::Interrupted => output,
             ended => {

@@ -6,11 +6,12 @@ use std::time::SystemTime;
 
 use apply::Action;
 use engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Digest, Live,
-    Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Digest,
+    HoldsFor, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Request as _, Restore, Restored,
+    Text, World,
 };
 use llm::Model;
-use logging::{Durability, Layout, Stamp};
+use logging::{Durability, Layout, Stamp, sha256_hex};
 use runner::{Cancel, RunError};
 
 use crate::Event;
@@ -20,12 +21,15 @@ use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
 use crate::fault::Fault;
 use crate::intake::{Code, Intake, Rules, Shown};
-use crate::kept::{UNDO, after_build, folders_to_undo, undo_folders};
+use crate::kept::{UNDO, after_build, folders_of_replies, folders_to_undo, undo_folders};
 use crate::record::{Record, store};
 use crate::translate::{changes, untidy};
 
 /// What the build of the tree before the run printed.
 const BASELINE_BUILD: &str = "baseline-build.txt";
+
+/// A larger file that a build has changed is not shown. The same as for a roll-up, which no prompt exceeds.
+const MOST_PRESENT: u64 = 1 << 20;
 
 /// Everything that a run of a commit loop needs.
 pub struct CommitWorld<'w, 'o> {
@@ -47,8 +51,8 @@ pub struct CommitWorld<'w, 'o> {
     pub layout: Layout,
     /// Where the model's messages to the user are kept, besides the terminal (S0 §Implementation Details).
     pub said_log: Option<PathBuf>,
-    /// Gives the identity of the tree when the run ends; `None` if nobody needs it.
-    pub tree_identity: Box<dyn Fn() -> Option<String> + 'w>,
+    /// What a verdict given now holds for.
+    pub holds_for: &'w dyn Fn(&Outcome) -> HoldsFor,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
@@ -57,7 +61,8 @@ impl World for CommitWorld<'_, '_> {
     type Fault = Fault;
 
     fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Fault> {
-        Ok(self.record.answer(entry, is_synced)?)
+        self.record.answer(entry, is_synced)?;
+        if entry.kind == Build::KIND { self.account.recorded(self.record.folder()) } else { Ok(()) }
     }
 
     fn fetch(&mut self, text: &mut Text) -> Result<(), Fault> {
@@ -74,8 +79,8 @@ impl World for CommitWorld<'_, '_> {
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         self.account.end(self.record.folder())?;
-        let tree_sha256 = (self.tree_identity)();
-        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), tree_sha256 })?)
+        let holds_for = (self.holds_for)(outcome);
+        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
     }
 }
 
@@ -95,7 +100,7 @@ impl Live<Ask> for CommitWorld<'_, '_> {
 }
 
 impl Live<Apply> for CommitWorld<'_, '_> {
-    fn perform(&mut self, Apply { round, reply }: &Apply) -> Result<ApplyAnswer, Fault> {
+    fn perform(&mut self, Apply { round, reply, seen }: &Apply) -> Result<ApplyAnswer, Fault> {
         self.cancel_point()?;
         let round = *round;
         let folder = self.record.folder().clone();
@@ -106,8 +111,8 @@ impl Live<Apply> for CommitWorld<'_, '_> {
         let may_be_kept = undo.exists() || folder.path().join(&report_file).exists();
         let append: fn(&Path, &str) -> io::Result<()> =
             if may_be_kept { |path, lines| dir::append_once(path, "", lines) } else { dir::append };
-        let shown = Shown::in_round(round, folder.path(), &self.code)?;
-        match self.rules.take_in(reply, &shown, &undo)? {
+        let shown = Shown::Prompts { code: &self.code, seen };
+        match self.rules.take_in(reply, shown, &undo)? {
             Intake::Applied { applied, mut warnings, said, edited, no_change } => {
                 self.say(round, &said, append)?;
                 warnings.extend(applied.warnings.iter().map(untidy));
@@ -141,8 +146,9 @@ impl Live<Build> for CommitWorld<'_, '_> {
             Err(fault) => (self.account.abandon(guard, &run)?, Err(fault)),
         };
         let Accounted { changes, put_back, unaccounted_bytes: ignored_bytes, warnings } = accounted;
-        warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
-        built.map(|built| Built { changes, put_back, ignored_bytes, ..built })
+        self.warn(warnings)?;
+        let present = self.present(*round, &changes)?;
+        built.map(|built| Built { changes, present, put_back, ignored_bytes, ..built })
     }
 }
 
@@ -168,9 +174,8 @@ impl Live<BuildBaseline> for CommitWorld<'_, '_> {
 }
 
 impl Live<Restore> for CommitWorld<'_, '_> {
-    /// Reverts the changes of every round, newest first.
+    /// Reverts the changes of every round, newest first. Not interrupted: Ctrl-C would leave them in the tree.
     fn perform(&mut self, _: &Restore) -> Result<Restored, Fault> {
-        self.cancel_point()?;
         let rounds = folders_to_undo(self.record.folder())?;
         // A build may have formatted what the reply wrote: that is part of the run, and is kept beside the
         // pre-images.
@@ -201,7 +206,7 @@ impl CommitWorld<'_, '_> {
 
     fn build_once(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
         let warning = self.account.open(&self.rules.guard, self.record.folder())?;
-        warning.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        self.warn(warning)?;
         let account = (&self.rules.guard, &self.account);
         Ok(self.build.run(round, file, account, &self.cancel, &mut self.record))
     }
@@ -213,8 +218,13 @@ impl CommitWorld<'_, '_> {
     /// Builds, and restores whatever the build changed.
     fn build_and_forget(&mut self, round: u32) -> Result<Built, Fault> {
         let built = self.build_accounted(round, BASELINE_BUILD)?;
-        self.account.abandon(&self.rules.guard, self.record.folder())?;
+        let accounted = self.account.abandon(&self.rules.guard, self.record.folder())?;
+        self.warn(accounted.warnings)?;
         built
+    }
+
+    fn warn(&mut self, warnings: impl IntoIterator<Item = Problem>) -> Result<(), Fault> {
+        Ok(warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?)
     }
 
     /// Stores the new content of edited files, which the next prompt shows.
@@ -225,6 +235,30 @@ impl CommitWorld<'_, '_> {
             Ok(Present { path: path.clone(), text })
         };
         edited.iter().enumerate().map(store).collect()
+    }
+
+    /// Stores what a build made of text files that the model knows, which the next prompt shows. One that was
+    /// changed again meanwhile is not what the build made.
+    fn present(&self, round: u32, changes: &[Changed]) -> Result<Vec<Present>, Fault> {
+        let written: Vec<&Changed> =
+            changes.iter().filter(|one| one.action == engine::Action::Write).collect();
+        if written.is_empty() {
+            return Ok(Vec::new());
+        }
+        let replies = folders_of_replies(self.record.folder().path())?;
+        let own = apply::hashes_after(&replies).map_err(Fault::Undo)?;
+        let mut present = Vec::new();
+        for Changed { path, after_sha256, .. } in written {
+            let read = dir::read(&self.rules.root.join(path), MOST_PRESENT, dir::Links::Refused);
+            let read = read.ok().flatten().filter(|bytes| *after_sha256 == Some(sha256_hex(bytes)));
+            let Some(text) = read.and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
+            if own.contains_key(path) || (self.code)(path, &text).is_some() {
+                let file = self.layout.rebuilt(round, present.len());
+                let text = store(&self.record, &file, &text, Durability::Written)?;
+                present.push(Present { path: path.clone(), text });
+            }
+        }
+        Ok(present)
     }
 
     /// Shows the model's messages, and appends them to earlier ones.

@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use llm::{
-    Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Price, Prices, Request, Spend, Spent, Usage,
-    Watch,
+    Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Money, Price, Prices, Request, Spend, Spent,
+    Usage, Watch,
 };
 
-use engine::{Attempted, BaselineBuilt, Built, Cause, Line, Ran};
+use engine::{Asked, AtMost, Attempted, BaselineBuilt, Built, Cause, Line, Ran};
 
 use crate::ask::now;
 
@@ -30,28 +30,30 @@ impl Spending {
         Self { budget, prices, today, spent: Cell::default(), since: Some(now()) }
     }
 
-    /// Counts the earlier usage of a resumed run. A call without an answer counts as the most it can have
-    /// used, plus the time of its attempts. `models` are those that the run may ask, the first one first.
-    pub fn count(&self, lines: &[Line], models: &[&ModelId]) {
-        let mut asked: Option<u64> = None;
+    /// Counts the earlier usage of a resumed run, whose first model is `first`. A call without an answer counts as the
+    /// most it can have used, plus the time of its attempts.
+    pub fn count(&self, lines: &[Line], first: &ModelId) {
+        let mut open: Option<&Asked> = None;
+        // Sent, and nothing is known of it since.
+        let mut is_in_flight = false;
         let mut attempts = Attempts::default();
         for line in lines {
-            if let Line::Asked(now) = line {
-                self.lost(asked.take(), models);
+            if let Line::Asked(asked) = line {
+                self.lost(open.take().filter(|_| is_in_flight), first);
                 self.take_time(std::mem::take(&mut attempts).took_ms);
-                asked = Some(now.prompt.bytes);
+                (open, is_in_flight) = (Some(asked), asked.at_most.is_some());
             } else if let Line::Attempted(attempted) = line {
                 let attempt = attempt_of(attempted);
                 attempts.add(&attempt);
-                let is_its = |model: &&&ModelId| Some(model.to_string()) == attempt.model;
-                if let (Some(bytes), Some(model)) = (asked, models.iter().find(is_its).or(models.first())) {
-                    self.add(&attempt, &self.forecast(bytes, model), model);
+                is_in_flight = attempted.is_retried();
+                if let Some(asked) = open {
+                    self.add(&attempt, &forecast(asked), &model_of(asked, first));
                 }
             } else if let Line::Answered(answered) = line {
-                (asked, attempts) = (None, Attempts::default());
+                (open, attempts) = (None, Attempts::default());
                 self.take_time(answered.elapsed_ms);
             } else if let Line::Unanswered(_) = line {
-                asked = None;
+                open = None;
             } else if let Line::Built(Built { elapsed_ms, .. })
             | Line::BaselineBuilt(BaselineBuilt { elapsed_ms, .. })
             | Line::Ran(Ran { elapsed_ms, .. }) = line
@@ -59,7 +61,7 @@ impl Spending {
                 self.take_time(*elapsed_ms);
             }
         }
-        self.lost(asked, models);
+        self.lost(open.filter(|_| is_in_flight), first);
         self.take_time(attempts.took_ms);
     }
 
@@ -100,8 +102,13 @@ impl Spending {
         let allowance = allowed?;
         request.max_output_tokens = request.max_output_tokens.or(allowance.max_output_tokens);
         request.time_left = [request.time_left, allowance.time_left].into_iter().flatten().min();
-        forecast.output_tokens = forecast.output_tokens.or(allowance.max_output_tokens);
-        Ok(forecast)
+        // The output may be limited now, so that its price is known: a call that is lost counts with it.
+        Ok(Forecast::of(request, Some(forecast.input_tokens), price))
+    }
+
+    /// What is left of the run's wall time, if it is limited.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        self.budget.time_left(&self.spent()).unwrap_or(Some(Duration::ZERO))
     }
 
     /// The time limit, once reached: distinguishes a call ended by it from one that timed out itself.
@@ -121,19 +128,11 @@ impl Spending {
         Some(self.price(model, served)?.cost(usage)?.as_usd())
     }
 
-    fn forecast(&self, prompt_bytes: u64, model: &ModelId) -> Forecast {
-        Forecast::of_prompt_bytes(prompt_bytes, self.price(model, None))
-    }
-
-    /// Counts a call that was cut off. Nothing says which model had it: it counts as that of the dearest one, and an
-    /// unknown price is dearer than any.
-    fn lost(&self, asked: Option<u64>, models: &[&ModelId]) {
-        let Some(bytes) = asked else { return };
-        let forecasts = models.iter().map(|model| (self.forecast(bytes, model), *model));
-        let dearest = forecasts.max_by_key(|(forecast, _)| (forecast.cost.is_none(), forecast.cost));
-        if let Some((forecast, model)) = dearest {
-            self.add(&Attempt { spend: Spend::Unknown, ..Attempt::default() }, &forecast, model);
-        }
+    /// Counts a call that was cut off.
+    fn lost(&self, asked: Option<&Asked>, first: &ModelId) {
+        let Some(asked) = asked else { return };
+        let attempt = Attempt { spend: Spend::Unknown, ..Attempt::default() };
+        self.add(&attempt, &forecast(asked), &model_of(asked, first));
     }
 
     fn take_time(&self, elapsed_ms: u64) {
@@ -150,6 +149,22 @@ impl Spending {
     fn budget_for(&self, model: &ModelId) -> Budget {
         if model.is_file() { Budget { max_cost: None, ..self.budget } } else { self.budget }
     }
+}
+
+/// The most that an attempt can use, as the record has it. Replies from a file cost nothing.
+pub(crate) fn at_most(forecast: &Forecast, model: &ModelId) -> AtMost {
+    let cost = if model.is_file() { Some(Money::ZERO) } else { forecast.cost };
+    AtMost { tokens: forecast.tokens(), cost_usd: cost.map(Money::as_usd) }
+}
+
+fn forecast(asked: &Asked) -> Forecast {
+    let AtMost { tokens, cost_usd } = asked.at_most.unwrap_or_default();
+    let cost = cost_usd.and_then(|usd| Money::from_usd(usd).ok());
+    Forecast { input_tokens: tokens, output_tokens: None, cost }
+}
+
+fn model_of(asked: &Asked, first: &ModelId) -> ModelId {
+    asked.model.as_ref().and_then(|model| model.parse().ok()).unwrap_or_else(|| first.clone())
 }
 
 /// An attempt as reported by the client.

@@ -42,7 +42,8 @@ pub(crate) fn untidy(warning: &apply::Warning) -> Problem {
     Problem::new("apply", format!("{warning}."))
 }
 
-pub(crate) fn usage(usage: llm::Usage) -> Usage {
+/// What an attempt used, as the record has it.
+pub fn engine_usage(usage: llm::Usage) -> Usage {
     let llm::Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens } =
         usage;
     Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens }

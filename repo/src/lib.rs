@@ -2,11 +2,11 @@
 
 mod below;
 mod blob;
+mod changed_in;
 mod committed;
 mod dirty;
 mod elsewhere;
 mod git;
-mod identity;
 mod look;
 mod named;
 mod stable_hash;
@@ -22,6 +22,7 @@ use gix::bstr::{BStr, BString};
 use gix::config::source::Kind;
 use gix::sec::Trust;
 
+pub use changed_in::ChangedIn;
 pub use committed::{Committed, OnDisk};
 pub use git::{Blame, BlamedLine, Git, GitError, Head, Identity, Source};
 pub use look::{Asked, Look};

@@ -165,7 +165,7 @@ fn counts(root: &Path, entry: &Entry) -> bool {
     }
 }
 
-pub(crate) fn hash_file(path: &Path, buffer: &mut [u8], hasher: &mut Sha256) -> io::Result<()> {
+fn hash_file(path: &Path, buffer: &mut [u8], hasher: &mut Sha256) -> io::Result<()> {
     let mut file = File::open(path)?;
     loop {
         let read = file.read(buffer)?;
@@ -176,7 +176,7 @@ pub(crate) fn hash_file(path: &Path, buffer: &mut [u8], hasher: &mut Sha256) -> 
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
     digits.map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default()).collect()
 }

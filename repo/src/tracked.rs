@@ -74,10 +74,7 @@ impl WorkTree {
 
     /// The index entries below the root that are selected by mode and path from git's top, with the
     /// length that git last saw.
-    pub(crate) fn entries(
-        &self,
-        wanted: impl Fn(Mode, &BStr) -> bool,
-    ) -> Result<Vec<(PathBuf, Mode, u64)>, RepoError> {
+    fn entries(&self, wanted: impl Fn(Mode, &BStr) -> bool) -> Result<Vec<(PathBuf, Mode, u64)>, RepoError> {
         let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
         let entries = index.entries().iter().filter(|entry| wanted(entry.mode, entry.path(&index)));
         let below = |entry: &gix::index::Entry| {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{Action, Attempted, BaselineBuilt, Changed, Condition, Ended, Line, Usage};
+use engine::{Action, Attempted, BaselineBuilt, Changed, Condition, Ended, Line, Lost, Usage};
 use llm::Attempt;
 
 use crate::output::{BAD, Output, WARN, printable, printable_name};
@@ -15,6 +15,12 @@ pub fn seconds(duration: Duration) -> String {
         10..60 => format!("{whole} s"),
         _ => format!("{} min {} s", whole / 60, whole % 60),
     }
+}
+
+/// `0:59`, `2:03:04`.
+pub fn countdown(left: Duration) -> String {
+    let (hours, minutes, seconds) = (left.as_secs() / 3600, left.as_secs() / 60 % 60, left.as_secs() % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
 /// `just now`, `5 minutes ago`, `1 hour ago`, `3 days ago`.
@@ -113,7 +119,7 @@ pub fn call(line: &Line, output: &Output) -> Option<String> {
 }
 
 /// The attempt as the client's type.
-pub(crate) fn attempt_of(attempted: &Attempted) -> Attempt {
+fn attempt_of(attempted: &Attempted) -> Attempt {
     serde_json::from_value(attempted.attempt.clone()).unwrap_or_default()
 }
 
@@ -123,6 +129,14 @@ pub fn condition(condition: &Condition) -> String {
         Condition::FileExists(path) => format!("file_exists: {path}"),
         Condition::FileAbsent(path) => format!("file_absent: {path}"),
     }
+}
+
+/// `cost $0.0123`, `cost $0.0123 and at most $0.2560 for 1 lost call`.
+pub fn cost_and_lost(answers_usd: Option<f64>, lost: Option<Lost>) -> String {
+    let known = answers_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("cost ${usd:.4}"));
+    let Some(Lost { calls, at_most_usd }) = lost else { return known };
+    let most = at_most_usd.map_or_else(|| "an unknown cost".to_owned(), |usd| format!("at most ${usd:.4}"));
+    format!("{known} and {most} for {}", count(calls, "lost call"))
 }
 
 /// `$0.0123`, `cost unknown`.

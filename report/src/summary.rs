@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use engine::{GRADER, Line, Outcome, Problem, Usage};
+use engine::{GRADER, HoldsFor, Line, Lost, Outcome, Problem, Usage};
 use logging::millis;
 use serde::Serialize;
 
-use crate::output::{BAD, GOOD, Output, STRONG, WARN, printable};
-use crate::phrases::{self, attempt_of};
+use crate::output::{BAD, GOOD, Output, STRONG, Volume, WARN, printable};
+use crate::phrases;
+use crate::show::holds_for;
 
 /// Its file in the run folder.
 pub const SUMMARY: &str = "summary.json";
@@ -52,11 +53,19 @@ pub struct Summary {
     pub warnings: Vec<Problem>,
     /// Tokens of all calls.
     pub usage: Usage,
-    /// The cost of all calls in US dollars; `None` if a price is unknown, or if a call may have
-    /// been paid for but its usage was never reported.
+    /// The cost of all calls in US dollars; `None` if a price is unknown, or if a call was lost.
     pub cost_usd: Option<f64>,
+    /// Calls that may have been paid for, but whose answers are not on record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Lost>,
+    /// The cost of the answers.
+    #[serde(skip)]
+    answers_usd: Option<f64>,
     /// From start to end.
     pub elapsed_ms: u64,
+    /// What the verdict holds for.
+    #[serde(skip_serializing_if = "HoldsFor::is_empty")]
+    pub holds_for: HoldsFor,
     /// The run folder, relative to the root if it is below it.
     pub log: String,
     /// Whether any reply could be used.
@@ -80,35 +89,29 @@ impl Summary {
             files,
             warnings: Vec::new(),
             usage: Usage::default(),
-            cost_usd: Some(0.0),
+            cost_usd: None,
+            lost: Some(Lost::of(lines)).filter(|lost| lost.calls > 0),
+            answers_usd: Some(0.0),
             elapsed_ms: millis(elapsed),
+            holds_for: HoldsFor::default(),
             log,
             has_built: false,
         };
-        // A request without an answer or an error: the run was killed while the model worked.
-        let mut open = false;
         let (mut by_reply, mut by_build) = (BTreeSet::new(), BTreeSet::new());
         for line in lines {
             match line {
-                Line::Asked(asked) => {
-                    summary.rounds = summary.rounds.max(asked.round);
-                    summary.cost_usd = summary.cost_usd.filter(|_| !open);
-                    open = true;
-                }
-                Line::Attempted(attempted) => {
-                    summary.cost_usd = summary.cost_usd.filter(|_| !attempt_of(attempted).is_lost());
-                }
-                Line::Unanswered(_) => open = false,
+                Line::Asked(asked) => summary.rounds = summary.rounds.max(asked.round),
                 Line::Answered(answered) => {
-                    open = false;
                     summary.usage += answered.usage;
-                    summary.cost_usd = summary.cost_usd.zip(answered.cost_usd).map(|(sum, more)| sum + more);
+                    let sum = summary.answers_usd.zip(answered.cost_usd);
+                    summary.answers_usd = sum.map(|(sum, more)| sum + more);
                 }
                 Line::Applied(applied) => {
                     let written = applied.changes.iter().filter(|change| change.letter().is_some());
                     by_reply.extend(written.map(|change| change.path.as_str()));
                     summary.warn(&applied.warnings);
                 }
+                Line::Ended { holds_for, .. } => summary.holds_for = holds_for.clone(),
                 Line::Restored(_) => summary.warnings.clear(),
                 Line::Built(built) => {
                     by_build.extend(built.changes.iter().map(|change| change.path.as_str()));
@@ -117,6 +120,7 @@ impl Summary {
                 _ => {}
             }
         }
+        summary.cost_usd = summary.answers_usd.filter(|_| summary.lost.is_none());
         // A later round may have restored a file.
         let Self { warnings, files, .. } = &mut summary;
         files.iter_mut().for_each(|file| {
@@ -156,6 +160,9 @@ impl Summary {
             output.report(&format!("  {more}: code-commit show"));
         }
         output.report(&self.figures());
+        if output.volume == Volume::Verbose {
+            holds_for(&self.holds_for, output);
+        }
         output.report(&format!("log: {}", printable(&self.log)));
     }
 
@@ -194,7 +201,7 @@ impl Summary {
     }
 
     fn figures(&self) -> String {
-        let cost = self.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("cost ${cost:.4}"));
+        let cost = phrases::cost_and_lost(self.answers_usd, self.lost);
         let took = phrases::seconds(Duration::from_millis(self.elapsed_ms));
         format!("rounds {}{}, {cost}, {took}", self.rounds, phrases::tokens(&self.usage))
     }

@@ -286,6 +286,11 @@ impl Observer for Terminal {
                 let text = format!("{}; trying again in {}", printable(reason), phrases::seconds(*wait));
                 self.line(&self.output.paint_note(WARN, &text));
             }
+            Event::CountingDown { round, left } => {
+                let head = self.counts.head(*round);
+                self.live
+                    .say(&format!("{head}  out of quota, asking again in {}", phrases::countdown(*left)));
+            }
             Event::Said { text, .. } => {
                 self.live.above(|| self.output.report_prose(&printable(text.trim_end())));
             }

@@ -185,6 +185,7 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
         Event::AskBegins { round: 1, prompt_bytes: 12_345, model: "gemini/a-model".to_owned() },
         Event::Receiving { round: 1, elapsed: wait, bytes: 10, is_thinking: true },
         Event::Waiting { round: 1, wait, reason: "busy".to_owned() },
+        Event::CountingDown { round: 1, left: wait },
         Event::Said { round: 1, text: "Read \u{202e}this.\n" },
         Event::BuildBegins { round: 1 },
         Event::BuildPrints { bytes: b"cargo \xff\n" },

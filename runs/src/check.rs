@@ -1,12 +1,15 @@
 //! `code-commit check`: the build in its sandbox, and nothing paid.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use apply::{Force, Lock};
 use engine::{Built, Cause, Journaled};
 use logging::Stamp;
 use loop_commit::{Fitness, check};
-use perform::{CommitWorld, Event, Observer, Rules};
+use perform::{CommitWorld, Event, Fault, Observer, Rules, undo_folders};
+use repo::WorkTree;
 use report::{BAD, GOOD, Output, phrases, printable};
 use serde_json::json;
 use settings::{Keys, Layer};
@@ -20,10 +23,12 @@ use crate::model::asking;
 use crate::preflight::{self, Missing};
 use crate::records::{NewRun, RUNS, discard};
 use crate::sandbox::{self, Otherwise};
-use crate::{lock, place, registry};
+use crate::{lock, place, records, registry};
 
+/// How the name of the record's folder goes on after the time.
+const CHECK: &str = "-check";
 /// For a build that passes already.
-const NOTHING_TO_MEND: &str = "nothing to mend: the build passes already, so a run is done with its first reply; \
+const NOTHING_TO_FIX: &str = "nothing to fix: the build passes already, so a run is done with its first reply; \
     let a test fail first that asks for the change";
 
 /// Runs the build as a run would, reports its verdict, and leaves the tree as it was.
@@ -42,12 +47,12 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
     let guard = guard(&tree, &plan)?;
     seal(&tree, &guard, &mut plan)?;
     let confinement = sandbox::confine(&tree, &plan, Otherwise::Refuse, host)?;
-    let name = format!("{}-check", Stamp::now().folder_name());
+    let name = format!("{}{CHECK}", Stamp::now().folder_name());
     let new = NewRun::create(&place::state(&tree)?.join(RUNS), &name, redactor, "make the folder writable")?;
     let folder = new.folder().clone();
-    // Listed as long as it lasts: if this is killed, the next command restores what the build has changed.
+    // Listed as long as it lasts: if this is killed, the next command finds it and clears up.
     registry::add(&tree, folder.path(), None)?;
-    let account = account(&plan, &tree, &confinement, host)?;
+    let account = account(&plan, &tree, &confinement)?;
     let nobody = llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
     let mut ears = Ears(output);
     let world = CommitWorld {
@@ -60,18 +65,43 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
         code: plan.task.code(),
         layout: plan.task.layout(),
         said_log: None,
-        tree_identity: Box::new(|| None),
+        holds_for: &|_| engine::HoldsFor::default(),
         cancel,
     };
     let mut harness = Journaled::new(world, Vec::new());
     let checked = check(&mut harness).map_err(|stop| stopped(stop, tree.root(), &folder));
     let printed = checked.as_ref().map(|(_, built)| perform::output_text(&folder, &built.output.stored.file));
     let printed = printed.ok().and_then(Result::ok);
-    registry::forget(&tree, folder.path())?;
-    discard(&folder);
+    // Otherwise the next command restores what is left.
+    if checked.is_ok() || perform::is_settled(&folder).unwrap_or(false) {
+        registry::forget(&tree, folder.path())?;
+        discard(&folder);
+    }
     let (fitness, built) = checked?;
     let printed = printed.map(|text| text.as_str().to_owned()).unwrap_or_default();
     Ok(tell(&fitness, &built, &printed, output))
+}
+
+/// Whether this is the record of a check, which exists only while it is under way.
+pub(crate) fn is_check(run: &Path, state: &Path) -> bool {
+    let name = run.file_name().and_then(|name| name.to_str());
+    run.parent() == Some(&state.join(RUNS)) && name.is_some_and(|name| name.contains(CHECK))
+}
+
+/// Reverts what the build of a killed check changed, if its changes were on record; gives the paths. Removes
+/// the record.
+pub(crate) fn clear_up(lock: &Lock, tree: &WorkTree, run: &Path) -> Result<Vec<String>, Failure> {
+    let failed = |error| Failure::new(Exit::TreeNotRestored, error).help("fix that and try again");
+    let rounds = undo_folders(run).map_err(failed)?;
+    let mut restored = Vec::new();
+    if !rounds.is_empty() {
+        let undone = apply::undo(lock, tree.root(), &rounds, Force::Yes);
+        let changes = undone.map_err(|error| failed(Fault::Restore(error)))?.applied.changes;
+        restored.extend(changes.into_iter().map(|change| change.path));
+    }
+    registry::forget(tree, run)?;
+    discard(&records::open(run));
+    Ok(restored)
 }
 
 /// Prints the verdict; gives the exit code.
@@ -89,7 +119,7 @@ fn tell(fitness: &Fitness, built: &Built, printed: &str, output: &Output) -> Exi
     match lack {
         None if exit == Exit::Done => {
             output.report(&output.paint(GOOD, &format!("green: the build passes ({took})")));
-            output.warn(NOTHING_TO_MEND);
+            output.warn(NOTHING_TO_FIX);
         }
         None => {
             let ended = phrases::ended(built.ended);

@@ -8,6 +8,7 @@ use repo::WorkTree;
 use report::{phrases, printable, printable_name};
 use runner::{Containers, Orphans};
 
+use crate::check;
 use crate::commit::late;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -126,13 +127,21 @@ fn settle(lock: &Lock, state: &Path, tree: &WorkTree, host: Host<'_>) -> Result<
         let help = format!("what was there before is in {}; fix that and try again", run.display());
         Failure::new(Exit::TreeNotRestored, error).help(help)
     };
-    let restored = perform::settle(lock, state, tree.root(), &run).map_err(failed)?;
+    let mut restored = perform::settle(lock, state, tree.root(), &run).map_err(failed)?;
+    let is_check = check::is_check(&run, state);
+    if is_check {
+        restored.extend(check::clear_up(lock, tree, &run)?);
+    }
     if !restored.is_empty() {
+        let kept = if is_check { "" } else { "; what was there is kept in its folder" };
         host.output.warn(&format!(
-            "{} was killed while a command of it ran; what that had changed was restored: {}; what was there is kept in its folder",
+            "{} was killed while a command of it ran; what that had changed was restored: {}{kept}",
             records::name(&run),
             phrases::first(&restored, NAMED)
         ));
+    }
+    if is_check {
+        return Ok(());
     }
     // Only now: the build ran on the tree without them.
     if perform::bring_back(lock, tree.root(), &run).map_err(failed)? {

@@ -41,6 +41,7 @@ pub(crate) fn asking(settings: &Settings) -> Asking {
         stream: settings.stream.value,
         temperature: settings.temperature.value,
         call_limit: settings.patience().call,
+        wait: settings.wait.value.unwrap_or_default(),
         spending: spending(settings),
         paid: Paid::default(),
     }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{anyhow, ensure};
-use engine::{Attempted, Line, Outcome};
-use llm::{ErrorCode, Reply};
+use engine::{Line, Outcome};
+use llm::{ErrorCode, Model, Reply};
 use logging::{Redactor, RunFolder, Stored};
 use names::ours::{AGENT_CONFIG, LOGS};
 use perform::{Observer, Past, Record, RecordError, attempt_of, reply_again};
@@ -261,11 +261,18 @@ pub fn is_applied(run: &Path) -> bool {
     !run.join(perform::JOURNAL).exists() && has_applied(run)
 }
 
-/// How many answers of a file were used: the next one continues after these. An attempt that found the end of
-/// the file used none.
-pub(crate) fn answers_used(lines: &[Line]) -> usize {
-    let used = |attempted: &Attempted| {
-        attempt_of(attempted).error.as_deref() != Some(ErrorCode::NothingLeft.as_str())
-    };
-    lines.iter().filter(|line| matches!(line, Line::Attempted(attempted) if used(attempted))).count()
+/// Tells each model which of its answers a resumed run has used: a file of answers continues after these. An attempt
+/// that found the end of the file used none.
+pub(crate) fn pass_over(lines: &[Line], model: &dyn Model) {
+    let models = llm::all_of(model);
+    for line in lines {
+        let Line::Attempted(attempted) = line else { continue };
+        let attempt = attempt_of(attempted);
+        if attempt.error.as_deref() == Some(ErrorCode::NothingLeft.as_str()) {
+            continue;
+        }
+        let is_its = |model: &&&dyn Model| Some(model.id().to_string()) == attempt.model;
+        let asked = models.iter().find(is_its).or(models.first());
+        asked.into_iter().for_each(|model| model.pass_over(1));
+    }
 }

@@ -145,7 +145,7 @@ pub(crate) fn go_on(
     let cancel = crate::interrupt::watched()?;
     preflight::price(&plan.settings)?;
     let client = host.models.open(&plan.settings, &keys, tree, host)?;
-    client.pass_over(records::answers_used(&past.lines));
+    records::pass_over(&past.lines, &*client);
     let guard = run::guard(tree, &plan)?;
     let (model, without_sandbox) = (&*client, Otherwise::Refuse);
     let prepared = Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox };

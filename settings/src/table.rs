@@ -125,6 +125,9 @@ settings! {
         /// How long one model call may take, including retries: as long as it streams, or `timeout` for a reply that is not streamed.
         call_limit: Option<Time> => call_limit: Setting<Option<Duration>> = unset(), never,
             one("call-limit", "DURATION", "How long one model call may take, including retries; by default as long as it streams, or --timeout for a reply that is not streamed");
+        /// How long to wait for the quota of the model's service to be reset. By default a run that would have to wait for minutes ends.
+        wait: Option<Time> => wait: Setting<Option<Duration>> = unset(), never,
+            one("wait", "DURATION", "How long to wait for the quota of the model's service to be reset; by default the run ends and says when to come again").on_resume();
     }
 
     /// `[model.dialect]`.
@@ -315,7 +318,7 @@ fn is_weaker(wanted: &Sandbox, now: Option<&Sandbox>) -> bool {
         Sandbox::Off => 0,
         Sandbox::Landlock | Sandbox::Docker => 1,
         Sandbox::Auto => 2,
-        Sandbox::Bwrap => 3,
+        Sandbox::Namespaces | Sandbox::Bwrap => 3,
     };
     now.is_some_and(|now| wanted != now && strength(wanted) <= strength(now))
 }

@@ -33,7 +33,7 @@ fn weakening(user: &str, project: &str) -> (Vec<String>, Settings) {
 #[test]
 fn an_unknown_key_is_an_error_that_points_at_its_line() {
     insta::assert_snapshot!(wrong("protect = []\n\n[model]\nnmae = \"gpt-6\"\n"), @r#"
-    unknown field `nmae`, expected one of `name`, `escalate`, `base_url`, `temperature`, `stream`, `timeout`, `call_limit`, `dialect`
+    unknown field `nmae`, expected one of `name`, `escalate`, `base_url`, `temperature`, `stream`, `timeout`, `call_limit`, `wait`, `dialect`
      --> code-commit.toml:4:1
       |
     4 | nmae = "gpt-6"
@@ -65,7 +65,7 @@ fn a_wrong_type_is_an_error_that_points_at_the_value() {
       |           ^^^^^^^^^^
     "#);
     insta::assert_snapshot!(wrong("[sandbox]\nmode = \"none\""), @r#"
-    unknown variant `none`, expected one of `auto`, `bwrap`, `landlock`, `docker`, `off`
+    unknown variant `none`, expected one of `auto`, `namespaces`, `bwrap`, `landlock`, `docker`, `off`
      --> code-commit.toml:2:8
       |
     2 | mode = "none"

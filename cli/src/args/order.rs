@@ -103,6 +103,9 @@ pub struct RunOrderArgs {
     /// Begin a new run, even if one is not finished or the verdict of an earlier one still holds
     #[arg(long)]
     pub new: bool,
+    /// Say how many tokens the first prompt of each order has and what it costs, and stop
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Flags of `order check`.
@@ -156,6 +159,7 @@ impl RunOrderArgs {
             layer: self.layer(),
             keep_going: self.keep_going,
             new: self.new,
+            dry_run: self.dry_run,
             key: self.key.clone(),
         }
     }
@@ -170,6 +174,7 @@ impl RunOrderArgs {
                 stream: Some(false),
                 timeout: self.timeout,
                 call_limit: self.call_limit,
+                wait: self.limits.layer.model.wait,
                 ..Model::default()
             },
             limits: self.limits.layer.limits.clone(),

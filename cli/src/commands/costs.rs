@@ -31,6 +31,10 @@ struct Sum {
     total: u64,
     /// Total for the calls with a price.
     cost_usd: f64,
+    /// Calls that can have cost any amount.
+    unbounded: u64,
+    /// The most that the others can have cost.
+    at_most_usd: f64,
 }
 
 impl Sum {
@@ -45,6 +49,9 @@ impl Sum {
         plus(&mut self.cached, call.usage.cache_read_tokens);
         plus(&mut self.total, call.total);
         self.cost_usd += call.cost_usd.unwrap_or(0.0);
+        let at_most_usd = call.cost_usd.or(call.at_most_usd);
+        self.unbounded += u64::from(at_most_usd.is_none());
+        self.at_most_usd += at_most_usd.unwrap_or(0.0);
     }
 
     /// Input, output, cached, total; `None` if no call reported any. 0 is a reported zero.
@@ -58,10 +65,16 @@ impl Sum {
         (self.unpriced < self.calls).then_some(self.cost_usd)
     }
 
+    /// `None` if a call can have cost any amount.
+    fn at_most_usd(&self) -> Option<f64> {
+        (self.unbounded == 0).then_some(self.at_most_usd)
+    }
+
     fn object(&self) -> Value {
         let [input, output, cached, total] = self.figures();
         json!({ "calls": self.calls, "unknown": self.unknown, "unpriced": self.unpriced, "input": input,
-            "output": output, "cached": cached, "total": total, "cost_usd": self.cost_usd() })
+            "output": output, "cached": cached, "total": total, "cost_usd": self.cost_usd(),
+            "at_most_usd": self.at_most_usd() })
     }
 
     /// What the totals leave out.
@@ -70,6 +83,7 @@ impl Sum {
         let parts = [
             (self.unknown > 0).then(|| format!("{} without usage", self.unknown)),
             (priceless > 0 && self.cost_usd().is_some()).then(|| format!("{priceless} without a price")),
+            self.at_most_usd().filter(|_| self.unpriced > 0).map(|usd| format!("at most ${usd:.4} in all")),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         if parts.is_empty() { String::new() } else { format!("  ({})", parts.join(", ")) }
@@ -80,15 +94,16 @@ impl Sum {
 type Key = fn(&Call) -> Option<String>;
 
 /// The tables, in order. The last one has no title.
-const TABLES: [(&str, Key); 5] = [
+const TABLES: [(&str, Key); 6] = [
     ("loop", |call| Some(call.origin.clone())),
     ("phase", |call| call.phase.clone()),
     ("role", |call| call.role.clone()),
     ("model", |call| Some(call.model.clone())),
+    ("day", |call| call.day.clone()),
     ("all", |_| Some("all".to_owned())),
 ];
 
-/// Prints totals by loop, phase, role and model.
+/// Prints totals by loop, phase, role, model and day.
 pub fn run(host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let root = here(host)?;

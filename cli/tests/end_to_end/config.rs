@@ -62,6 +62,7 @@ fn every_setting_is_shown_with_its_origin() {
     model.stream                false  flag
     model.timeout               1m30s  user file
     model.call_limit            -  default
+    model.wait                  -  default
     model.dialect.max_tokens    -  default
     model.dialect.system_role   -  default
     model.dialect.schema        -  default

@@ -29,10 +29,16 @@ fn costs(scene: &Scene) -> Value {
     serde_json::from_str(ran.out.trim()).unwrap_or_else(|_| panic!("{ran}"))
 }
 
+/// What `costs` prints, without today's date.
+pub fn timeless(shown: &str) -> String {
+    let day = shown.lines().find(|line| line.starts_with("20")).unwrap().split(' ').next().unwrap();
+    shown.replace(day, "[TODAY...]")
+}
+
 #[test]
-fn every_run_is_summed_up_by_loop_and_model_and_a_call_without_usage_says_so() {
+fn every_run_is_summed_up_by_loop_model_and_day_and_a_call_without_usage_says_so() {
     let scene = two_runs(Value::Null, |_| {});
-    insta::assert_snapshot!(scene.run(&["costs"]), @"
+    insta::assert_snapshot!(timeless(&scene.run(&["costs"]).to_string()), @"
     exit 0
     --- out
     loop                      calls        input       output       cached        total        US$
@@ -40,6 +46,9 @@ fn every_run_is_summed_up_by_loop_and_model_and_a_call_without_usage_says_so() {
 
     model                     calls        input       output       cached        total        US$
     gemini-test                   3         2000          400          200         2400    unknown  (1 without usage)
+
+    day                       calls        input       output       cached        total        US$
+    [TODAY...]                    3         2000          400          200         2400    unknown  (1 without usage)
 
                               calls        input       output       cached        total        US$
     all                           3         2000          400          200         2400    unknown  (1 without usage)

@@ -142,6 +142,24 @@ fn a_call_that_ends_for_lack_of_time_names_the_limit_and_its_flag() {
     }
 }
 
+#[test]
+fn a_quota_that_is_reset_later_than_a_run_waits_ends_it_with_the_time_at_which_to_come_again() {
+    let daily = Step { quota_id: Some("GenerateRequestsPerDayPerProject".into()), ..Step::status(429) };
+    let daily = daily.header("date", "Mon, 23 Nov 2026 05:59:30 GMT");
+    for (quota, more) in [
+        (Step::status(429).header("retry-after", "7230"), &[][..]),
+        (Step::status(429).header("retry-after", "7230"), &["--wait", "1h"]),
+        (Step::status(429).header("retry-after", "7230"), &["--wait", "9h", "--max-time", "1h"]),
+        (daily, &[]),
+    ] {
+        let scene = Scene::new(Script::new([quota]));
+        let ran = scene.commit(more);
+        assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 1), "{more:?}: {ran}");
+        assert!(ran.out.contains("help: come again at 20"), "{more:?}: {ran}");
+        assert!(ran.out.contains("or let the run wait with --wait 2h2m"), "{more:?}: {ran}");
+    }
+}
+
 /// An answer that takes at least six seconds and is never silent for two.
 fn trickle() -> Step {
     let step = Step { pieces: Some(12), chunk_delay_ms: 500, ..Step::text(MENDS_IT) };

@@ -366,11 +366,49 @@ fn the_limit_on_money_needs_the_price_of_every_model() {
 }
 
 #[test]
-fn one_base_url_is_not_for_models_of_two_dialects() {
+fn one_base_url_is_not_for_models_of_two_providers() {
     let (scene, environment) = two_services(Script::new([]));
     let ran = of_two(&scene, &environment, &[&TWO[..], &["--base-url", "http://127.0.0.1:9"]].concat());
     assert_eq!((ran.code, scene.server.requests().len()), (Some(2), 0), "{ran}");
-    assert!(ran.err.contains("--base-url is one server, and the models speak anthropic and gemini"), "{ran}");
+    let said = "--base-url is one server, and the models are those of anthropic and gemini";
+    assert!(ran.err.contains(said), "{ran}");
+
+    // The same dialect, but another key.
+    let scene = with_provider(Script::new([]));
+    let origin = format!("{}/v1", scene.server.origin());
+    let args = ["--sandbox", "off", "--model", "local/llama,openai/gpt-6-sol", "--base-url", &origin];
+    let ran = scene.run_with(&args, &[("OPENAI_API_KEY", KEY), ("LOCAL_KEY", "local-key-0000")]);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(2), 0), "{ran}");
+    assert!(ran.err.contains("the models are those of local and openai"), "{ran}");
+}
+
+#[test]
+fn a_model_that_the_limit_on_money_is_too_low_for_is_passed_over_for_a_cheaper_one() {
+    let counted = Step::body(r#"{"input_tokens": 900}"#);
+    let script = Script::new([Step::text(MENDS_IT)]).rule("/v1/messages/count_tokens", counted);
+    let (scene, environment) = two_services(script);
+    let models = ["--model", "claude-opus-4-8,gemini-3.8-flash", "--max-cost", "0.5"];
+    let ran = of_two(&scene, &environment, &models);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.err.contains("claude-opus-4-8 gave no answer ($0.00 of $0.50 are spent"), "{ran}");
+    let asked = scene.server.requests().iter().map(|seen| seen.path.clone()).collect::<Vec<_>>();
+    assert!(
+        asked.last().is_some_and(|path| path.starts_with("/v1beta/models/gemini-3.8-flash:")),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn each_file_of_a_list_is_continued_where_the_run_left_it() {
+    let scene = Scene::with_replies([]);
+    let script = |name: &str, text: &str| scene.project.write(name, text.as_bytes()).unwrap();
+    script("agent-config/a.txt", BREAKS_THE_BUILD);
+    script("agent-config/b.txt", BREAKS_THE_BUILD);
+    let models = "scripted/agent-config/a.txt,scripted/agent-config/b.txt";
+    assert_eq!(scene.run(&["--model", models, "--sandbox", "off"]).code, Some(4));
+    script("agent-config/b.txt", &format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}"));
+    let resumed = scene.run(&["resume"]);
+    assert!(resumed.code == Some(0) && resumed.out.contains("Done after 3 rounds"), "{resumed}");
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl CallError {
             Self::Blocked { .. } => Finish::Blocked { filter: Filter::Unspecified }.hint(),
             Self::NotFound { .. } => "check the model's name and the base URL",
             Self::RateLimited { retry_after: Some(wait), .. } if *wait > LONG_WAIT => {
-                "the service wants a longer wait than a run takes: go on with it later"
+                "the service wants a longer wait: let the run wait with --wait, or go on with it later"
             }
             Self::RateLimited { .. } => "wait a minute, or ask the provider for a higher limit",
             Self::DailyQuota { .. } => "wait for tomorrow's quota, or enable billing for the account",
@@ -90,12 +90,19 @@ impl CallError {
     /// How long the service asks us to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::RateLimited { retry_after, .. }
+        | Self::DailyQuota { retry_after, .. }
         | Self::Overloaded { retry_after, .. }
         | Self::Server { retry_after, .. } = self
         {
             return *retry_after;
         }
         None
+    }
+
+    /// How long until the service answers again, if it is out of quota or names a time.
+    pub fn out_of_quota_for(&self) -> Option<Duration> {
+        let by_the_minute = matches!(self, Self::RateLimited { .. }).then_some(Duration::from_mins(1));
+        self.retry_after().or(by_the_minute)
     }
 
     /// Whether the attempt was paid for. Unknown if the request was sent but its usage was never

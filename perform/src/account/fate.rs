@@ -1,5 +1,6 @@
 //! The policy of the account: what happens to each difference.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use super::Account;
 
 /// What to do with a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+enum Fate {
     Stays,
     /// A new folder, or one whose content changed: its entries are decided separately.
     Follows,
@@ -18,25 +19,55 @@ pub(super) enum Fate {
     Dropped,
 }
 
+/// The differences by what happens to them, each list in their order.
+#[derive(Debug, Default)]
+pub(super) struct Fates<'d> {
+    pub(super) stays: Vec<&'d Difference>,
+    pub(super) back: Vec<&'d Difference>,
+    dropped: Vec<&'d Difference>,
+    /// New folders, whatever happens to them.
+    pub(super) made: Vec<&'d Difference>,
+}
+
+impl<'d> Fates<'d> {
+    /// What does not stay.
+    pub(super) fn leave(&self) -> Vec<&'d Difference> {
+        [&self.dropped[..], &self.back].concat()
+    }
+
+    /// The paths that are restored, for the user.
+    pub(super) fn back(&self) -> Vec<String> {
+        self.back.iter().map(|one| one.path.display().to_string()).collect()
+    }
+}
+
 impl Account {
     /// `now` is the folder with the new state: the tree, or the layer with its changes.
-    pub(super) fn fates(&self, now: &Path, differences: &[Difference]) -> Vec<Fate> {
-        let mut whole: Vec<(&Path, Fate)> = Vec::new();
+    pub(super) fn fates<'d>(&self, now: &Path, differences: &'d [Difference]) -> Fates<'d> {
+        // Sorted: a folder comes before its content.
+        let mut whole = BTreeSet::new();
         let mut fates = Vec::new();
         for one in differences {
-            // Sorted: a folder comes before its content.
-            let above = whole.iter().rev().find(|(folder, _)| one.path.starts_with(folder));
-            let fate = match above {
-                // Restored with the folder.
-                Some(_) => Fate::Follows,
-                None => self.fate(now, one),
-            };
-            if above.is_none() && is_made(one) && matches!(fate, Fate::PutBack | Fate::Dropped) {
-                whole.push((&one.path, fate));
+            // Decided with the folder.
+            let is_below = one.path.ancestors().skip(1).any(|above| whole.contains(above));
+            let fate = if is_below { Fate::Follows } else { self.fate(now, one) };
+            if is_made(one) && matches!(fate, Fate::PutBack | Fate::Dropped) {
+                whole.insert(&*one.path);
             }
             fates.push(fate);
         }
-        fates
+        come_back_whole(differences, &mut fates);
+        let mut sorted = Fates::default();
+        for (one, fate) in differences.iter().zip(fates) {
+            match fate {
+                Fate::Stays => sorted.stays.push(one),
+                Fate::PutBack => sorted.back.push(one),
+                Fate::Dropped => sorted.dropped.push(one),
+                Fate::Follows => {}
+            }
+        }
+        sorted.made = differences.iter().filter(|one| is_made(one)).collect();
+        sorted
     }
 
     fn fate(&self, now: &Path, one: &Difference) -> Fate {
@@ -78,7 +109,25 @@ impl Account {
     }
 }
 
-pub(super) fn is_made(one: &Difference) -> bool {
+/// A folder that gave way to something else is restored with all its content, or not at all: nothing can come
+/// back into a file.
+fn come_back_whole(differences: &[Difference], fates: &mut [Fate]) {
+    let is_replaced = |one: &Difference| {
+        is_folder(one.before.as_ref()) && one.after.is_some() && !is_folder(one.after.as_ref())
+    };
+    let replaced: BTreeSet<&Path> =
+        differences.iter().filter(|one| is_replaced(one)).map(|one| &*one.path).collect();
+    let of = |one: &Difference| one.path.ancestors().find_map(|path| replaced.get(path).copied());
+    let back: BTreeSet<&Path> = (differences.iter().zip(&*fates))
+        .filter(|(_, fate)| **fate == Fate::PutBack)
+        .filter_map(|(one, _)| of(one))
+        .collect();
+    let whole =
+        differences.iter().zip(fates).filter(|(one, _)| of(one).is_some_and(|top| back.contains(top)));
+    whole.for_each(|(_, fate)| *fate = Fate::PutBack);
+}
+
+fn is_made(one: &Difference) -> bool {
     is_folder(one.after.as_ref()) && !is_folder(one.before.as_ref())
 }
 

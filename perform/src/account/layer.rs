@@ -4,6 +4,7 @@
 //! The format is that of the kernel's documentation of overlayfs, with `userxattr`.
 
 mod bring_in;
+mod restore;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufReader};
@@ -16,7 +17,7 @@ use dir::Folder;
 use guard::{Difference, Guard, Seen};
 use rustix::fs::{FileType, Stat};
 
-use crate::seal::{are_equal, last};
+use crate::seal::are_equal;
 
 /// Reads the layer and brings changes from it into the tree.
 pub(super) struct Layer<'l> {
@@ -67,6 +68,8 @@ impl<'l> Layer<'l> {
         own: &'l [PathBuf],
         products: &'l [PathBuf],
     ) -> io::Result<Self> {
+        // The command may have closed the root of its view.
+        drop(dir::reach::root(upper, dir::reach::CHANGE)?);
         Ok(Self { guard, upper: Folder::open(upper)?, tree: Folder::open(guard.root())?, own, products })
     }
 
@@ -91,25 +94,24 @@ impl<'l> Layer<'l> {
         Ok(found)
     }
 
-    /// Whether a path, below which nothing counts, is not what it is in the tree.
-    pub(super) fn changes(&self, path: &Path) -> io::Result<bool> {
-        let mut level = self.top()?;
-        let mut is_hidden = false;
-        let exists = || self.tree.folder_of(path).and_then(|folder| folder.stat(last(path)?));
-        let exists = || exists().is_ok_and(|found| found.is_some());
+    /// What a path shows, symlinks not followed.
+    pub(super) fn stat(&self, path: &Path) -> io::Result<Option<Stat>> {
+        let (mut level, mut is_hidden) = (self.top()?, false);
         let mut names = path.iter().peekable();
         while let Some(name) = names.next() {
-            let Some(entry) = self.entry(&level, name.to_owned())? else { return Ok(is_hidden && exists()) };
-            if names.peek().is_none() {
-                return Ok(!entry.is_unchanged(&level));
+            let Some(entry) = self.entry(&level, name.to_owned())? else {
+                return if is_hidden { Ok(None) } else { stat_below(&self.tree, path) };
+            };
+            if is_whiteout(&entry.upper) || names.peek().is_none() {
+                return Ok(Some(entry.upper).filter(|found| !is_whiteout(found)));
             }
             if !is_folder(&entry.upper) {
-                return Ok(exists());
+                return Ok(None);
             }
             is_hidden |= entry.covers_folder(&level);
-            level = level.enter(&entry.name, Belongs::Accounted)?;
+            level = level.enter(name, Belongs::Accounted)?;
         }
-        Ok(false)
+        Ok(None)
     }
 
     fn top(&self) -> io::Result<Level> {
@@ -135,11 +137,8 @@ impl<'l> Layer<'l> {
     fn walk(&self, mut visit: impl FnMut(&Level, &Entry) -> io::Result<bool>) -> io::Result<()> {
         let mut todo = self.visit_all(&Arc::new(self.top()?), &mut visit)?;
         while let Some((above, name, belongs)) = todo.pop() {
-            match above.enter(&name, belongs) {
-                Ok(level) => todo.extend(self.visit_all(&Arc::new(level), &mut visit)?),
-                // The command removed its own permissions.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-                Err(error) => return Err(error),
+            if let Some(level) = unless_closed(above.enter(&name, belongs))? {
+                todo.extend(self.visit_all(&Arc::new(level), &mut visit)?);
             }
         }
         Ok(())
@@ -151,9 +150,10 @@ impl<'l> Layer<'l> {
         visit: &mut impl FnMut(&Level, &Entry) -> io::Result<bool>,
     ) -> io::Result<Vec<(Arc<Level>, OsString, Belongs)>> {
         let mut inner = Vec::new();
-        for (name, _) in level.upper.entries()? {
+        for (name, _) in unless_closed(level.upper.entries())?.into_iter().flatten() {
             // It may have been moved meanwhile.
-            let Some(entry) = self.entry(level, OsString::from_vec(name))? else { continue };
+            let entry = unless_closed(self.entry(level, OsString::from_vec(name)))?;
+            let Some(entry) = entry.flatten() else { continue };
             if visit(level, &entry)? {
                 inner.push((Arc::clone(level), entry.name, entry.belongs));
             }
@@ -193,7 +193,11 @@ impl<'l> Layer<'l> {
 
 impl Level {
     fn enter(&self, name: &OsStr, belongs: Belongs) -> io::Result<Level> {
-        let tree = self.tree.as_ref().and_then(|tree| tree.open_in(name).ok());
+        let tree = match self.tree.as_ref().map(|tree| tree.open_in(name)) {
+            // What is in it cannot be compared.
+            Some(Err(closed)) if closed.kind() == io::ErrorKind::PermissionDenied => return Err(closed),
+            opened => opened.and_then(Result::ok),
+        };
         Ok(Level { upper: self.upper.open_in(name)?, tree, path: self.path.join(name), belongs })
     }
 }
@@ -232,6 +236,22 @@ impl Entry {
     fn covers_folder(&self, level: &Level) -> bool {
         self.tree.as_ref().is_some_and(is_folder)
             && (!is_folder(&self.upper) || is_opaque(&level.upper, &self.name))
+    }
+}
+
+/// `None` if the command, or the user, removed their own permissions for the folder.
+fn unless_closed<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
+    match looked {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        looked => looked.map(Some),
+    }
+}
+
+/// What stands at a path below a folder; nothing stands below what is no folder.
+pub(super) fn stat_below(folder: &Folder, path: &Path) -> io::Result<Option<Stat>> {
+    match folder.folder_of(path) {
+        Err(error) if dir::reach::is_gone(&error) => Ok(None),
+        folder => folder?.stat(path.file_name().unwrap_or_default()),
     }
 }
 

@@ -1,8 +1,8 @@
-//! The survey of the tree before a command, on disk while the command runs, so that its changes can be found
-//! if the harness is killed.
+//! What is on disk while a command runs, and until its answer is recorded, so that its changes can be found if
+//! the harness is killed: the survey of the tree before it, and the name of the set that adopts its changes.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,17 @@ use guard::{Seen, Survey};
 use serde::{Deserialize, Serialize};
 
 const NOTE: &str = "tree.json";
+const ADOPTED: &str = "adopted";
+/// The name of a set is short.
+const MOST_BYTES: u64 = 1 << 10;
+
+/// What a killed harness left.
+pub(super) struct Noted {
+    /// The paths to skip, and the tree before the command, if it worked in the tree.
+    pub(super) survey: Option<(Vec<PathBuf>, Survey)>,
+    /// The name of the set, if its changes had begun to be adopted.
+    pub(super) adopted: Option<String>,
+}
 
 /// A path, as text if it is UTF-8.
 #[derive(Serialize, Deserialize)]
@@ -47,8 +58,25 @@ pub(super) fn write(folder: &Path, own: &[PathBuf], survey: &Survey) -> io::Resu
     })
 }
 
-/// `None` if no command was running.
-pub(super) fn read(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> {
+/// The changes are about to be adopted in this set of pre-images.
+pub(super) fn adopting(folder: &Path, set: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    dir::replace(&folder.join(ADOPTED), set.file_name().unwrap_or_default().as_encoded_bytes())
+}
+
+/// `None` if no command was running, and the answer of the last one is recorded.
+pub(super) fn read(folder: &Path) -> io::Result<Option<Noted>> {
+    let survey = read_survey(folder)?;
+    let adopted = match dir::read(&folder.join(ADOPTED), MOST_BYTES, dir::Links::Refused) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        adopted => adopted?.and_then(|name| String::from_utf8(name).ok()),
+    };
+    // It becomes a path.
+    let adopted = adopted.filter(|name| !name.is_empty() && !name.contains('/') && name != "..");
+    Ok((survey.is_some() || adopted.is_some()).then_some(Noted { survey, adopted }))
+}
+
+fn read_survey(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> {
     let file = match File::open(folder.join(NOTE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => BufReader::new(file?),
@@ -73,6 +101,8 @@ pub(super) fn read(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> 
     Ok(own.filter(|_| is_whole).map(|own| (own, Survey::new(found))))
 }
 
+/// The survey first: without the name of the set it would have a recorded answer's changes restored.
 pub(super) fn remove(folder: &Path) -> io::Result<()> {
-    dir::remove(&folder.join(NOTE))
+    dir::remove(&folder.join(NOTE))?;
+    dir::remove(&folder.join(ADOPTED))
 }

@@ -1,14 +1,13 @@
 //! Restores what a command may not change. Never follows a symlink: a command may have left one anywhere.
 
-use std::fs::Permissions;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use dir::{Folder, Inode};
 use guard::{Difference, Seen, Survey};
+use rustix::fs::Mode;
 
 use super::source::Source;
 use crate::fault::Fault;
@@ -102,11 +101,11 @@ impl<'p, 'r> PutBack<'p, 'r> {
             self.clear(above, path)?;
             above.make_folder(name, 0o700)?;
         }
-        if above.stat(name)?.is_some_and(|stat| stat.st_mode & 0o7777 != was.mode & 0o7777) {
-            let folder = std::fs::File::from(above.open_in(name)?.as_fd().try_clone_to_owned()?);
-            folder.set_permissions(Permissions::from_mode(was.mode & 0o7777))?;
+        let is_right = |stat: rustix::fs::Stat| stat.st_mode & 0o7777 == was.mode & 0o7777;
+        if above.stat(name)?.is_some_and(is_right) {
+            return Ok(());
         }
-        Ok(())
+        dir::reach::set_mode(above.as_fd(), name, Mode::from_raw_mode(was.mode & 0o7777))
     }
 
     fn clear(&mut self, folder: &Folder, path: &Path) -> io::Result<()> {

@@ -11,12 +11,23 @@ use names::Binds;
 use proptest::prelude::*;
 
 use super::*;
+use crate::{Record, Silent};
+
+mod by_hand;
+mod closed;
 
 /// A project with a run in progress.
 struct Project {
     scratch: tempfile::TempDir,
     run: RunFolder,
     account: Account,
+}
+
+/// Where a command works: the account is the same.
+#[derive(Debug, Clone, Copy)]
+enum Where {
+    Tree,
+    View,
 }
 
 impl Project {
@@ -30,6 +41,21 @@ impl Project {
         let project = Self { scratch, run, account };
         files.iter().for_each(|(path, text)| project.write(path, text));
         project
+    }
+
+    fn works(self, place: Where) -> Self {
+        match place {
+            Where::Tree => self,
+            Where::View => {
+                let state = self.state();
+                fs::create_dir_all(&state).unwrap();
+                Self { account: self.account.in_view(&state), ..self }
+            }
+        }
+    }
+
+    fn state(&self) -> PathBuf {
+        self.scratch.path().join("state")
     }
 
     fn root(&self) -> PathBuf {
@@ -51,18 +77,47 @@ impl Project {
         let root = self.root();
         let guard = Guard::open(&root, Policy::commit()).unwrap();
         let (run, undo) = (self.run.clone(), self.undo_folder());
-        assert_eq!(self.account.open(&guard, &run).unwrap(), None);
-        command(&root);
+        self.begin(command);
         self.account.close(&guard, &run, &undo).unwrap()
     }
 
+    /// Runs a command, without any account yet.
+    fn begin(&mut self, command: impl FnOnce(&Path)) {
+        let root = self.root();
+        let guard = Guard::open(&root, Policy::commit()).unwrap();
+        assert_eq!(self.account.open(&guard, &self.run).unwrap(), None);
+        match self.account.view().unwrap() {
+            Some(view) => by_hand::work(&root, &view.upper, command),
+            None => command(&root),
+        }
+    }
+
     fn lock(&self) -> Lock {
-        Lock::acquire(&self.scratch.path().join("state"), "a test").unwrap()
+        Lock::acquire(&self.state(), "a test").unwrap()
     }
 
     /// Cleans up like the next process after a kill.
     fn settle(&self) -> Vec<String> {
-        settle(&self.lock(), &self.scratch.path().join("state"), &self.root(), self.run.path()).unwrap()
+        settle(&self.lock(), &self.state(), &self.root(), self.run.path()).unwrap()
+    }
+
+    /// Writes the build's answer to the journal, and stops before the note is removed.
+    fn record_build(&self) {
+        let mut silent = Silent;
+        let mut record = Record::begin(self.run.clone(), &mut silent).unwrap();
+        let built = engine::Built {
+            round: 1,
+            ended: engine::Ended::Exited(1),
+            seal_broken: false,
+            output: engine::Text::in_file("1-build.txt", "printed\n"),
+            elapsed_ms: 1,
+            changes: Vec::new(),
+            put_back: Vec::new(),
+            lack: None,
+            ignored_bytes: 0,
+        };
+        let entry = engine::Recorded::of(&engine::Build { round: 1 }, &built).unwrap();
+        record.answer(&entry, false).unwrap();
     }
 
     fn undo(&self) {
@@ -112,6 +167,10 @@ fn shown(accounted: &Accounted) -> String {
 
 #[test]
 fn what_may_stay_is_known_to_undo_and_the_rest_is_put_back() {
+    [Where::Tree, Where::View].into_iter().for_each(account_for_everything);
+}
+
+fn account_for_everything(place: Where) {
     let mut project = Project::new(&[
         (".gitignore", "*.o\n"),
         ("src/a.rs", "fn  a(){}\n"),
@@ -122,7 +181,8 @@ fn what_may_stay_is_known_to_undo_and_the_rest_is_put_back() {
         ("touched", "touched\n"),
         ("becomes/a", "folder\n"),
         ("file", "file\n"),
-    ]);
+    ])
+    .works(place);
     symlink("src", project.root().join("link")).unwrap();
     let before = project.all();
     let accounted = project.command(|root| {
@@ -159,25 +219,27 @@ fn what_may_stay_is_known_to_undo_and_the_rest_is_put_back() {
         fs::set_permissions(root.join("closed"), Permissions::from_mode(0o000)).unwrap();
         fs::set_permissions(root.join("src/a.rs"), Permissions::from_mode(0o755)).unwrap();
     });
-    insta::assert_snapshot!(shown(&accounted), @r"
-    M Cargo.lock
-    A becomes
-    D becomes/a
-    D file
-    A file/inner
-    A gen/deep/new.rs
-    D gone
-    M src/a.rs
-    put back bare
-    put back build.sh
-    put back closed
-    put back gen/.gitignore
-    put back link
-    put back other
-    put back planted
-    put back src/.git
-    put back src/.gitignore
-    ");
+    insta::allow_duplicates! {
+        insta::assert_snapshot!(shown(&accounted), @r"
+        M Cargo.lock
+        A becomes
+        D becomes/a
+        D file
+        A file/inner
+        A gen/deep/new.rs
+        D gone
+        M src/a.rs
+        put back bare
+        put back build.sh
+        put back closed
+        put back gen/.gitignore
+        put back link
+        put back other
+        put back planted
+        put back src/.git
+        put back src/.gitignore
+        ");
+    }
     for path in [".cache", "planted", "src/.git", "bare", "gen/.gitignore", "other"] {
         assert!(project.root().join(path).symlink_metadata().is_err(), "{path}");
     }
@@ -193,8 +255,13 @@ fn what_may_stay_is_known_to_undo_and_the_rest_is_put_back() {
 
 #[test]
 fn in_a_scope_of_files_a_command_keeps_these_and_nothing_beside_them() {
+    [Where::Tree, Where::View].into_iter().for_each(keep_the_scope);
+}
+
+fn keep_the_scope(place: Where) {
     let mut project = Project::new(&[("src/a", "a\n"), ("src/b", "b\n")]);
     project.account = Account::new("a command", Policy::scoped(["src/a", "gen/deep/out"]), Vec::new());
+    project = project.works(place);
     let accounted = project.command(|root| {
         fs::create_dir_all(root.join("gen/deep")).unwrap();
         fs::create_dir_all(root.join("report/html")).unwrap();
@@ -202,13 +269,15 @@ fn in_a_scope_of_files_a_command_keeps_these_and_nothing_beside_them() {
             fs::write(root.join(path), "new\n").unwrap();
         }
     });
-    insta::assert_snapshot!(shown(&accounted), @r"
-    A gen/deep/out
-    M src/a
-    put back gen/deep/other
-    put back report/html/x
-    put back src/b
-    ");
+    insta::allow_duplicates! {
+        insta::assert_snapshot!(shown(&accounted), @r"
+        A gen/deep/out
+        M src/a
+        put back gen/deep/other
+        put back report/html/x
+        put back src/b
+        ");
+    }
     assert!(!project.root().join("report").exists());
     assert_eq!(fs::read_to_string(project.root().join("src/b")).unwrap(), "b\n");
 }
@@ -256,6 +325,137 @@ fn a_command_that_comes_to_no_end_leaves_nothing() {
     ");
     assert_eq!(project.all(), before);
     assert!(project.settle().is_empty());
+}
+
+/// Changes, removes and makes something.
+fn change(root: &Path) {
+    fs::write(root.join("a"), "other\n").unwrap();
+    fs::remove_dir_all(root.join("folder")).unwrap();
+    fs::create_dir(root.join("new")).unwrap();
+    fs::write(root.join("new/b"), "new\n").unwrap();
+}
+
+#[test]
+fn until_the_answer_is_recorded_a_kill_takes_the_changes_back_and_from_then_on_they_stay() {
+    for place in [Where::Tree, Where::View] {
+        let mut project = Project::new(&[("a", "a\n"), ("folder/b", "b\n")]).works(place);
+        let before = project.all();
+        project.command(change);
+        let after = project.all();
+        assert_ne!(after, before);
+        let mut restored = project.settle();
+        restored.retain(|path| project.root().join(path).is_file() || path.ends_with('b'));
+        restored.sort();
+        assert_eq!(restored, ["a", "folder/b", "new/b"], "{place:?}");
+        assert_eq!(project.all(), before, "{place:?}");
+        assert!(!project.undo_folder().exists(), "the next build makes its own");
+        project.command(change);
+        // The kill may come before the note is removed, or after.
+        project.record_build();
+        assert!(project.settle().is_empty(), "{place:?}");
+        assert!(project.settle().is_empty(), "{place:?}");
+        assert_eq!(project.all(), after, "{place:?}");
+        project.undo();
+        assert_eq!(project.all(), before, "{place:?}");
+    }
+}
+
+#[test]
+fn a_recorded_build_is_not_taken_back_with_the_next_one() {
+    for place in [Where::Tree, Where::View] {
+        let mut project = Project::new(&[("a", "a\n"), ("folder/b", "b\n")]).works(place);
+        project.command(change);
+        project.record_build();
+        project.account.recorded(&project.run).unwrap();
+        assert!(is_settled(&project.run).is_ok_and(|is_settled| !is_settled), "its set is there");
+        let after = project.all();
+        project.begin(|root| fs::write(root.join("a"), "of the next one\n").unwrap());
+        project.settle();
+        assert_eq!(project.all(), after, "{place:?}");
+    }
+}
+
+#[test]
+fn a_folder_comes_back_whole_if_something_in_it_has_to() {
+    for place in [Where::Tree, Where::View] {
+        let mut project =
+            Project::new(&[("d/.gitignore", "*.o\n"), ("d/b", "b\n"), ("e/b", "b\n")]).works(place);
+        let before = project.all();
+        let accounted = project.command(|root| {
+            fs::remove_dir_all(root.join("d")).unwrap();
+            fs::write(root.join("d"), "a file\n").unwrap();
+            fs::remove_dir_all(root.join("e")).unwrap();
+            symlink("/etc", root.join("e")).unwrap();
+        });
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(shown(&accounted), @r"
+            put back d
+            put back d/.gitignore
+            put back d/b
+            put back e
+            put back e/b
+            ");
+        }
+        assert_eq!(project.all(), before, "{place:?}");
+    }
+}
+
+#[test]
+fn a_folder_removed_and_made_anew_shows_nothing_of_the_old_one() {
+    let mut project =
+        Project::new(&[("d/old", "old\n"), ("d/deep/x", "x\n"), ("d/same", "same\n")]).works(Where::View);
+    let before = project.all();
+    let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
+    project.account.open(&guard, &project.run).unwrap();
+    let upper = project.account.view().unwrap().unwrap().upper;
+    fs::create_dir(upper.join("d")).unwrap();
+    by_hand::opaque(&upper.join("d"));
+    for (name, text) in [("same", "same\n"), ("new", "new\n")] {
+        fs::write(upper.join("d").join(name), text).unwrap();
+    }
+    let undo = project.undo_folder();
+    let accounted = project.account.close(&guard, &project.run.clone(), &undo).unwrap();
+    insta::assert_snapshot!(shown(&accounted), @r"
+    D d/deep/x
+    A d/new
+    D d/old
+    ");
+    assert_eq!(project.all().len(), before.len() - 2);
+    project.undo();
+    // The empty folder of the file that is back.
+    assert_eq!(project.all(), before);
+}
+
+#[test]
+fn commands_of_one_account_see_each_others_changes_and_a_sealed_file_comes_back_in_between() {
+    let mut project = Project::new(&[("build.sh", "true\n"), ("deep/seal/ed", "old\n"), ("deep/b", "b\n")])
+        .works(Where::View);
+    let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
+    let sealed = ["build.sh", "deep/seal/ed", "not/there"].map(PathBuf::from);
+    project.account.open(&guard, &project.run).unwrap();
+    let upper = project.account.view().unwrap().unwrap().upper;
+    let broken = |account: &Account| account.restore_in_view(&guard, &sealed).unwrap();
+    fs::write(upper.join("product"), "of the first\n").unwrap();
+    assert!(broken(&project.account).is_empty());
+    let again = project.account.view().unwrap().unwrap();
+    assert!(again.upper.join("product").exists() && fs::read_dir(again.work).unwrap().next().is_none());
+    // Changed, removed with the folder above it, made where none was.
+    fs::write(upper.join("build.sh"), "exit 0\n").unwrap();
+    by_hand::whiteout(&upper.join("deep"));
+    fs::create_dir(upper.join("not")).unwrap();
+    fs::write(upper.join("not/there"), "new\n").unwrap();
+    assert_eq!(broken(&project.account), ["build.sh", "deep/seal/ed", "not/there"]);
+    assert!(broken(&project.account).is_empty());
+    let left: Vec<_> = fs::read_dir(&upper).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    // Replaced by another folder.
+    fs::create_dir_all(upper.join("deep/seal")).unwrap();
+    by_hand::opaque(&upper.join("deep/seal"));
+    fs::write(upper.join("deep/c"), "new\n").unwrap();
+    assert_eq!(broken(&project.account), ["deep/seal/ed"]);
+    assert!(upper.join("deep/c").exists() && !upper.join("deep/seal").exists());
+    project.account.reset(&guard, &project.run).unwrap();
+    assert!(!upper.exists() && !project.account.is_open());
 }
 
 /// What a build may do to a path.
@@ -331,10 +531,11 @@ proptest! {
     /// Empty folders do not count: git does not track them. `PROPTEST_CASES=2000` tries more.
     #[test]
     fn undo_makes_the_old_tree_whatever_a_build_has_done(
+        place in prop_oneof![Just(Where::Tree), Just(Where::View)],
         tree in proptest::collection::vec(deed(), 0..8),
         build in proptest::collection::vec(deed(), 1..10),
     ) {
-        let mut project = Project::new(&[]);
+        let mut project = Project::new(&[]).works(place);
         // Files that are ignored from the start do not count.
         let tree = tree.iter().filter(|deed| !matches!(deed, Deed::Ignore(_)));
         tree.for_each(|deed| do_it(&project.root(), deed));
@@ -350,16 +551,15 @@ proptest! {
 
     #[test]
     fn a_kill_in_the_middle_of_a_build_leaves_the_old_tree(
+        place in prop_oneof![Just(Where::Tree), Just(Where::View)],
         tree in proptest::collection::vec(deed(), 0..8),
         build in proptest::collection::vec(deed(), 1..10),
     ) {
-        let mut project = Project::new(&[]);
+        let mut project = Project::new(&[]).works(place);
         let tree = tree.iter().filter(|deed| !matches!(deed, Deed::Ignore(_)));
         tree.for_each(|deed| do_it(&project.root(), deed));
-        let (before, root, run) = (project.all(), project.root(), project.run.clone());
-        let guard = Guard::open(&root, Policy::commit()).unwrap();
-        project.account.open(&guard, &run).unwrap();
-        build.iter().for_each(|deed| do_it(&root, deed));
+        let before = project.all();
+        project.begin(|root| build.iter().for_each(|deed| do_it(root, deed)));
         project.settle();
         prop_assert_eq!(project.all(), before);
     }

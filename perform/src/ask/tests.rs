@@ -1,8 +1,11 @@
+use engine::Line;
+use llm::scripted::Entry;
+use llm::{Attempt, Progress, Retry};
 use logging::{Redactor, RunFolder};
 
 use super::*;
+use crate::record::RecordError;
 use crate::{Observer, Past, Silent};
-use engine::Line;
 
 /// A call that should end early if the answer names a file that `forbid` refuses. Gives its record.
 fn with_call(
@@ -29,6 +32,7 @@ fn with_call(
         failed: None,
         bill: CallSpending { spending: &spending, forecast, model: model.id() },
         reserve: Reserve::hold(base.path()).unwrap(),
+        partial: Partial::of_round(1),
     });
     (base, folder)
 }
@@ -92,4 +96,58 @@ fn a_model_thinks_until_its_text_begins_and_again_when_it_begins_anew() {
         call.progress(Progress::Bytes(20));
     });
     assert_eq!(shown.0, [true, true, false, true, false]);
+}
+
+/// Sees whether the wait is counted down.
+#[derive(Default)]
+struct Countdown(bool);
+
+impl Observer for Countdown {
+    fn see(&mut self, event: &Event<'_>) {
+        self.0 |= matches!(event, Event::CountingDown { .. });
+    }
+}
+
+/// Asks a model that is out of quota for 20 ms. Gives the answer, the journal, and whether a wait was shown.
+fn ask_out_of_quota(wait: Duration, named: Option<f64>) -> (AskAnswer, Vec<Line>, bool) {
+    let quota = Entry { error: Some("rate-limited".to_owned()), retry_after_s: named, ..Entry::default() };
+    let well = Entry { text: "words".to_owned(), ..Entry::default() };
+    let once = Retry { max_tries: 1, ..Retry::default() };
+    let model = llm::Scripted::new(vec![quota, well]).with_retry(once);
+    let asking = Asking { wait, ..Asking::default() };
+    let base = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(base.path(), "run", Redactor::default()).unwrap();
+    let mut shown = Countdown::default();
+    let mut record = Record::begin(folder.clone(), &mut shown).unwrap();
+    let files = Files { prompt: "p".to_owned(), raw: "raw".to_owned(), reply: "r".to_owned() };
+    let question = Question { round: 1, prompt: "hi", stable: 0, schema: None, files: &files };
+    let cancel = Cancel::new().unwrap();
+    let asker = Asker { model: &model, asking: &asking, cancel: &cancel, forbid: None };
+    let answer = asker.ask(&question, &mut record).unwrap();
+    drop(record);
+    (answer, Past::read(folder.path()).unwrap().lines, shown.0)
+}
+
+#[test]
+fn a_quota_that_is_reset_soon_enough_is_waited_for_and_the_record_says_so() {
+    let (answer, lines, is_shown) = ask_out_of_quota(Duration::from_hours(1), Some(0.02));
+    assert!(matches!(answer, AskAnswer::Answered(_)) && is_shown, "{answer:?}");
+    let warned = |line: &Line| matches!(line, Line::Warned { warning } if warning.code == "out-of-quota");
+    assert!(lines.iter().any(warned), "{lines:?}");
+}
+
+#[test]
+fn a_quota_that_is_reset_too_late_ends_the_call_with_the_time_if_the_service_names_it() {
+    for (named, wait) in [(Some(7200.0), 0), (Some(7200.0), 3600), (None, 0), (None, 30)] {
+        let (answer, _, is_shown) = ask_out_of_quota(Duration::from_secs(wait), named);
+        let AskAnswer::Unanswered(Unanswered { cause, .. }) = answer else { panic!("{answer:?}") };
+        let remedy = cause.remedy.unwrap();
+        assert_eq!(remedy.starts_with("come again at 20"), named.is_some(), "{remedy}");
+        assert_eq!(
+            remedy.ends_with(" UTC, or let the run wait with --wait 2h1m"),
+            named.is_some(),
+            "{remedy}"
+        );
+        assert!(!is_shown);
+    }
 }

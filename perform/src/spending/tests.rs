@@ -104,6 +104,37 @@ fn a_retry_is_made_only_where_there_is_something_left_for_it() {
 }
 
 #[test]
+fn a_lost_attempt_counts_at_the_price_of_the_longest_answer() {
+    for model in ["claude-opus-4-8", "gemini-3.8-flash", "gpt-6-sol"] {
+        let spending = spending(Budget { max_cost: usd(10.0), ..Budget::default() });
+        let model = Named(model.parse().unwrap(), None);
+        let mut request = Request { prompt: "x", ..Request::default() };
+        let forecast = spending.allow(&model, &mut request, &mut Blind).unwrap();
+        let bill = CallSpending { spending: &spending, forecast, model: model.id() };
+        let lost = Attempt { spend: Spend::Unknown, ..Attempt::default() };
+        assert!(bill.allows_another(&lost), "{forecast:?}");
+        bill.add(&lost);
+        assert_eq!(spending.spent().unpriced, 0, "{forecast:?}");
+        assert_eq!(ask(&spending, &model, 1), "sent", "{forecast:?}");
+    }
+}
+
+#[test]
+fn a_limit_that_bounds_the_answer_bounds_what_a_lost_attempt_counts() {
+    let spending = spending(Budget { max_cost: usd(1.0), ..Budget::default() });
+    let spending = Spending { prices: unbounded(), ..spending };
+    let mut request = Request { prompt: "x", ..Request::default() };
+    let model = Named("gemini/local".parse().unwrap(), None);
+    let forecast = spending.allow(&model, &mut request, &mut Blind).unwrap();
+    assert!(forecast.cost.is_some_and(|cost| cost <= Money::from_usd(1.0).unwrap()), "{forecast:?}");
+}
+
+/// A price that does not say how long an answer may be.
+fn unbounded() -> Prices {
+    Prices::parse("[[model]]\nprefix = \"local\"\ninput = 1.0\noutput = 2.0\n").unwrap()
+}
+
+#[test]
 fn a_run_that_goes_on_counts_what_it_used_before() {
     let lines = [
         asked(1),
@@ -116,6 +147,7 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
             output: Text::in_file("f", ""),
             elapsed_ms: 1500,
             changes: Vec::new(),
+            present: Vec::new(),
             put_back: Vec::new(),
             lack: None,
             ignored_bytes: 0,
@@ -125,12 +157,11 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
         attempted(&paid(1000, 500)),
     ];
     let spending = Spending { since: None, ..spending(Budget::default()) };
-    spending.count(&lines, &[&flash()]);
+    spending.count(&lines, &flash());
     let spent = spending.spent();
-    // The first call of round 2 was killed: it counts as the most it can have used.
-    assert_eq!(spent.calls, 3 + 1, "the last call has no answer either");
+    // The first call of round 2 was killed: it counts as the most it can have used. The last one has told its usage.
+    assert_eq!((spent.calls, spent.tokens), (3, 1500 + 70_000 + 1500));
     assert_eq!(spent.time, Duration::from_millis(3500));
-    assert!(spent.tokens > 2 * (1500 + 65_536), "{spent:?}");
 }
 
 #[test]
@@ -140,7 +171,7 @@ fn a_run_that_goes_on_counts_the_time_of_calls_without_an_answer_once() {
     let unanswered = Line::Unanswered(Unanswered { round: 1, cause });
     let count = |lines: &[Line]| {
         let spending = Spending { since: None, ..spending(Budget::default()) };
-        spending.count(lines, &[&flash()]);
+        spending.count(lines, &flash());
         spending.spent().time.as_millis()
     };
     let resumed = Line::Resumed { kept: 0 };
@@ -159,7 +190,15 @@ fn stored(bytes: u64) -> Stored {
 }
 
 fn asked(round: u32) -> Line {
-    Line::Asked(Asked { round, prompt: stored(10) })
+    let at_most = AtMost { tokens: 70_000, cost_usd: Some(0.25) };
+    Line::Asked(Asked { round, model: None, prompt: stored(10), at_most: Some(at_most) })
+}
+
+/// The same for another model.
+fn asked_of(model: &ModelId, cost_usd: Option<f64>) -> Line {
+    let at_most = AtMost { tokens: 70_000, cost_usd };
+    let (model, prompt) = (Some(model.to_string()), stored(10));
+    Line::Asked(Asked { round: 1, model, prompt, at_most: Some(at_most) })
 }
 
 fn attempted(attempt: &Attempt) -> Line {
@@ -182,22 +221,35 @@ fn answered(elapsed_ms: u64) -> Line {
 }
 
 #[test]
-fn an_attempt_of_another_model_counts_at_its_price_and_a_lost_call_as_that_of_the_dearest() {
+fn a_call_of_another_model_counts_at_its_price_and_a_lost_one_as_the_record_says() {
     let sonnet: ModelId = "claude-sonnet-4-6".parse().unwrap();
-    let flash = flash();
-    let models = [&flash, &sonnet];
-    let attempted = |model: Option<&ModelId>| {
-        let attempt = Attempt { model: model.map(ToString::to_string), ..paid(1_000_000, 0) };
-        Line::Attempted(Attempted { round: 1, attempt: serde_json::to_value(attempt).unwrap() })
-    };
-    let cost = |lines: &[Line]| {
+    let spent = |lines: &[Line]| {
         let spending = spending(Budget::default());
-        spending.count(lines, &models);
-        spending.spent().cost.to_string()
+        spending.count(lines, &flash());
+        spending.spent()
     };
-    assert_eq!(cost(&[asked(1), attempted(None), answered(1)]), "$0.75");
-    assert_eq!(cost(&[asked(1), attempted(Some(&sonnet)), answered(1)]), "$3.00");
-    let unpriced = spending(Budget::default());
-    unpriced.count(&[asked(1)], &[&flash, &"openai/llama".parse().unwrap()]);
-    assert_eq!((unpriced.spent().calls, unpriced.spent().unpriced), (1, 1));
+    let million = || attempted(&paid(1_000_000, 0));
+    assert_eq!(spent(&[asked(1), million(), answered(1)]).cost.to_string(), "$0.75");
+    assert_eq!(spent(&[asked_of(&sonnet, None), million(), answered(1)]).cost.to_string(), "$3.00");
+    assert_eq!(spent(&[asked(1), asked_of(&sonnet, Some(1.5))]).cost.to_string(), "$1.75");
+    let unpriced = spent(&[asked_of(&"openai/llama".parse().unwrap(), None)]);
+    assert_eq!((unpriced.calls, unpriced.unpriced), (1, 1));
+    // An answer that is known already is copied: nothing is sent.
+    let Line::Asked(copied) = asked(1) else { unreachable!() };
+    assert_eq!(spent(&[Line::Asked(Asked { at_most: None, ..copied })]).calls, 0);
+}
+
+/// What the engine reads of an attempt is what the client writes.
+#[test]
+fn an_attempt_is_told_alike_by_client_and_record() {
+    let told = |attempt: Attempt| {
+        let attempt = Attempted { round: 1, attempt: serde_json::to_value(attempt).unwrap() };
+        (attempt.is_lost(), attempt.is_answer(), attempt.is_retried())
+    };
+    let failed = |spend| Attempt { error: Some("server".to_owned()), spend, ..Attempt::default() };
+    assert_eq!(told(failed(Spend::Nothing)), (false, false, false));
+    assert_eq!(told(Attempt { wait_ms: Some(0), ..failed(Spend::Unknown) }), (true, false, true));
+    assert_eq!(told(paid(1, 1)), (false, true, false));
+    assert_eq!(told(Attempt { spend: Spend::Unknown, ..Attempt::default() }), (false, true, false));
+    assert!(failed(Spend::Unknown).is_lost(), "as the client says it");
 }

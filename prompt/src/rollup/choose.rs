@@ -52,6 +52,12 @@ pub fn tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(BYTES_A_TOKEN)
 }
 
+/// The most bytes that are certain to fit into this many tokens.
+#[must_use]
+pub fn bytes(tokens: u64) -> usize {
+    usize::try_from(tokens.saturating_mul(BYTES_A_TOKEN)).unwrap_or(usize::MAX)
+}
+
 /// The files to show, as places in `files`, each with its reason, the most important first. A file that does
 /// not fit is skipped for smaller ones.
 ///

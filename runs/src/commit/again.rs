@@ -16,11 +16,12 @@ use serde_json::json;
 use crate::changes::{self, FileChange};
 use crate::commit::plan::{Plan, Task};
 use crate::commit::run::can_go_on;
-use crate::commit::{Request, changed, looks};
+use crate::commit::{Request, changed};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::records::{self, Head};
 use crate::registry::{self, Known};
+use crate::verdict;
 
 /// What there is of this work.
 pub(super) enum Again {
@@ -91,17 +92,17 @@ impl Run<'_> {
     /// Nobody is asked as long as the tree is the one that the run left: all of it, since that is what its build
     /// has judged, whether the run changed files, put them back, or wrote none.
     fn answer(&self, plan: &Plan, past: &Past) -> Result<Again, Failure> {
-        let Some(outcome) = past.outcome().cloned() else { return Ok(Again::New) };
+        let Some((outcome, holds_for)) = past.end() else { return Ok(Again::New) };
         let (root, output) = (self.tree.root(), self.host.output);
         let name = records::name(self.folder.path());
-        if past.left() != Some(&looks::identity(self.tree, plan.task.binds())?) {
+        if holds_for.tree.is_none() || *holds_for != verdict::of_commit(root, plan) {
             output.warn(&format!("the files are no longer as {name} left them, so a new run begins"));
             return Ok(Again::New);
         }
         let changes = changes::of_run(root, self.folder.path())?;
         let files = changes.iter().map(FileChange::stat).collect();
         let log = self.folder.path().strip_prefix(root).unwrap_or(self.folder.path()).display().to_string();
-        let summary = Summary::of(&past.lines, outcome, files, elapsed(past), log);
+        let summary = Summary::of(&past.lines, outcome.clone(), files, elapsed(past), log);
         output.note(&format!("{name} has done this already: nobody was asked"));
         summary.print(output);
         output.object(&json!({ "event": "summary", "from_record": true, "summary": summary }));
@@ -126,9 +127,9 @@ fn is_same(one: &Plan, other: &Plan) -> bool {
 
 /// From the first line of a journal to the last: nothing more precise is known of a run that is over.
 pub(crate) fn elapsed(past: &Past) -> Duration {
-    let span = past
-        .span
-        .as_ref()
-        .and_then(|(first, last)| Some(last.parse::<Timestamp>().ok()?.duration_since(first.parse().ok()?)));
+    let span =
+        past.at.first().zip(past.at.last()).and_then(|(first, last)| {
+            Some(last.parse::<Timestamp>().ok()?.duration_since(first.parse().ok()?))
+        });
     span.and_then(|span| span.try_into().ok()).unwrap_or_default()
 }

@@ -123,8 +123,3 @@ pub(super) fn uncommitted(tree: &WorkTree, binds: Binds) -> Result<Vec<String>, 
     dirty.retain(|path| !is_own(path, binds));
     Ok(shown(&dirty))
 }
-
-/// The identity of the tree, for a loop with these protected names.
-pub(super) fn identity(tree: &WorkTree, binds: Binds) -> Result<String, RepoError> {
-    tree.identity(|path| is_own(path, binds))
-}

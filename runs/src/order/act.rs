@@ -29,9 +29,10 @@ use crate::order::recorded::{self, Beginning, Recorded};
 use crate::order::setting::{Setting, not_restored, spending_of};
 use crate::order::settle::Answer;
 use crate::order::unfinished::Unfinished;
-use crate::records::{self, Head, answers_used, cannot_begin};
+use crate::records::{self, Head, cannot_begin};
 use crate::registry::{self, Known};
 use crate::sandbox;
+use crate::verdict;
 
 pub(super) struct Done {
     pub exit: Exit,
@@ -76,6 +77,9 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     if let Start::Resumed(folder) = &start {
         ready.inputs.form = recorded::form(folder).unwrap_or(ready.inputs.form);
     }
+    if is_new {
+        prepare::first(&ready.inputs).check(setting.model, setting.settings)?;
+    }
     enter(&mut ready, &folder, setting).inspect_err(|_| take_back())?;
     let Ready { read, tree, lock, state, guard, baseline, unfinished, mut inputs, confinement, sealed } =
         ready;
@@ -89,11 +93,15 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     // An error here is one of the record, before the first step.
     let (record, past) = start.record(&mut *observer).inspect_err(|_| take_back())?;
     recorded::as_summarized(&mut inputs, &folder, &past);
-    setting.model.pass_over(answers_used(&past.lines));
+    records::pass_over(&past.lines, setting.model);
     // The order's own cost limit applies if it is lower than that of the settings.
     let spending = spending_of(read.order.max_cost, setting.settings);
     let asking = Asking { spending, ..asking };
-    asking.spending.count(&past.lines, &setting.settings.all_models());
+    asking.spending.count(&past.lines, setting.settings.model.value.first());
+    let account = account(&inputs, setting.settings, tree.root(), folder.path());
+    let account = sandbox::in_view(account, &tree, &confinement)?;
+    let (root, run, asked) = (tree.root().to_owned(), folder.path().to_owned(), inputs.order.clone());
+    let holds_for = |_: &Outcome| verdict::of_order(&root, &run, &asked);
     let world = OrderWorld {
         record: record.about(tree.root()),
         verify_script: VERIFY_SCRIPT,
@@ -108,8 +116,9 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
             confinement,
             sealed,
         },
-        account: account(&inputs, setting.settings, tree.root(), folder.path()),
+        account,
         baseline,
+        holds_for: &holds_for,
         cancel: setting.cancel.clone(),
     };
     let mut harness = Journaled::new(world, past.answers);
@@ -178,16 +187,13 @@ fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Resu
 
 /// The run was stopped: restores the tree; the run can be resumed.
 fn put_back(
-    world: &OrderWorld<'_, '_>,
+    world: &mut OrderWorld<'_, '_>,
     folder: &RunFolder,
     mut unfinished: Unfinished,
     state: &Path,
     output: &Output,
 ) -> Result<(), Failure> {
-    let warnings = world
-        .baseline
-        .restore(&world.rules.lock, &world.rules.root, folder.path())
-        .map_err(|error| not_restored(error, folder.path()))?;
+    let warnings = world.put_back().map_err(|error| not_restored(error, folder.path()))?;
     warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
     unfinished.restored = true;
     Ok(unfinished.write(state)?)
@@ -195,8 +201,8 @@ fn put_back(
 
 /// Restores what commands change besides the order's files when it passes, unless the configuration keeps it.
 fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Account {
-    let out = run.parent().and_then(|out| Some(out.strip_prefix(root).ok()?.to_owned()));
-    let own = out.into_iter().chain([PathBuf::from(names::ours::STATE)]).collect();
+    let own =
+        verdict::out_in_tree(root, run).into_iter().chain([PathBuf::from(names::ours::STATE)]).collect();
     let may_change = match settings.byproducts.value {
         Byproducts::Restore => Policy::scoped(inputs.order.allowed_files.iter().cloned()),
         Byproducts::Keep => Policy::build(Binds::Always),

@@ -37,6 +37,8 @@ pub struct Request {
     pub keep_going: bool,
     /// Begin a new run, whatever is recorded.
     pub new: bool,
+    /// Tell what the first prompt of each order takes, and send nothing.
+    pub dry_run: bool,
     /// The supervisor's name for this work. Of several orders, each has it with its number.
     pub key: Option<String>,
 }
@@ -73,6 +75,9 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         key: args.key.as_deref(),
     };
     settle::recover(&tree, host)?;
+    if args.dry_run {
+        return dry_run(args, &tree, &setting);
+    }
     if let [only] = args.files.as_slice() {
         let read = preflight::read(only)?;
         let done = match before(&read, &tree, &setting)? {
@@ -87,6 +92,18 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     table(&rows, args.files.len(), output);
     let failed = rows.iter().map(|row| row.exit).find(|exit| *exit != Exit::Done);
     Ok(failed.unwrap_or(Exit::Done))
+}
+
+/// Checks every order and tells what its first prompt takes.
+fn dry_run(args: &Request, tree: &WorkTree, setting: &Setting<'_>) -> Result<Exit, Failure> {
+    for file in &args.files {
+        let read = preflight::read(file)?;
+        if before(&read, tree, setting)?.is_none() {
+            let inputs = prepare::ready(read, setting)?.inputs;
+            prepare::first(&inputs).tell(setting.model, setting.settings, setting.host.output)?;
+        }
+    }
+    Ok(Exit::Done)
 }
 
 /// Reads and checks every order before the first one costs anything.

@@ -19,6 +19,7 @@ use crate::order::{folder, preflight};
 use crate::place;
 use crate::records;
 use crate::registry;
+use crate::verdict;
 
 /// Cleans up after a killed run, holding the lock meanwhile.
 pub(super) fn recover(tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
@@ -53,16 +54,19 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
         let message = request.get("message").and_then(Value::as_str).unwrap_or_default();
         let line = message.lines().next_back().unwrap_or_default();
         let Some(commit) = git.commit_upon(&run.commit, line)? else { return Ok(false) };
+        // The commit stands, whatever becomes of its note.
+        let _ = perform::note_commit(git, &recorded.folder, &commit, None);
         let committed = Committed { repository: None, message: None, commit: Some(commit) };
         let answer = serde_json::to_value(CommitAnswer::Committed(committed)).context(kept)?;
         let entry = engine::Recorded { kind: Commit::KIND.to_owned(), request, answer };
         past.answers.push(entry.clone());
         made = Some(entry);
     };
+    let holds_for = verdict::of_order(tree.root(), recorded.folder.path(), &recorded.read.order);
     let mut silent = Silent;
     let (mut record, _) = Record::resume(recorded.folder, &mut silent).context(kept)?;
     made.map_or(Ok(()), |entry| record.answer(&entry, false)).context(kept)?;
-    record.note(&Note::Ended { outcome, tree_sha256: None }).context(kept)?;
+    record.note(&Note::Ended { outcome, holds_for }).context(kept)?;
     Ok(true)
 }
 

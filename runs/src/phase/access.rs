@@ -1,5 +1,6 @@
 //! What each role can see and change (S3 §Information Boundaries).
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -35,7 +36,7 @@ fn hidden(root: &Path, other: &Path) -> impl Iterator<Item = PathBuf> {
     HIDDEN.iter().map(|name| root.join(name)).chain([other.to_owned(), root.join(".git")])
 }
 
-/// The access of one role, whose folder contains these `.git`. The same for a container and for bubblewrap.
+/// The access of one role, whose folder contains these `.git`. The same for every sandbox.
 pub(super) fn around(
     root: &Path,
     (own, inside): (&Path, &[PathBuf]),
@@ -63,6 +64,68 @@ pub(super) fn around(
     }
 }
 
+/// The access of the configuration's commands: the source, which they may change, and the rest of the project to
+/// read. The tests, prompts, keys and the harness's own files are absent unless `granted` names them: what runs
+/// here is what the builder wrote, and must not change what it is judged by.
+pub(super) fn of_commands(around: Access, root: &Path, tests: &Path, granted: &Granted) -> Access {
+    let is_granted = |path: &Path| granted.all().any(|open| open == path);
+    let is_hidden = |path: &Path| hidden(root, tests).any(|hidden| path == hidden) && !is_granted(path);
+    let leads_to = |path: &Path| {
+        let mut others = hidden(root, tests).chain(granted.all().cloned()).chain([around.tree.clone()]);
+        others.any(|other| other.starts_with(path))
+    };
+    let mut beside = Vec::new();
+    if around.tree != root {
+        let is_its_own = |path: &Path| is_hidden(path) || is_granted(path) || path == around.tree;
+        shown(root, &is_its_own, &leads_to, &mut beside);
+    }
+    Access {
+        masked: around.masked.into_iter().filter(|path| !is_granted(path)).collect(),
+        readable: around.readable.into_iter().chain(beside).chain(granted.readable.clone()).collect(),
+        writable: around.writable.into_iter().chain(granted.writable.clone()).collect(),
+        ..around
+    }
+}
+
+/// What the user's configuration opens to commands by name.
+#[derive(Debug, Default)]
+pub(super) struct Granted {
+    pub(super) readable: Vec<PathBuf>,
+    pub(super) writable: Vec<PathBuf>,
+}
+
+impl Granted {
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.readable.iter().chain(&self.writable)
+    }
+}
+
+/// As many mounts as a sandbox can take besides its own.
+const MOST_SHOWN: usize = 1000;
+
+/// The files and folders of a folder, each whole unless something in it is hidden or has other rights. No links:
+/// one may lead to what is hidden.
+fn shown(
+    folder: &Path,
+    is_its_own: &dyn Fn(&Path) -> bool,
+    leads_to: &dyn Fn(&Path) -> bool,
+    found: &mut Vec<PathBuf>,
+) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort_unstable();
+    for path in paths {
+        if path.is_symlink() || is_its_own(&path) || found.len() >= MOST_SHOWN {
+            continue;
+        }
+        if leads_to(&path) {
+            shown(&path, is_its_own, leads_to, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
 /// The folders between one folder and another below it. Moving one of them would later expose what is below.
 fn between(upper: &Path, lower: &Path) -> Vec<PathBuf> {
     let above = lower.ancestors().skip(1).take_while(|way| way.starts_with(upper) && *way != upper);
@@ -71,7 +134,7 @@ fn between(upper: &Path, lower: &Path) -> Vec<PathBuf> {
     between
 }
 
-/// Docker if available, otherwise bubblewrap, otherwise nothing runs. Not Landlock: a role could neither
+/// Docker if available, otherwise namespaces or bubblewrap, otherwise nothing runs. Not Landlock: a role could neither
 /// create files at the top of its folder nor call `abl-cmd`.
 pub(super) fn choose(
     sandbox: Sandbox,
@@ -84,13 +147,15 @@ pub(super) fn choose(
                 "a Docker container for each role".clone_into(&mut probed.why);
                 return Ok(said(probed, output));
             }
+            Err(_) if probe(Mode::Namespaces, None).is_ok() => Mode::Namespaces,
             Err(_) => Mode::Bwrap,
         },
+        Sandbox::Namespaces => Mode::Namespaces,
         Sandbox::Bwrap => Mode::Bwrap,
         Sandbox::Landlock => {
             let why =
                 anyhow!("behind Landlock a role could make no new file in its folder, and not call abl-cmd");
-            return Err(Failure::refused(why, "use --sandbox bwrap or --sandbox docker"));
+            return Err(Failure::refused(why, "use --sandbox namespaces or --sandbox docker"));
         }
         Sandbox::Docker => Mode::Docker,
         Sandbox::Off => Mode::Off,
@@ -99,7 +164,7 @@ pub(super) fn choose(
         sandbox::no_sandbox(reason, "--sandbox off lets each role see the other's folder")
     })?;
     if sandbox == Sandbox::Auto {
-        "bubblewrap and seccomp around each role (no Docker daemon answers)".clone_into(&mut probed.why);
+        probed.why = format!("{} around each role (no Docker daemon answers)", probed.rung.parts());
     }
     if mode == Mode::Off {
         output.warn("there is no sandbox: each role can see the other's folder, its history, and everything else that you can");

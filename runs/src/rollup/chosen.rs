@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use prompt::rollup::Builder;
-use prompt::rollup::choose::{Candidate, choose, tokens};
+use prompt::rollup::choose::{Candidate, bytes, choose, tokens};
 use serde::{Deserialize, Serialize};
 
 use super::Sources;
@@ -55,7 +55,7 @@ pub(super) fn add(
         let _ = builder.add(path, text.as_bytes());
     }
     let others = both().filter(|(_, shown)| !**shown).map(|((path, text), _)| (path.as_str(), text.len()));
-    builder.list(others, usize::try_from(for_list * 3).unwrap_or(usize::MAX));
+    builder.list(others, bytes(for_list));
     let chosen = order.into_iter().filter_map(|(index, why)| {
         let (path, text) = files.get(index)?;
         Some(Chosen { path: path.clone(), why: why.reason().to_owned(), tokens: tokens(text.len()) })

@@ -1,14 +1,15 @@
 //! Every model call on record here: turns of phases and of spec runs, and rounds of all other runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, iter};
 
-use engine::{ModelUsage, Usage};
-use llm::Attempt;
+use engine::{AtMost, ModelUsage, Usage};
+use llm::{Attempt, Spend};
 use logging::Journal;
 use loop_phase::tokens::{self, Row, Table};
 use names::ours::{ABL, STATE};
+use perform::engine_usage;
 use repo::WorkTree;
 use report::phrases;
 use runs::phase::{LOGS, read};
@@ -43,6 +44,10 @@ pub struct Call {
     pub total: Option<u64>,
     /// US dollars; `None` if the price is unknown.
     pub cost_usd: Option<f64>,
+    /// The most that a call without an answer can have cost, if that is known.
+    pub at_most_usd: Option<f64>,
+    /// When it was made: `2026-11-21`.
+    pub day: Option<String>,
 }
 
 /// All calls, with warnings about the search.
@@ -143,10 +148,11 @@ fn of_row(row: &Row) -> Call {
         origin: PHASE.to_owned(),
         phase: Some(row.phase.clone()),
         role: Some(row.role.clone()),
-        cost_usd: None,
+        day: day(&row.at),
         model: row.model.clone(),
         total: row.total,
         usage,
+        ..Call::default()
     }
 }
 
@@ -181,7 +187,10 @@ fn folders_in(place: &Path) -> Vec<PathBuf> {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 enum Paid {
-    Asked {},
+    Asked {
+        model: Option<String>,
+        at_most: Option<AtMost>,
+    },
     Attempted {
         #[serde(default)]
         attempt: Attempt,
@@ -213,36 +222,84 @@ enum Paid {
 /// `None` if it is incomplete.
 fn journal(folder: &Path, today: &Today) -> Option<Vec<Call>> {
     let entries = Journal::entries::<Paid>(&folder.join(perform::JOURNAL)).ok()?;
-    let run = Run::of(folder, today);
-    let mut calls = Vec::new();
-    // Sent, but not answered yet.
-    let mut open: Option<Call> = None;
-    // Attempts of the open call, other than the answered one, that may have been billed.
-    let mut lost = 0;
-    for entry in entries {
-        match entry.fact {
-            Paid::Asked {} => {
-                lost = 0;
-                calls.extend(open.replace(run.call(None)));
+    let mut reader =
+        Reader { run: Run::of(folder, today), calls: Vec::new(), sent: None, answers: Vec::new() };
+    entries.into_iter().for_each(|entry| reader.read(entry.fact, day(&entry.at)));
+    reader.close();
+    Some(reader.calls)
+}
+
+/// The day of an RFC 3339 time.
+fn day(at: &str) -> Option<String> {
+    at.split_once('T').map(|(day, _)| day.to_owned())
+}
+
+/// Collects the calls of one journal. A lost call counts like any other, without usage: see `engine::Lost`.
+struct Reader<'t> {
+    run: Run<'t>,
+    calls: Vec<Call>,
+    /// The last call, and whether nothing is known of it since it was sent.
+    sent: Option<(Call, bool)>,
+    /// Attempts that reported their usage, but are not part of an answer yet.
+    answers: Vec<Call>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, fact: Paid, day: Option<String>) {
+        match fact {
+            Paid::Asked { model, at_most } => {
+                self.close();
+                let at_most_usd = at_most.and_then(|most| most.cost_usd);
+                let call = Call { at_most_usd, day, ..self.run.call(None) };
+                let model = model.map_or(call.model.clone(), |model| bare(&model));
+                self.sent = Some((Call { model, ..call }, at_most.is_some()));
             }
-            Paid::Attempted { attempt } => lost += usize::from(attempt.is_lost()),
-            Paid::TurnBegins { role } => calls.extend(open.replace(run.call(Some(role)))),
+            Paid::Attempted { attempt } => {
+                let Some((call, is_in_flight)) = &mut self.sent else { return };
+                *is_in_flight = attempt.wait_ms.is_some();
+                if attempt.is_lost() {
+                    self.calls.push(call.clone());
+                } else if attempt.error.is_none() && attempt.spend != Spend::Nothing {
+                    let usage = engine_usage(attempt.usage);
+                    let call = call.clone();
+                    self.answers.push(self.run.answered(call, usage, attempt.served_model, None));
+                }
+            }
             Paid::Answered { usage, served_model, cost_usd } => {
-                open = None;
-                calls.extend(iter::repeat_n(run.call(None), std::mem::take(&mut lost)));
-                calls.push(run.answered(usage, served_model, cost_usd));
+                // Its usage is that of all attempts.
+                self.answers.clear();
+                let sent = self.sent.take().map(|(call, _)| call);
+                let call = sent.unwrap_or_else(|| Call { day, ..self.run.call(None) });
+                self.calls.push(self.run.answered(call, usage, served_model, cost_usd));
+            }
+            Paid::Unanswered {} => {
+                self.sent = None;
+                self.close();
+            }
+            Paid::TurnBegins { role } => {
+                self.close();
+                self.sent = Some((Call { day, ..self.run.call(Some(role)) }, true));
             }
             Paid::Turned { role, usage, cost_usd, .. } => {
-                open = None;
-                calls.extend(run.turned(&role, usage, cost_usd));
+                self.sent = None;
+                let base = Call { day, ..self.run.call(Some(role)) };
+                self.calls.extend(self.run.turned(base, usage, cost_usd));
             }
-            // There were attempts, which may have been billed.
-            Paid::Unanswered {} => calls.extend(open.take()),
             Paid::Other => {}
         }
     }
-    calls.extend(open);
-    Some(calls)
+
+    /// What is still open was paid for, or may have been.
+    fn close(&mut self) {
+        self.calls.append(&mut self.answers);
+        let lost = self.sent.take().filter(|(_, is_in_flight)| *is_in_flight);
+        self.calls.extend(lost.map(|(call, _)| call));
+    }
+}
+
+/// A model without its provider, as services report it.
+fn bare(model: &str) -> String {
+    model.split_once('/').map_or(model, |(_, name)| name).to_owned()
 }
 
 /// The content of `run.json`.
@@ -259,8 +316,7 @@ impl<'t> Run<'t> {
         let word = |at: &str| run.pointer(at).and_then(Value::as_str).map(str::to_owned);
         let model =
             word("/settings/model/value").or_else(|| word("/model")).unwrap_or_else(|| UNNAMED.to_owned());
-        // Services report their models without a provider.
-        let model = model.split_once('/').map(|(_, name)| name.to_owned()).unwrap_or(model);
+        let model = bare(model.split(',').next().unwrap_or_default());
         // An audit has a journal but no `run.json`.
         let of_specs = folder.parent().is_some_and(|runs| runs.ends_with(spec::RUNS));
         let origin = word("/loop").unwrap_or_else(|| if of_specs { SPEC } else { UNNAMED }.to_owned());
@@ -272,15 +328,14 @@ impl<'t> Run<'t> {
         Call { origin: self.origin.clone(), role, model, ..Call::default() }
     }
 
-    fn answered(&self, usage: Usage, served: Option<String>, cost_usd: Option<f64>) -> Call {
-        let model = served.unwrap_or_else(|| self.model.clone());
+    fn answered(&self, call: Call, usage: Usage, served: Option<String>, cost_usd: Option<f64>) -> Call {
+        let model = served.unwrap_or_else(|| call.model.clone());
         let cost_usd = cost_usd.or_else(|| self.today.cost(&model, usage));
-        Call { model, total: usage.total(), usage, cost_usd, ..self.call(None) }
+        Call { model, total: usage.total(), usage, cost_usd, at_most_usd: None, ..call }
     }
 
     /// One call per model; one without a name if the CLI did not report any.
-    fn turned(&self, role: &str, usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> Vec<Call> {
-        let base = self.call(Some(role.to_owned()));
+    fn turned(&self, base: Call, usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> Vec<Call> {
         let mut calls: Vec<Call> = usage.into_iter().map(|of| of_model(of, &base)).collect();
         if calls.is_empty() {
             calls.push(base.clone());

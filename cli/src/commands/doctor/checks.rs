@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use llm::Blind;
+use llm::{Blind, Model};
 use repo::{Asked, WorkTree};
 use runner::Rung;
 use runs::commit::rollup::Rollup;
@@ -91,7 +91,7 @@ fn sandbox(settings: &Settings, environment: &Environment) -> Vec<Check> {
             Ok(()) => Check::good(name, "works"),
             Err(why) => {
                 let help =
-                    if rung == Rung::Bwrap { runner::how_to_get_bubblewrap(&why) } else { String::new() };
+                    if rung == Rung::Namespaces { runner::how_to_get_namespaces() } else { String::new() };
                 Check { help, ..Check::absent(name, why) }
             }
         }
@@ -125,15 +125,23 @@ fn model(args: &DoctorArgs, settings: &Settings, keys: &Keys, tree: &WorkTree, h
     let at = settings.base_url.value.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
     let mut checks = vec![Check::good("model", format!("{name}{at}"))];
     if args.online {
-        checks.push(match client.check(&mut Blind) {
-            Ok(()) => Check::good("service", "key and model work"),
-            Err(error) => {
-                let hint = error.hint().to_owned();
-                Check::bad("service", format!("{:#}", anyhow::Error::from(error)), hint)
-            }
-        });
+        let models = llm::all_of(&*client);
+        let is_one = models.len() == 1;
+        checks.extend(models.into_iter().map(|model| service(model, is_one)));
     }
     checks
+}
+
+/// Whether the model's service knows its key and its name. In a list each has its own line.
+fn service(model: &dyn Model, is_one: bool) -> Check {
+    let name = if is_one { String::new() } else { format!("{}: ", model.id()) };
+    match model.check(&mut Blind) {
+        Ok(()) => Check::good("service", format!("{name}key and model work")),
+        Err(error) => {
+            let hint = error.hint();
+            Check::bad("service", format!("{name}{:#}", anyhow::Error::from(error)), hint)
+        }
+    }
 }
 
 /// Lock and transactions are stored here.

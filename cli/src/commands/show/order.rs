@@ -4,7 +4,7 @@ use engine::{Line, Outcome};
 use loop_order::{RunSummary, Verdict};
 use perform::Past;
 use repo::WorkTree;
-use report::{BAD, GOOD, Output, STRONG, WARN, lines, printable, rounds_asked};
+use report::{BAD, GOOD, Output, STRONG, WARN, holds_for, lines, printable, rounds_asked};
 use runs::Failure;
 use runs::changes::{self, FileChange};
 use runs::order::{Recorded, summary};
@@ -59,6 +59,9 @@ pub fn show(known: &Known, tree: &WorkTree, output: &Output) -> Result<(), Failu
     lines("attempt", last.map(std::slice::from_ref).unwrap_or_default(), output);
     if let Some(summary) = &summary {
         output.report(&format!("ended: {}", verdict(summary, output)));
+    }
+    if let Some((_, of)) = past.end() {
+        holds_for(of, output);
     }
     output.report(&format!("files: {}", run.display()));
     for change in &changes {

@@ -79,7 +79,7 @@ fn a_call_without_usage_is_a_row_that_says_so() {
     let (_, row) = rows.lines().nth(1).unwrap().split_once(',').unwrap();
     assert_eq!(row, "1,1,builder,gemini-one (no usage reported),,,,,s-builder-1");
     let costs = scene.code_commit(&["costs"], &[]);
-    insta::assert_snapshot!(costs.out, @"
+    insta::assert_snapshot!(crate::costs::timeless(&costs.out), @"
     loop                      calls        input       output       cached        total        US$
     phase                         2           10            5            2           15    unknown  (1 without usage)
 
@@ -93,6 +93,9 @@ fn a_call_without_usage_is_a_row_that_says_so() {
     model                     calls        input       output       cached        total        US$
     gemini-one                    1      unknown      unknown      unknown      unknown    unknown  (1 without usage)
     gemini-test                   1           10            5            2           15    unknown
+
+    day                       calls        input       output       cached        total        US$
+    [TODAY...]                    2           10            5            2           15    unknown  (1 without usage)
 
                               calls        input       output       cached        total        US$
     all                           2           10            5            2           15    unknown  (1 without usage)

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dir::Folder;
-use rustix::fs::{AtFlags, Mode, Stat};
+use rustix::fs::{Mode, Stat};
 
-use super::{Belongs, Entry, Layer, Level, is_folder, is_whiteout, through};
+use super::{Belongs, Entry, Layer, Level, is_folder, is_whiteout, through, unless_closed};
 
 /// What is moved from the layer into the tree.
 struct Move<'m> {
@@ -30,7 +30,7 @@ impl Layer<'_> {
         let mut moved = Move { layer: self, refused, modes: Vec::new(), unaccounted_bytes: 0 };
         self.walk(|level, entry| moved.entry(level, entry))?;
         for (folder, name, mode) in moved.modes.iter().rev() {
-            rustix::fs::chmodat(folder, name, Mode::from_raw_mode(*mode), AtFlags::empty())?;
+            dir::reach::set_mode(folder.as_fd(), name, Mode::from_raw_mode(*mode))?;
         }
         Ok(moved.unaccounted_bytes)
     }
@@ -77,12 +77,8 @@ impl Move<'_> {
         let mode = entry.upper.st_mode & 0o7777;
         if is_folder(&entry.upper) && mode & 0o700 != 0o700 {
             // A folder without permissions can be listed by its owner no more, nor get another parent.
-            rustix::fs::chmodat(
-                &level.upper,
-                &entry.name,
-                Mode::from_raw_mode(mode | 0o700),
-                AtFlags::empty(),
-            )?;
+            let open = Mode::from_raw_mode(mode) | dir::reach::CHANGE;
+            dir::reach::set_mode(level.upper.as_fd(), &entry.name, open)?;
             self.modes.push((tree.try_clone()?, entry.name.clone(), mode));
         }
         let bytes = untag(&level.upper, &entry.name, &entry.upper)?;
@@ -137,10 +133,10 @@ fn untag(folder: &Folder, name: &OsStr, stat: &Stat) -> io::Result<u64> {
     while let Some((above, name)) = todo.pop() {
         // One that the command closed to itself only keeps the attributes.
         let Ok(folder) = above.open_in(&name).map(Arc::new) else { continue };
-        for (name, _) in folder.entries()? {
+        for (name, _) in unless_closed(folder.entries())?.into_iter().flatten() {
             let name = OsString::from_vec(name);
             strip(&folder, &name);
-            let Some(stat) = folder.stat(&name)? else { continue };
+            let Some(stat) = unless_closed(folder.stat(&name))?.flatten() else { continue };
             if is_folder(&stat) {
                 todo.push((Arc::clone(&folder), name));
             } else {

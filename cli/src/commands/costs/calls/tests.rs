@@ -27,7 +27,8 @@ fn text() -> Text {
 }
 
 fn asked() -> Value {
-    json!({ "what": "asked", "round": 1, "prompt": stored() })
+    let at_most = json!({ "tokens": 70_000, "cost_usd": 0.25 });
+    json!({ "what": "asked", "round": 1, "prompt": stored(), "at_most": at_most })
 }
 
 fn answered(usage: Usage, cost_usd: Option<f64>) -> Value {
@@ -44,10 +45,12 @@ fn used(input: u64, output: u64) -> Usage {
 #[test]
 fn each_call_of_an_order_is_counted_also_one_whose_answer_never_came() {
     let unanswered = json!({ "what": "unanswered", "round": 3, "cause": { "code": "c", "message": "m" } });
-    let facts = [asked(), answered(used(10, 2), Some(0.5)), asked(), asked(), unanswered, asked()];
+    let lost = json!({ "what": "attempted", "round": 3, "attempt": { "error": "idle", "spend": "unknown" } });
+    let facts = [asked(), answered(used(10, 2), Some(0.5)), asked(), asked(), lost, unanswered, asked()];
     let calls = calls(r#"{"loop":"order","model":"openai/gpt-own"}"#, &facts);
-    let totals: Vec<_> = calls.iter().map(|call| (call.total, call.cost_usd)).collect();
-    assert_eq!(totals, [(Some(12), Some(0.5)), (None, None), (None, None), (None, None)]);
+    let totals: Vec<_> = calls.iter().map(|call| (call.total, call.cost_usd, call.at_most_usd)).collect();
+    let lost = (None, None, Some(0.25));
+    assert_eq!(totals, [(Some(12), Some(0.5), None), lost, lost, lost]);
     assert!(calls.iter().all(|call| call.origin == "order" && call.model == "gpt-own"), "{calls:?}");
 }
 

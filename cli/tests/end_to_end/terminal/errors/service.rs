@@ -70,7 +70,6 @@ fn what_is_tried_again_and_given_up() {
         "errors_given_up",
         &[
             ("429", Step::status(429).message("slow down")),
-            ("429 that wants us to wait for long", Step::status(429).message("later").retry_delay("600s")),
             ("the day's quota", quota.message("no more today")),
             ("500", Step::status(500).message("oh")),
             ("503", Step::status(503).message("too many")),

@@ -1,0 +1,98 @@
+//! One call while it runs: what it reports to the record, and when it has to end.
+
+use std::time::{Duration, Instant};
+
+use engine::{Attempted, Note};
+use guard::Guard;
+use llm::{Attempt, ModelId, Progress, Waited, Watch};
+use parser::partial::Openers;
+use runner::Cancel;
+
+use super::partial::Partial;
+use crate::Event;
+use crate::record::{Record, RecordError};
+use crate::reserve::Reserve;
+use crate::spending::CallSpending;
+
+/// What a call reports while it runs.
+pub(super) struct Call<'c, 'o> {
+    pub(super) round: u32,
+    /// The first model of the run.
+    pub(super) first: &'c ModelId,
+    pub(super) record: &'c mut Record<'o>,
+    pub(super) cancel: &'c Cancel,
+    pub(super) began: Instant,
+    pub(super) forbid: Option<&'c Guard>,
+    pub(super) openers: Openers,
+    pub(super) is_streamed: bool,
+    /// Text of the answer has arrived.
+    pub(super) has_text: bool,
+    /// The record could not be kept; this stops the run, not the call.
+    pub(super) failed: Option<RecordError>,
+    pub(super) bill: CallSpending<'c>,
+    /// Until the answer is written.
+    pub(super) reserve: Reserve,
+    /// The streamed answer so far, on disk.
+    pub(super) partial: Partial,
+}
+
+impl Watch for Call<'_, '_> {
+    fn progress(&mut self, progress: Progress<'_>) {
+        match progress {
+            Progress::Bytes(bytes) => {
+                let (round, elapsed) = (self.round, self.began.elapsed());
+                let is_thinking = self.is_streamed && !self.has_text;
+                self.record.tell(&Event::Receiving { round, elapsed, bytes, is_thinking });
+            }
+            Progress::Text(text) => {
+                self.has_text = true;
+                self.partial.add(text, self.record.folder());
+            }
+            Progress::Restarted => {
+                self.partial.end();
+                self.openers = Openers::default();
+                self.has_text = false;
+            }
+            Progress::Connected | _ => {}
+        }
+    }
+
+    fn may_retry(&mut self, attempt: &Attempt) -> bool {
+        self.bill.allows_another(attempt)
+    }
+
+    fn attempt(&mut self, attempt: &Attempt) {
+        let model = Some(self.bill.model).filter(|model| *model != self.first);
+        let attempt = &Attempt { model: model.map(ToString::to_string), ..attempt.clone() };
+        self.bill.add(attempt);
+        if let Some(wait) = attempt.wait_ms {
+            let reason = attempt.message.clone().unwrap_or_default();
+            let reason = self.record.folder().redactor().redact(&reason).into_owned();
+            self.record.tell(&Event::Waiting {
+                round: self.round,
+                wait: Duration::from_millis(wait),
+                reason,
+            });
+        }
+        // After a failure nothing more is noted, so that a resumed run counts only what the record holds.
+        if self.failed.is_none() {
+            self.reserve.give_a_line();
+            let attempt = serde_json::to_value(attempt).unwrap_or_default();
+            let note = Note::Attempted(Attempted { round: self.round, attempt });
+            self.failed = self.record.note(&note).err();
+        }
+    }
+
+    fn enough(&mut self, text_so_far: &str) -> bool {
+        let Some(guard) = self.forbid else { return false };
+        self.openers.read(text_so_far).into_iter().any(|path| guard.refused_for_good(path).is_some())
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.is_set()
+    }
+
+    fn wait(&mut self, duration: Duration) -> Waited {
+        if self.cancel.wait(duration) { Waited::Cancelled } else { Waited::Through }
+    }
+}
