@@ -66,8 +66,6 @@ pub enum Command {
     Runs,
     /// Show what happened in a run, the newest if none is named
     Show(Later<RunName>),
-    /// Show which run, round and model the lines of a file come from, and with which verdict
-    Why(Later<WhyArgs>),
     /// Make one HTML file to look at a run, or at all runs of the project
     ///
     /// The file needs nothing else: no network, no script for a run, no other file. It shows rounds with their time and cost, the
@@ -75,6 +73,8 @@ pub enum Command {
     Page(Later<PageArgs>),
     /// Write a run in the format of another tool: Agent Trace (which lines a model wrote) or OpenTelemetry
     Trace(Later<TraceArgs>),
+    /// Show which run, round and model the lines of a file come from, and with which verdict
+    Why(Later<WhyArgs>),
     /// Continue a run that was interrupted or got no reply; no reply is requested twice
     Resume(Later<ResumeArgs>),
     /// Repeat a finished run in a scratch copy, without a model, and compare
