@@ -22,7 +22,7 @@ mod request;
 use request::{Request, authority, head};
 
 /// A host that a command may reach.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AllowedHost {
     /// A name in lower case, or an address.
     pub name: String,
