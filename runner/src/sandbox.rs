@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use serde::{Deserialize, Serialize};
 
 use crate::spawn::{Group, program};
-use crate::{Command, Ended, Env, RunError};
+use crate::{AllowedHost, Command, Ended, Env, RunError};
 
 mod bwrap;
 mod docker;
@@ -102,6 +102,8 @@ pub struct Access {
     pub readable: Vec<PathBuf>,
     /// Whether the host's network is reachable.
     pub network: bool,
+    /// What is reachable without the network, by a proxy that `HTTPS_PROXY` names. Only with [`Rung::Namespaces`].
+    pub hosts: Vec<AllowedHost>,
     /// The user's home directory, which an empty folder replaces.
     pub home: Option<PathBuf>,
     /// The folders in `PATH`, where tools are: visible, even below `home`.
@@ -133,6 +135,13 @@ impl Access {
             home,
             ..Self::default()
         }
+    }
+}
+
+impl Access {
+    /// Whether single hosts are opened, and not everything.
+    pub(crate) fn has_proxy(&self) -> bool {
+        !self.network && !self.hosts.is_empty()
     }
 }
 
@@ -193,6 +202,9 @@ pub(crate) fn prepare(
     let Confinement { rung, access } = confinement;
     let launch = match rung {
         Rung::Off => Ok(Launch::new(direct(command), Aftercare::Plain)),
+        Rung::Bwrap | Rung::Landlock | Rung::Docker if access.has_proxy() => {
+            Err("only the sandbox namespaces can open single hosts".to_owned())
+        }
         Rung::Namespaces => namespaces::prepare(command, access, marker, group),
         Rung::Bwrap => bwrap::prepare(command, access, group),
         Rung::Landlock => landlock::prepare(command, access),
@@ -234,7 +246,7 @@ fn point_inside(env: &mut Env, access: &Access) {
             env.set(name, folder);
         }
     }
-    if !access.network {
+    if !access.network && access.hosts.is_empty() {
         env.set("CARGO_NET_OFFLINE", "true");
     }
     // The tree is a mount of its own, and git would not search for a repository above it.

@@ -9,9 +9,10 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::pipe::fcntl_setpipe_size;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, prlimit, setrlimit};
 
 use crate::owner::next_marker;
+use crate::procfs::Process;
 use crate::program::{Found, find};
 use crate::pump::{PIPE_BYTES, Pump, Stop};
 use crate::reap::{Mark, Swept};
@@ -112,10 +113,27 @@ pub(crate) fn start(
     let launch = prepare(&inner, confinement, &marker, group)?;
     let program = PathBuf::from(launch.command.get_program());
     let mark = Mark::begin(marker, launch.container.clone()).map_err(|source| RunError::Wait { source })?;
-    match spawn(launch, ends)? {
+    match spawn(launch, ends, command.limits.resources.file_bytes)? {
         Ok((child, aftercare)) => Running::new(child, mark, group, aftercare).map(Ok),
         Err(source) => never_started(program, source).map(Err),
     }
+}
+
+/// Runs `start` with the limit that what it starts inherits. As it is ours as well for that moment, only the soft
+/// limit is lowered, which can be raised again; then the hard one of the new process is.
+fn limited(most: Option<u64>, start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
+    let Some(most) = most else { return start() };
+    let ours = getrlimit(Resource::Fsize);
+    let most = [Some(most), ours.current].into_iter().flatten().min();
+    setrlimit(Resource::Fsize, Rlimit { current: most, ..ours })?;
+    let child = start();
+    setrlimit(Resource::Fsize, ours)?;
+    let child = child?;
+    if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
+        // If it is over already, nothing can exceed the limit.
+        let _ = prlimit(Some(pid), Resource::Fsize, Rlimit { current: most, maximum: most });
+    }
+    Ok(child)
 }
 
 fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
@@ -129,7 +147,7 @@ fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
 
 type Spawned = io::Result<(Child, Aftercare)>;
 
-fn spawn(mut launch: Launch, ends: Ends) -> Result<Spawned, RunError> {
+fn spawn(mut launch: Launch, ends: Ends, file_bytes: Option<u64>) -> Result<Spawned, RunError> {
     launch.aftercare.hand_over(ends.stdin.as_fd())?;
     let stdin = launch.stdin.take().unwrap_or(ends.stdin);
     launch.command.stdin(stdin).stdout(ends.stdout).stderr(ends.stderr);
@@ -138,8 +156,8 @@ fn spawn(mut launch: Launch, ends: Ends) -> Result<Spawned, RunError> {
     }
     let Launch { mut command, fence, aftercare, inherited, .. } = launch;
     let child = match fence {
-        Some(fence) => fence.spawn(&mut command)?,
-        None => command.spawn(),
+        Some(fence) => fence.spawn(|| limited(file_bytes, || command.spawn()))?,
+        None => limited(file_bytes, || command.spawn()),
     };
     // `command` holds the other ends of our pipes and must be dropped before we wait for end of
     // file.
@@ -172,6 +190,11 @@ impl Running {
                 Err(RunError::Wait { source: error.into() })
             }
         }
+    }
+
+    /// The processes of the command and of its sandbox.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        self.mark.find()
     }
 
     /// Readable once the command has exited.

@@ -6,14 +6,14 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
-use runner::{Access, Cancel, Command, Confinement, Ended, Rung, run};
+use runner::{Access, AllowedHost, Cancel, Command, Confinement, Ended, Rung, run};
 use support::{EVIL_PROGRAMS, HELPER, Scratch, evil_programs, helper, rungs, works};
 
 /// Runs `fixtures/evil/probe.c` under one rung and gives its table; what it reports as blocked must not have
@@ -380,6 +380,48 @@ fn what_the_configuration_opens_is_open() {
         assert_eq!(output.text(), "secret\n", "{rung}");
         assert_eq!(fs::read_to_string(scratch.at("outside/file")).unwrap(), "new\n", "{rung}");
         assert_eq!(fs::read_to_string(scratch.at("tree/dist/deep/file")).unwrap(), "new\n", "{rung}");
+    }
+}
+
+/// Asks the proxy that the environment names for a tunnel to `$1`, and prints what comes through.
+const TUNNEL: &str = "proxy=${HTTPS_PROXY#http://}
+exec 3<>/dev/tcp/${proxy%:*}/${proxy#*:}
+printf 'CONNECT %s HTTP/1.1\\r\\n\\r\\n' \"$1\" >&3
+cat <&3";
+
+#[test]
+fn an_allowed_host_is_reached_by_the_proxy_and_no_other() {
+    if !works(Rung::Namespaces) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let servers = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [allowed, other] = servers.each_ref().map(|server| server.local_addr().unwrap());
+    let [server, _] = servers;
+    let answer = std::thread::spawn(move || server.accept().unwrap().0.write_all(b"from outside"));
+    let hosts = vec![AllowedHost::parse(&allowed.to_string()).unwrap()];
+    let confinement = Confinement { rung: Rung::Namespaces, access: Access { hosts, ..scratch.access() } };
+    let asked = |address: std::net::SocketAddr| {
+        let command = scratch.command(&["bash", "-c", TUNNEL, "bash", &address.to_string()]);
+        run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().text()
+    };
+    assert_eq!(asked(allowed), "HTTP/1.1 200 Connection established\r\n\r\nfrom outside");
+    answer.join().unwrap().unwrap();
+    assert!(asked(other).contains(&format!("{other} is not an allowed host")));
+    // Past the proxy there is nothing.
+    let line = format!("exec 3<>/dev/tcp/{}/{}", allowed.ip(), allowed.port());
+    let direct = scratch.command(&["bash", "-c", &line]);
+    assert!(!run(&direct, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().success());
+}
+
+#[test]
+fn a_sandbox_that_cannot_open_single_hosts_runs_nothing() {
+    for rung in rungs().into_iter().filter(|rung| !matches!(rung, Rung::Off | Rung::Namespaces)) {
+        let scratch = Scratch::new();
+        let hosts = vec![AllowedHost::parse("example.org").unwrap()];
+        let confinement = Confinement { rung, access: Access { hosts, ..scratch.access() } };
+        let result = run(&scratch.command(&["true"]), &confinement, &Cancel::new().unwrap(), &mut |_, _| {});
+        assert!(result.unwrap_err().to_string().contains("single hosts"), "{rung}");
     }
 }
 

@@ -11,7 +11,7 @@ use names::ours::AGENT_CONFIG;
 use names::{Binds, Name, Writer};
 use perform::Account;
 use repo::{RepoError, WorkTree};
-use runner::{Access, Confinement, Differs, Env, Mode, NoSandbox, Rung};
+use runner::{Access, AllowedHost, Confinement, Differs, Env, Limits, Mode, NoSandbox, Resources, Rung};
 use settings::{Environment, Sandbox, Settings, keys};
 
 use crate::commit::plan::Plan;
@@ -50,6 +50,7 @@ pub(crate) fn confine(
         )),
         Ok(probed) => {
             output.note(&format!("sandbox: {}", probed.why));
+            hosts_can_be_opened(&plan.settings, probed.rung)?;
             Ok(if probed.rung == Rung::Off {
                 Confinement::off()
             } else {
@@ -134,6 +135,7 @@ fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -
         pinned: ways(root, plan.sealed.iter().chain(&folders)),
         masked: keys::hidden(root).into_iter().chain(records(tree)).collect(),
         network: settings.network.value,
+        hosts: hosts(settings),
         writable: writable(root, settings),
         readable: readable.chain(tree.git_elsewhere()).collect(),
         ..Access::new(root, &build_env(settings, environment))
@@ -271,6 +273,38 @@ pub fn protected(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<
 fn writable(root: &Path, settings: &Settings) -> Vec<PathBuf> {
     let target = root.join("Cargo.toml").exists().then(|| root.join("target"));
     settings.writable.iter().map(|place| place.value.clone()).chain(target).collect()
+}
+
+/// The hosts that a build may reach.
+pub(crate) fn hosts(settings: &Settings) -> Vec<AllowedHost> {
+    settings.hosts.iter().filter_map(|host| AllowedHost::parse(&host.value)).collect()
+}
+
+/// Single hosts can be opened in namespaces only. Without a sandbox, everything is open anyway.
+pub(crate) fn hosts_can_be_opened(settings: &Settings, rung: Rung) -> Result<(), Failure> {
+    let is_open = settings.network.value || settings.hosts.is_empty();
+    if is_open || matches!(rung, Rung::Namespaces | Rung::Off) {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        anyhow!("the sandbox {rung} cannot open single hosts"),
+        format!(
+            "use --sandbox namespaces; to get it, {}; or open the network: --network",
+            runner::how_to_get_namespaces()
+        ),
+    ))
+}
+
+/// How much builds and the commands of orders may print and use.
+pub(crate) fn limits(settings: &Settings) -> Limits {
+    let usual = Resources::usual();
+    let resources = Resources {
+        memory_bytes: settings.build_memory.value.or(usual.memory_bytes),
+        processes: Some(settings.build_processes.value),
+        temporary_bytes: settings.build_temporary.value.or(usual.temporary_bytes),
+        file_bytes: Some(settings.build_file.value),
+    };
+    Limits { output_bytes: settings.build_output.value, resources, ..Limits::default() }
 }
 
 /// What builds need of the caller's environment, plus what the settings pass on; no keys.

@@ -157,9 +157,13 @@ fn note(output: &Output, settings: &CommandSettings, argv: &[String]) -> Option<
         Ended::TooMuchOutput => {
             Some(format!("stopped: it printed more than {} MiB", settings.limits.output_bytes >> 20))
         }
-        ended @ (Ended::Signaled(_) | Ended::NotFound | Ended::NotExecutable | Ended::Interrupted | _) => {
-            Some(format!("{program} {ended}"))
-        }
+        ended @ (Ended::Signaled(_)
+        | Ended::TooMuchMemory
+        | Ended::TooManyProcesses
+        | Ended::NotFound
+        | Ended::NotExecutable
+        | Ended::Interrupted
+        | _) => Some(format!("{program} {ended}")),
     }
 }
 

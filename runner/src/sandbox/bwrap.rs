@@ -62,7 +62,7 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
         // No terminal, so that nothing can type into it from inside.
         bwrap.arg("--new-session");
     }
-    bwrap.args(mount_arguments(access));
+    bwrap.args(mount_arguments(access, command.limits.resources.temporary_bytes));
     let mut inherited = Vec::new();
     for (path, content) in made::files(access) {
         let file = memory_file("file", content.as_bytes()).map_err(fault)?;
@@ -115,7 +115,7 @@ fn variables(env: &Env) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn mount_arguments(access: &Access) -> Vec<OsString> {
+fn mount_arguments(access: &Access, temporary_bytes: Option<u64>) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let mut add = |parts: &[&OsStr]| words.extend(parts.iter().map(OsString::from));
     // Read-only, because even in a namespace of its own the kernel lets root write machine-wide
@@ -126,7 +126,12 @@ fn mount_arguments(access: &Access) -> Vec<OsString> {
         match &mount {
             Mount::ReadOnly(path) => add(&["--ro-bind".as_ref(), path.as_ref(), path.as_ref()]),
             Mount::Writable(path) => add(&["--bind".as_ref(), path.as_ref(), path.as_ref()]),
-            Mount::Private(path) => add(&["--tmpfs".as_ref(), path.as_ref()]),
+            Mount::Private(path) => {
+                if let Some(bytes) = temporary_bytes {
+                    add(&["--size".as_ref(), bytes.to_string().as_ref()]);
+                }
+                add(&["--tmpfs".as_ref(), path.as_ref()]);
+            }
             Mount::EmptyFolder(path) => {
                 add(&["--tmpfs".as_ref(), path.as_ref(), "--remount-ro".as_ref(), path.as_ref()]);
             }

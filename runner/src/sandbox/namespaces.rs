@@ -8,19 +8,21 @@
 //! The harness and the first process share a socket. It is the standard input of both helpers; the command gets
 //! the harness's choice instead, so that it can neither read its instructions nor forge a report.
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::net::TcpListener;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::ExitStatus;
 
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
-    recv, sendmsg, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg, sendmsg, socketpair,
 };
 
 use super::memory::memory_file;
 use super::{Access, Aftercare, Launch, NotStarted, environment, helper, made, mounts};
+use crate::proxy::Proxy;
 use crate::reap::own_pid;
 use crate::spawn::{Group, program};
 use crate::{Command, Ended, RUN_MARKER};
@@ -52,7 +54,10 @@ pub(super) fn prepare(
         view: access.view.clone().map(|view| (access.tree.clone(), view)),
         mounts: mounts::plan(access),
         files: made::files(access),
+        temporary_bytes: command.limits.resources.temporary_bytes,
+        processes: command.limits.resources.processes,
         has_network: access.network,
+        has_proxy: access.has_proxy(),
         has_terminal: group == Group::Ours,
         cwd: command.cwd.clone(),
         env: environment(command, access),
@@ -60,14 +65,14 @@ pub(super) fn prepare(
     };
     let fault = |error: io::Error| format!("cannot talk to the helper: {error}");
     let task = memory_file("task", &task.encode()).map_err(fault)?;
-    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-        .map_err(|error| fault(error.into()))?;
+    let (ours, theirs) = pair().map_err(fault)?;
+    let proxy = access.has_proxy().then(|| proxy(access)).transpose().map_err(fault)?;
     let attended = if group == Group::Ours { "attended" } else { "alone" };
     let network = if access.network { "network" } else { "no-network" };
     let mut helper = program(helper::program().ok_or(helper::NONE)?);
     // Not the command's variables: the loader would obey them, and they may name files that a build wrote.
     helper.arg0(OUTER).args([&own_pid().to_string(), network, attended]).env_clear().env(RUN_MARKER, marker);
-    let mut launch = Launch::new(helper, Aftercare::Namespaces(Control { socket: ours, task }));
+    let mut launch = Launch::new(helper, Aftercare::Namespaces(Control { socket: ours, task, proxy }));
     launch.stdin = Some(theirs);
     Ok(launch)
 }
@@ -76,17 +81,53 @@ pub(super) fn prepare(
 pub(crate) struct Control {
     socket: OwnedFd,
     task: OwnedFd,
+    /// The proxy, and the socket through which it gets its listener.
+    proxy: Option<(Proxy, OwnedFd)>,
 }
+
+/// A proxy that waits for its listener.
+fn proxy(access: &Access) -> io::Result<(Proxy, OwnedFd)> {
+    let (ours, theirs) = pair()?;
+    let proxy = Proxy::start(access.hosts.clone(), move |is_ready| {
+        let listener = is_ready(ours.as_fd()).then(|| descriptors(ours.as_fd()).ok())?;
+        listener?.pop().map(TcpListener::from)
+    })?;
+    Ok((proxy, theirs))
+}
+
+fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Sends descriptors to the other end of a socket.
+fn send_descriptors(socket: BorrowedFd<'_>, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut message = SendAncillaryBuffer::new(&mut space);
+    message.push(SendAncillaryMessage::ScmRights(descriptors));
+    sendmsg(socket, &[IoSlice::new(b"+")], &mut message, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Receives what [`send_descriptors`] sent.
+fn descriptors(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut message = RecvAncillaryBuffer::new(&mut space);
+    recvmsg(socket, &mut [IoSliceMut::new(&mut [0])], &mut message, RecvFlags::CMSG_CLOEXEC)?;
+    let received = message.drain().filter_map(|part| match part {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        RecvAncillaryMessage::ScmCredentials(_) | _ => None,
+    });
+    Ok(received.flatten().collect())
+}
+
+const MOST_DESCRIPTORS: usize = 3;
 
 impl Control {
     /// Sends the task, and what the command gets as its standard input.
     pub(crate) fn hand_over(&self, stdin: BorrowedFd<'_>) -> io::Result<()> {
-        let descriptors = [self.task.as_fd(), stdin];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-        let mut message = SendAncillaryBuffer::new(&mut space);
-        message.push(SendAncillaryMessage::ScmRights(&descriptors));
-        sendmsg(&self.socket, &[IoSlice::new(b"task")], &mut message, SendFlags::NOSIGNAL)?;
-        Ok(())
+        let proxy = self.proxy.iter().map(|(_, socket)| socket.as_fd());
+        let descriptors: Vec<_> = [self.task.as_fd(), stdin].into_iter().chain(proxy).collect();
+        send_descriptors(self.socket.as_fd(), &descriptors)
     }
 
     /// How the command ended, as the first process reported it.

@@ -193,7 +193,7 @@ pub(crate) fn build_command(
         argv: settings.build.value.argv.iter().map(OsString::from).collect(),
         env: sandbox::build_env(settings, environment),
         timeout: Some(settings.build_timeout.value),
-        limits: runner::Limits { output_bytes: settings.build_output.value, ..runner::Limits::default() },
+        limits: sandbox::limits(settings),
         confinement,
         sealed: plan.sealed.clone(),
     }

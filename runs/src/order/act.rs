@@ -12,7 +12,6 @@ use names::Binds;
 use perform::{Account, Asking, CommandSettings, Fault, Observer, OrderWorld, Paid, Past, Rules};
 use repo::WorkTree;
 use report::{Counts, Output, phrases, printable};
-use runner::Limits;
 use settings::{Byproducts, Settings};
 
 use crate::changes::{self, FileChange};
@@ -112,7 +111,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
         commands: CommandSettings {
             env: sandbox::build_env(setting.settings, setting.host.environment),
             timeout: Duration::from_secs(setting.terms.timeout_seconds),
-            limits: Limits { output_bytes: setting.settings.build_output.value, ..Limits::default() },
+            limits: sandbox::limits(setting.settings),
             confinement,
             sealed,
         },

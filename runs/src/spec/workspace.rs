@@ -168,8 +168,7 @@ impl<'b> Workspace<'b> {
         around: &'w mut dyn FnMut(&str) -> io::Result<Guarded>,
         cancel: &Cancel,
     ) -> AgentWorld<'w, 'o, Team> {
-        let limits =
-            runner::Limits { output_bytes: self.settings.build_output.value, ..runner::Limits::default() };
+        let limits = sandbox::limits(&self.settings);
         AgentWorld {
             record: record.about(&self.root),
             cast,

@@ -3,16 +3,17 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, IoSliceMut, Read as _};
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::io::{self, Read as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Child, ExitCode};
 
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
+use rustix::net::{SendFlags, send};
 use rustix::process::{
     DumpableBehavior, Signal, WaitOptions, WaitStatus, set_dumpable_behavior,
     set_parent_process_death_signal, setsid, wait,
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::system::sethostname;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
@@ -20,7 +21,7 @@ use rustix::thread::{
 };
 
 use super::task::{Report, Task};
-use super::{loopback, root};
+use super::{descriptors, loopback, root, send_descriptors};
 use crate::Ended;
 use crate::procfs::Process;
 use crate::sandbox::HOST_NAME;
@@ -53,14 +54,20 @@ fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
     if Process::parent_of_self() != outer {
         return Err(Report::Failed("the helper is gone".to_owned()));
     }
-    let (task, stdin) = receive()?;
+    let (mut task, stdin, proxy) = receive()?;
     if let Some((tree, view)) = &task.view {
         overlay(tree, &view.upper, &view.work).map_err(|error| Report::NoView(error.to_string()))?;
     }
     root::enter(&task)?;
+    if let Some(processes) = task.processes {
+        limit_tasks(processes)?;
+    }
     if !task.has_network {
         loopback::up()
             .map_err(|error| io::Error::new(error.kind(), format!("cannot make a loopback: {error}")))?;
+    }
+    if let Some(socket) = proxy.filter(|_| task.has_proxy) {
+        listen_for_proxy(&mut task, &socket)?;
     }
     sethostname(HOST_NAME.as_bytes()).map_err(during("name the machine"))?;
     if !task.has_terminal {
@@ -73,24 +80,41 @@ fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
     Ok((task, stdin))
 }
 
-/// The task, and the command's standard input.
-fn receive() -> io::Result<(Task, OwnedFd)> {
-    let (mut byte, mut space) = ([0; 8], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))]);
-    let mut message = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(io::stdin(), &mut [IoSliceMut::new(&mut byte)], &mut message, RecvFlags::CMSG_CLOEXEC)?;
-    let mut descriptors = message.drain().filter_map(|part| match part {
-        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
-        RecvAncillaryMessage::ScmCredentials(_) | _ => None,
-    });
-    let mut descriptors = descriptors.next().into_iter().flatten();
-    let (Some(task), Some(stdin)) = (descriptors.next(), descriptors.next()) else {
+/// The task, and the command's standard input; and the socket of the proxy, if there is one.
+fn receive() -> io::Result<(Task, OwnedFd, Option<OwnedFd>)> {
+    let mut received = descriptors(io::stdin().as_fd())?.into_iter();
+    let (Some(task), Some(stdin)) = (received.next(), received.next()) else {
         return Err(io::Error::other("the harness sent no task"));
     };
     let mut bytes = Vec::new();
     File::from(task).read_to_end(&mut bytes)?;
     let task =
         Task::decode(&bytes).ok_or_else(|| io::Error::other("the program was replaced while it ran"))?;
-    Ok((task, stdin))
+    Ok((task, stdin, received.next()))
+}
+
+/// Listens for the proxy, which is outside, and tells the command. By the names that programs look up: some know
+/// only those in lower case.
+fn listen_for_proxy(task: &mut Task, socket: &OwnedFd) -> io::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let proxy = format!("http://{}", listener.local_addr()?);
+    for name in ["HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"] {
+        task.env.set(name, &proxy);
+    }
+    for name in ["NO_PROXY", "no_proxy"] {
+        task.env.set(name, "localhost,127.0.0.1,::1");
+    }
+    send_descriptors(socket.as_fd(), &[listener.as_fd()])
+}
+
+/// The harness counts processes from time to time, and ends a command that has too many. This keeps a fork bomb
+/// from filling the machine in between. The kernel counts threads as well, and by this limit only those of users
+/// other than root.
+fn limit_tasks(processes: u64) -> io::Result<()> {
+    let most = processes.saturating_mul(8);
+    let now = getrlimit(Resource::Nproc);
+    let most = [Some(most), now.current, now.maximum].into_iter().flatten().min();
+    setrlimit(Resource::Nproc, Rlimit { current: most, maximum: most }).map_err(during("limit processes"))
 }
 
 /// As root, what a process may do depends on its capabilities and on its user ID. The first are all given up

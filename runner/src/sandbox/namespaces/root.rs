@@ -44,7 +44,7 @@ const CONSOLE: &str = "/dev/console";
 
 /// Builds the root folder and enters it.
 pub(super) fn enter(task: &Task) -> io::Result<()> {
-    let mut root = Root::new()?;
+    let mut root = Root::new(task.temporary_bytes)?;
     let is_made = |mount: &&Mount| !task.files.iter().any(|(path, _)| path == mount.place());
     task.mounts.iter().filter(is_made).try_for_each(|mount| root.add(mount))?;
     for (path, content) in &task.files {
@@ -94,7 +94,7 @@ struct Root {
 }
 
 impl Root {
-    fn new() -> io::Result<Self> {
+    fn new(temporary_bytes: Option<u64>) -> io::Result<Self> {
         let stdout = fs::read_link("/proc/self/fd/1").ok().filter(|device| device.starts_with(TERMINALS));
         let terminal = stdout.and_then(|device| clone_of(CWD, &device).ok());
         let root = in_memory("tmpfs", &[("mode", "0755")])?;
@@ -103,7 +103,10 @@ impl Root {
         let folder =
             rustix::fs::open(SITE, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let root = Self { folder, count: 0, terminal };
-        attach(&in_memory("tmpfs", &[("mode", "0755")])?, &root.folder(Path::new(SCRATCH))?)?;
+        let size = temporary_bytes.map(|bytes| bytes.to_string());
+        let size = size.iter().map(|size| ("size", size.as_str()));
+        let options: Vec<(&str, &str)> = size.chain([("mode", "0755")]).collect();
+        attach(&in_memory("tmpfs", &options)?, &root.folder(Path::new(SCRATCH))?)?;
         Ok(root)
     }
 

@@ -17,7 +17,12 @@ pub(super) struct Task {
     pub(super) mounts: Vec<Mount>,
     /// Files of the sandbox's own, with their content.
     pub(super) files: Vec<(PathBuf, String)>,
+    /// The size of all private folders together.
+    pub(super) temporary_bytes: Option<u64>,
+    pub(super) processes: Option<u64>,
     pub(super) has_network: bool,
+    /// Whether the harness waits for a listener, for which it is the proxy.
+    pub(super) has_proxy: bool,
     pub(super) has_terminal: bool,
     pub(super) cwd: PathBuf,
     pub(super) env: Env,
@@ -38,7 +43,10 @@ impl Task {
             words.word(path);
             words.word(content);
         }
+        words.limit(self.temporary_bytes);
+        words.limit(self.processes);
         words.flag(self.has_network);
+        words.flag(self.has_proxy);
         words.flag(self.has_terminal);
         words.word(&self.cwd);
         words.count(self.env.iter().count());
@@ -62,7 +70,8 @@ impl Task {
         };
         let mounts = words.list(Reader::mount)?;
         let files = words.list(|words| Some((words.path()?, words.word()?.into_string().ok()?)))?;
-        let (has_network, has_terminal) = (words.flag()?, words.flag()?);
+        let (temporary_bytes, processes) = (words.limit()?, words.limit()?);
+        let (has_network, has_proxy, has_terminal) = (words.flag()?, words.flag()?, words.flag()?);
         let cwd = words.path()?;
         let mut env = Env::default();
         for (name, value) in words.list(|words| Some((words.word()?, words.word()?)))? {
@@ -70,7 +79,19 @@ impl Task {
         }
         let argv = words.list(Reader::word)?;
         let is_all = words.bytes.is_empty();
-        is_all.then_some(Self { view, mounts, files, has_network, has_terminal, cwd, env, argv })
+        is_all.then_some(Self {
+            view,
+            mounts,
+            files,
+            temporary_bytes,
+            processes,
+            has_network,
+            has_proxy,
+            has_terminal,
+            cwd,
+            env,
+            argv,
+        })
     }
 }
 
@@ -89,6 +110,11 @@ impl Writer {
 
     fn count(&mut self, count: usize) {
         self.bytes.extend((count as u64).to_ne_bytes());
+    }
+
+    fn limit(&mut self, limit: Option<u64>) {
+        self.flag(limit.is_some());
+        self.bytes.extend(limit.unwrap_or(0).to_ne_bytes());
     }
 
     fn flag(&mut self, flag: bool) {
@@ -134,10 +160,19 @@ impl Reader<'_> {
         self.word().map(PathBuf::from)
     }
 
-    fn count(&mut self) -> Option<usize> {
-        let (count, rest) = self.bytes.split_first_chunk()?;
+    fn number(&mut self) -> Option<u64> {
+        let (number, rest) = self.bytes.split_first_chunk()?;
         self.bytes = rest;
-        u64::from_ne_bytes(*count).try_into().ok()
+        Some(u64::from_ne_bytes(*number))
+    }
+
+    fn count(&mut self) -> Option<usize> {
+        self.number()?.try_into().ok()
+    }
+
+    fn limit(&mut self) -> Option<Option<u64>> {
+        let (is_there, limit) = (self.flag()?, self.number()?);
+        Some(is_there.then_some(limit))
     }
 
     fn tag(&mut self) -> Option<u8> {
@@ -231,7 +266,10 @@ mod tests {
                 Mount::Link(path("usr/bin"), path("/bin")),
             ],
             files: vec![(path("/etc/hosts"), "127.0.0.1 localhost\n".to_owned())],
+            temporary_bytes: Some(1 << 40),
+            processes: None,
             has_network: true,
+            has_proxy: false,
             has_terminal: false,
             cwd: OsStr::from_bytes(b"/t/\xff").into(),
             env,
