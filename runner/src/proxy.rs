@@ -19,10 +19,12 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 mod request;
 
+use serde::{Deserialize, Serialize};
+
 use request::{Request, authority, head};
 
 /// A host that a command may reach.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllowedHost {
     /// A name in lower case, or an address.
     pub name: String,
