@@ -73,7 +73,7 @@ pub(super) fn all(
             ));
             continue;
         };
-        let began = past.span.as_ref().and_then(|(first, _)| first.parse::<Timestamp>().ok());
+        let began = past.at.first().and_then(|first| first.parse::<Timestamp>().ok());
         let run = Run { known, folder, past, began: began.map_or(0, Timestamp::as_second) };
         let mut own = run.steps(runs.len(), paths);
         own.reverse();
