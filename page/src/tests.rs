@@ -11,8 +11,8 @@ use crate::text::plain;
 /// What a hostile name, model or build would like to do.
 const HOSTILE: &str = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{202e}\u{1b}[2J";
 
-fn stored(file: &str) -> Option<Stored> {
-    Some(Stored { file: file.to_owned(), bytes: 1, sha256: String::new() })
+fn stored(file: &str) -> Stored {
+    Stored { file: file.to_owned(), bytes: 1, sha256: String::new() }
 }
 
 fn run_of(what: Vec<What>) -> Run {
@@ -49,8 +49,8 @@ fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
     let hostile = || HOSTILE.to_owned();
     let call = Call {
         role: Some(hostile()),
-        prompt: stored(HOSTILE),
-        answer: stored("answer"),
+        prompt: Some(stored(HOSTILE)),
+        answer: Some(stored("answer")),
         served_model: Some(hostile()),
         retries: vec![hostile()],
         failed: Some(engine::Cause { code: hostile(), message: hostile(), remedy: Some(hostile()) }),

@@ -20,6 +20,8 @@ use serde::{Deserialize, Serialize};
 
 mod request;
 
+use serde::{Deserialize, Serialize};
+
 use request::{Request, authority, head};
 
 /// A host that a command may reach.

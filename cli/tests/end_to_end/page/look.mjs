@@ -25,6 +25,8 @@ const context = await chromium.launchPersistentContext(profile, {
 // What a page says, loads and opens by itself.
 async function look(file) {
   const page = await context.newPage();
+  // A busy machine is slow, which is no finding.
+  page.setDefaultTimeout(300_000);
   const found = { file: basename(file), messages: [], requests: [], dialogs: 0 };
   page.on("console", (message) => found.messages.push(message.text()));
   page.on("pageerror", (error) => found.messages.push(String(error)));
@@ -42,7 +44,8 @@ async function look(file) {
   if (shots !== "-") {
     for (const scheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme: scheme });
-      await page.screenshot({ path: join(shots, found.file.replace(/html$/, "") + scheme + ".png"), fullPage: true });
+      const fullPage = await page.evaluate(() => document.body.scrollHeight < 10_000);
+      await page.screenshot({ path: join(shots, found.file.replace(/html$/, "") + scheme + ".png"), fullPage });
     }
   }
   await page.close();
