@@ -16,6 +16,10 @@ pub enum Ended {
     TimedOut,
     /// It printed more than it may and was killed.
     TooMuchOutput,
+    /// It used more memory than it may and was killed.
+    TooMuchMemory,
+    /// It had more processes than it may and was killed.
+    TooManyProcesses,
     /// The program does not exist; nothing ran.
     NotFound,
     /// The file exists but cannot be started; nothing ran.
@@ -39,6 +43,8 @@ impl fmt::Display for Ended {
             Self::Signaled(signal) => write!(f, "was ended by signal {signal}"),
             Self::TimedOut => f.write_str("ran out of time and was killed"),
             Self::TooMuchOutput => f.write_str("wrote too much output and was killed"),
+            Self::TooMuchMemory => f.write_str("used too much memory and was killed"),
+            Self::TooManyProcesses => f.write_str("started too many processes and was killed"),
             Self::NotFound => f.write_str("was not found"),
             Self::NotExecutable => f.write_str("is not a program that can be started"),
             Self::Interrupted => f.write_str("was interrupted"),

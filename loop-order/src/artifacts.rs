@@ -183,7 +183,7 @@ fn exit_code(ended: Ended) -> i32 {
         Ended::Exited(code) => code,
         Ended::Signaled(signal) => -signal,
         Ended::TimedOut => 124,
-        Ended::TooMuchOutput => -9,
+        Ended::TooMuchOutput | Ended::TooMuchMemory | Ended::TooManyProcesses => -9,
         Ended::NotFound | Ended::NotExecutable | Ended::Interrupted => -1,
     }
 }

@@ -13,6 +13,8 @@ pub(crate) fn ended(ended: runner::Ended) -> Ended {
         runner::Ended::Signaled(signal) => Ended::Signaled(signal),
         runner::Ended::TimedOut => Ended::TimedOut,
         runner::Ended::TooMuchOutput => Ended::TooMuchOutput,
+        runner::Ended::TooMuchMemory => Ended::TooMuchMemory,
+        runner::Ended::TooManyProcesses => Ended::TooManyProcesses,
         runner::Ended::NotFound => Ended::NotFound,
         runner::Ended::NotExecutable => Ended::NotExecutable,
         runner::Ended::Interrupted | _ => Ended::Interrupted,

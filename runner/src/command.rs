@@ -70,7 +70,7 @@ pub enum Stream {
     Err,
 }
 
-/// Limits on the output, in bytes.
+/// Limits on the output, in bytes, and on what the command uses of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The command is stopped when both streams together exceed this.
@@ -79,12 +79,46 @@ pub struct Limits {
     pub head_bytes: usize,
     /// How much of the end of each stream is kept in memory.
     pub tail_bytes: usize,
+    /// Memory, processes and disk space.
+    pub resources: Resources,
 }
 
-/// 1 GiB of output; half a MiB of its start and half a MiB of its end in memory.
+/// 1 GiB of output; half a MiB of its start and half a MiB of its end in memory; the whole machine.
 impl Default for Limits {
     fn default() -> Self {
-        Self { output_bytes: 1 << 30, head_bytes: 1 << 19, tail_bytes: 1 << 19 }
+        let resources = Resources::default();
+        Self { output_bytes: 1 << 30, head_bytes: 1 << 19, tail_bytes: 1 << 19, resources }
+    }
+}
+
+/// What a command may use of the machine; `None` means no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// The memory of all its processes together, counted several times a second. If they use more, it is killed.
+    /// In a container the kernel counts, and kills one process.
+    pub memory_bytes: Option<u64>,
+    /// How many processes it may have at once. If it has more, it is killed. In a container it cannot start more.
+    pub processes: Option<u64>,
+    /// The size of its folders for temporary files together; in bubblewrap and Docker of each. Without
+    /// namespaces they are on the disk and have no limit.
+    pub temporary_bytes: Option<u64>,
+    /// The size of one file. Whoever writes more gets an error or a signal.
+    pub file_bytes: Option<u64>,
+}
+
+impl Resources {
+    /// Limits that no ordinary test suite meets: three quarters of the machine's memory, half of it for temporary
+    /// files, 4,096 processes, 64 GiB for a file.
+    pub fn usual() -> Self {
+        let memory = rustix::system::sysinfo();
+        #[expect(clippy::useless_conversion, reason = "its fields have the size of a machine word")]
+        let memory = u64::from(memory.totalram).saturating_mul(memory.mem_unit.into());
+        Self {
+            memory_bytes: Some(memory / 4 * 3),
+            processes: Some(4096),
+            temporary_bytes: Some(memory / 2),
+            file_bytes: Some(64 << 30),
+        }
     }
 }
 
@@ -94,7 +128,7 @@ pub enum Leftovers {
     /// They are killed before [`run`](crate::run) returns.
     Sweep,
     /// They live until [`sweep`](crate::sweep), or until an enclosing run ends. In a process
-    /// namespace (bubblewrap, Docker) they die with the command anyway. What they print after `run`
+    /// namespace (every sandbox but Landlock) they die with the command anyway. What they print after `run`
     /// has returned is discarded.
     Keep,
 }

@@ -28,6 +28,20 @@ const NETWORK: [&str; 16] = [
     "without --offline",
 ];
 
+/// Messages of programs to which the proxy refused a host.
+const NOT_ALLOWED: [&str; 4] =
+    ["is not an allowed host", "403 from proxy", "tunnel failed, response 403", "connection failed: 403"];
+const NO_HOST: &str = "the sandbox lets a build reach only the allowed hosts: allow another with \
+    `--allow-host HOST` or `[sandbox] hosts = [\"HOST\"]`";
+
+/// The system's messages if a file system is full, or a file is as large as it may be.
+const FULL: [&str; 3] = ["No space left on device", "ENOSPC", "os error 28"];
+const TOO_LARGE: [&str; 4] = ["File size limit exceeded", "File too large", "EFBIG", "os error 27"];
+
+const NO_SPACE: &str = "the sandbox limits the space for temporary files: allow more with `--build-temporary SIZE` or \
+    `[build] temporary = \"SIZE\"`, unless your disk is full";
+const NO_LARGE_FILE: &str = "a build may not make a file as large as that: allow it with `--build-file SIZE` or `[build] file = \"SIZE\"`";
+
 /// Messages of programs to which the seccomp filter refused a socket.
 const NO_SOCKET: [&str; 4] =
     ["socket: Operation not permitted", "socket: operation not permitted", "connect EPERM", "listen EPERM"];
@@ -87,6 +101,12 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
     if !access.network && is_refused_a_socket(&text) {
         return Some(NO_NETWORK.to_owned());
     }
+    if access.has_proxy() && text.lines().any(|line| says(line, &NOT_ALLOWED)) {
+        return Some(NO_HOST.to_owned());
+    }
+    if let Some(limit) = of_a_limit(&text, confinement.rung) {
+        return Some(limit.to_owned());
+    }
     let seen = Visible::behind(access);
     let perhaps = || !access.network && REFUSED.iter().any(|phrase| text.contains(phrase));
     text.lines()
@@ -95,6 +115,14 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
         .or_else(|| {
             text.lines().any(|line| misses_home(line, confinement, &seen)).then(|| NO_HOME.to_owned())
         })
+}
+
+fn of_a_limit(text: &str, rung: Rung) -> Option<&'static str> {
+    if text.lines().any(|line| says(line, &TOO_LARGE)) {
+        return Some(NO_LARGE_FILE);
+    }
+    // Under Landlock, temporary files are on the user's disk.
+    (rung != Rung::Landlock && text.lines().any(|line| says(line, &FULL))).then_some(NO_SPACE)
 }
 
 /// Whether a sandboxed command can see a file of the host, given by its canonical path.

@@ -18,7 +18,7 @@ pub struct Output {
     /// From the start of the command until all of its processes were gone.
     pub elapsed: Duration,
     /// How many processes were killed in addition to the command itself: what it left behind or, if
-    /// it was stopped, what was still running. Includes bubblewrap's own processes, but not those
+    /// it was stopped, what was still running. Includes the sandbox's own processes, but not those
     /// in a container. For information only; the caller does not have to do anything.
     pub survivors_killed: usize,
     /// How many processes are still there: those of another user, and those that were not gone
@@ -54,13 +54,17 @@ pub struct Apart {
 pub enum Ended {
     /// It exited with this code.
     Exited(i32),
-    /// A signal ended it. In a process namespace (bubblewrap, Docker) we see a signal only as exit
+    /// A signal ended it. In bubblewrap and Docker we see a signal only as exit
     /// code 128 + N, so there signal 9 shows as `Exited(137)`.
     Signaled(i32),
     /// It exceeded its deadline and was killed.
     TimedOut,
     /// It wrote more than [`Limits::output_bytes`](crate::Limits) and was killed.
     TooMuchOutput,
+    /// It used more than [`Resources::memory_bytes`](crate::Resources) and was killed.
+    TooMuchMemory,
+    /// It had more than [`Resources::processes`](crate::Resources) and was killed.
+    TooManyProcesses,
     /// The program does not exist; nothing ran.
     NotFound,
     /// The file exists, but is not an executable program; nothing ran.
@@ -77,6 +81,8 @@ impl Ended {
             Self::Signaled(_)
             | Self::TimedOut
             | Self::TooMuchOutput
+            | Self::TooMuchMemory
+            | Self::TooManyProcesses
             | Self::NotFound
             | Self::NotExecutable
             | Self::Interrupted => None,
@@ -84,14 +90,14 @@ impl Ended {
     }
 
     /// The exit code that a shell would report: 127 and 126 if the command did not start, 128 + N
-    /// for signal N (Ctrl-C is 2); like `timeout`, 124 after a timeout. Too much output is 125,
-    /// because shells have no code for it.
+    /// for signal N (Ctrl-C is 2); like `timeout`, 124 after a timeout. Too much of anything
+    /// is 125, because shells have no code for it.
     pub fn shell_code(self) -> u8 {
         let code = match self {
             Self::Exited(code) => code,
             Self::Signaled(signal) => signal.saturating_add(128),
             Self::TimedOut => 124,
-            Self::TooMuchOutput => 125,
+            Self::TooMuchOutput | Self::TooMuchMemory | Self::TooManyProcesses => 125,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Interrupted => 130,
@@ -109,6 +115,8 @@ impl std::fmt::Display for Ended {
             Self::Signaled(signal) => write!(f, "was ended by signal {signal}"),
             Self::TimedOut => f.write_str("ran out of time and was killed"),
             Self::TooMuchOutput => f.write_str("wrote too much output and was killed"),
+            Self::TooMuchMemory => f.write_str("used too much memory and was killed"),
+            Self::TooManyProcesses => f.write_str("started too many processes and was killed"),
             Self::NotFound => f.write_str("was not found"),
             Self::NotExecutable => f.write_str("is not a program that can be started"),
             Self::Interrupted => f.write_str("was interrupted"),
@@ -127,12 +135,14 @@ mod tests {
             Ended::Signaled(11),
             Ended::TimedOut,
             Ended::TooMuchOutput,
+            Ended::TooMuchMemory,
+            Ended::TooManyProcesses,
             Ended::NotFound,
             Ended::NotExecutable,
             Ended::Interrupted,
         ];
         let json = serde_json::to_string(&all).unwrap();
-        insta::assert_snapshot!(json, @r#"[{"how":"exited","code":3},{"how":"signaled","code":11},{"how":"timed-out"},{"how":"too-much-output"},{"how":"not-found"},{"how":"not-executable"},{"how":"interrupted"}]"#);
+        insta::assert_snapshot!(json, @r#"[{"how":"exited","code":3},{"how":"signaled","code":11},{"how":"timed-out"},{"how":"too-much-output"},{"how":"too-much-memory"},{"how":"too-many-processes"},{"how":"not-found"},{"how":"not-executable"},{"how":"interrupted"}]"#);
         assert_eq!(serde_json::from_str::<Vec<Ended>>(&json).unwrap(), all);
     }
 

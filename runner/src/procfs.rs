@@ -23,6 +23,11 @@ impl Process {
         Self::parse(pid, &slurp(format!("/proc/{pid}/stat")).ok()?)
     }
 
+    /// The parent of this process, as the mounted `/proc` numbers it.
+    pub(crate) fn parent_of_self() -> Option<i32> {
+        Self::parse(0, &slurp("/proc/self/stat").ok()?).map(|own| own.parent)
+    }
+
     /// The program's name, in parentheses, may itself contain blanks and parentheses, so we search
     /// for the last one.
     fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
@@ -51,6 +56,22 @@ impl Process {
         owner.is_ok_and(|owner| owner == rustix::process::geteuid().as_raw())
     }
 
+    /// Memory that is not that of files, in bytes. A process shares much of it with those that it forked.
+    pub(crate) fn own_bytes(&self) -> u64 {
+        let sizes = slurp(format!("/proc/{}/statm", self.pid)).unwrap_or_default();
+        let mut pages = sizes.split(u8::is_ascii_whitespace).skip(1).map(number);
+        let (resident, shared) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
+        resident.saturating_sub(shared) * rustix::param::page_size() as u64
+    }
+
+    /// The same, with its part of what it shares. Takes much longer; not for everybody to read.
+    pub(crate) fn proportional_bytes(&self) -> u64 {
+        let sums = slurp(format!("/proc/{}/smaps_rollup", self.pid)).unwrap_or_default();
+        let lines = sums.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"Pss_Anon:"));
+        let kilobytes = lines.map(|rest| number(rest.trim_ascii().strip_suffix(b" kB").unwrap_or(rest)));
+        kilobytes.last().map_or_else(|| self.own_bytes(), |kilobytes| kilobytes << 10)
+    }
+
     /// A variable of its initial environment. A process can clear it.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let all = slurp(format!("/proc/{}/environ", self.pid)).ok()?;
@@ -69,6 +90,10 @@ impl Process {
 }
 
 /// Reads a file of `/proc`, which does not report its size: usually one read is enough.
+fn number(digits: &[u8]) -> u64 {
+    str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
 fn slurp(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(1024);
     File::open(path)?.read_to_end(&mut bytes)?;

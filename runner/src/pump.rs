@@ -10,7 +10,8 @@ use rustix::io::Errno;
 
 use crate::capture::Capture;
 use crate::run::now;
-use crate::{Apart, Cancel, Captured, Limits, RunError, Stream};
+use crate::usage::Watch;
+use crate::{Apart, Cancel, Captured, Ended, Limits, RunError, Stream};
 
 /// The capacity of a pipe: the maximum that the system allows. Node.js programs write to a pipe
 /// without waiting, and lose what has not been read when they exit.
@@ -23,6 +24,8 @@ pub(crate) enum Stop {
     TimedOut,
     TooMuchOutput,
     Interrupted,
+    /// It used more of the machine than it may.
+    Exceeded(Ended),
 }
 
 /// The sources of output and their destinations.
@@ -73,6 +76,7 @@ impl<'a> Pump<'a> {
         handle: BorrowedFd<'_>,
         cancel: &Cancel,
         end: Option<Instant>,
+        mut watch: Watch<'_>,
     ) -> Result<Stop, RunError> {
         loop {
             let left = end.map(|end| end.saturating_duration_since(now()));
@@ -82,7 +86,11 @@ impl<'a> Pump<'a> {
             if left == Some(Duration::ZERO) {
                 return Ok(Stop::TimedOut);
             }
-            let ready = self.wait(&[handle, cancel.as_fd()], left)?;
+            if let Some(ended) = watch.look() {
+                return Ok(Stop::Exceeded(ended));
+            }
+            let next = left.into_iter().chain(watch.left()).min();
+            let ready = self.wait(&[handle, cancel.as_fd()], next)?;
             if ready.first() == Some(&true) {
                 return Ok(Stop::Exited);
             }

@@ -130,7 +130,7 @@ impl Mark {
     /// The processes that are ours. Includes our dead children, which are reaped on the way: a
     /// child that died just now may have left a child that was not ours when the list was made, so
     /// only an empty list means that nothing is left. Dead commands are left to their owners.
-    fn find(&self) -> Vec<Process> {
+    pub(crate) fn find(&self) -> Vec<Process> {
         if has_no_children() {
             return Vec::new();
         }

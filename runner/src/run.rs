@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::pump::{Pump, Room, Stop};
 use crate::reap::Swept;
 use crate::spawn::{connect, start};
+use crate::usage::Watch;
 use crate::{Cancel, Command, Confinement, Ended, Leftovers, Output, Rung, Stream};
 
 /// How long to wait for open pipes after the command is gone.
@@ -89,7 +90,9 @@ pub fn run(
         Err(ended) => return Ok(output(ended, Swept::default(), pump, begun)),
     };
     let end = command.deadline.and_then(|limit| begun.checked_add(limit));
-    let stop = pump.run(running.handle(), cancel, end);
+    let find = || running.processes();
+    let watch = Watch::new(&find, command.limits.resources);
+    let stop = pump.run(running.handle(), cancel, end, watch);
     let (status, swept) = running.end(command.leftovers, stop.as_ref().ok());
     let drained = pump.drain(now() + DRAIN);
     if command.leftovers == Leftovers::Keep {
@@ -105,6 +108,7 @@ pub fn run(
         (Stop::TimedOut, _) => Ended::TimedOut,
         (Stop::TooMuchOutput, _) => Ended::TooMuchOutput,
         (Stop::Interrupted, _) => Ended::Interrupted,
+        (Stop::Exceeded(ended), _) => ended,
     };
     Ok(output(ended, swept, pump, begun))
 }

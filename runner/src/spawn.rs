@@ -9,9 +9,10 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::pipe::fcntl_setpipe_size;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, prlimit, setrlimit};
 
 use crate::owner::next_marker;
+use crate::procfs::Process;
 use crate::program::{Found, find};
 use crate::pump::{PIPE_BYTES, Pump, Stop};
 use crate::reap::{Mark, Swept};
@@ -28,7 +29,7 @@ const SPARE: usize = 32;
 
 /// The command's three streams, and whether it has the terminal.
 pub(crate) struct Ends {
-    stdin: Stdio,
+    stdin: OwnedFd,
     stdout: Stdio,
     stderr: Stdio,
     group: Group,
@@ -52,18 +53,16 @@ pub(crate) fn program(path: impl AsRef<std::ffi::OsStr>) -> std::process::Comman
 /// Opens the input and the pipes for the command, and gives our ends to `pump`.
 pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, RunError> {
     let stdin = match &command.input {
-        Some(path) => File::open(path)
-            .map_err(|source| RunError::Input { path: path.clone(), source })
-            .map(Stdio::from)?,
-        None => Stdio::null(),
+        Some(path) => File::open(path).map_err(|source| RunError::Input { path: path.clone(), source })?,
+        None => File::open("/dev/null").map_err(|source| RunError::Wait { source })?,
     };
     let mut pipe = |stream| pipe_to(command, pump, stream);
     let (stdout, stderr) = match command.streams {
         Streams::Merged => both(pipe(Stream::Out)?)?,
         Streams::Apart => (pipe(Stream::Out)?, pipe(Stream::Err)?),
-        Streams::Inherited => return Ok(inherited()),
+        Streams::Inherited => return inherited().map_err(|source| RunError::Wait { source }),
     };
-    Ok(Ends { stdin, stdout: stdout.into(), stderr: stderr.into(), group: Group::Own })
+    Ok(Ends { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into(), group: Group::Own })
 }
 
 /// One pipe for two streams.
@@ -71,9 +70,9 @@ fn both(end: PipeWriter) -> Result<(PipeWriter, PipeWriter), RunError> {
     Ok((end.try_clone().map_err(|source| RunError::Wait { source })?, end))
 }
 
-fn inherited() -> Ends {
-    let same = Stdio::inherit;
-    Ends { stdin: same(), stdout: same(), stderr: same(), group: Group::Ours }
+fn inherited() -> io::Result<Ends> {
+    let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+    Ok(Ends { stdin, stdout: Stdio::inherit(), stderr: Stdio::inherit(), group: Group::Ours })
 }
 
 fn pipe_to(command: &Command, pump: &mut Pump<'_>, stream: Stream) -> Result<PipeWriter, RunError> {
@@ -114,10 +113,27 @@ pub(crate) fn start(
     let launch = prepare(&inner, confinement, &marker, group)?;
     let program = PathBuf::from(launch.command.get_program());
     let mark = Mark::begin(marker, launch.container.clone()).map_err(|source| RunError::Wait { source })?;
-    match spawn(launch, ends)? {
+    match spawn(launch, ends, command.limits.resources.file_bytes)? {
         Ok((child, aftercare)) => Running::new(child, mark, group, aftercare).map(Ok),
         Err(source) => never_started(program, source).map(Err),
     }
+}
+
+/// Runs `start` with the limit that what it starts inherits. As it is ours as well for that moment, only the soft
+/// limit is lowered, which can be raised again; then the hard one of the new process is.
+fn limited(most: Option<u64>, start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
+    let Some(most) = most else { return start() };
+    let ours = getrlimit(Resource::Fsize);
+    let most = [Some(most), ours.current].into_iter().flatten().min();
+    setrlimit(Resource::Fsize, Rlimit { current: most, ..ours })?;
+    let child = start();
+    setrlimit(Resource::Fsize, ours)?;
+    let child = child?;
+    if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
+        // If it is over already, nothing can exceed the limit.
+        let _ = prlimit(Some(pid), Resource::Fsize, Rlimit { current: most, maximum: most });
+    }
+    Ok(child)
 }
 
 fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
@@ -131,16 +147,17 @@ fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
 
 type Spawned = io::Result<(Child, Aftercare)>;
 
-fn spawn(mut launch: Launch, ends: Ends) -> Result<Spawned, RunError> {
-    let stdin = launch.stdin.take().map_or(ends.stdin, Stdio::from);
+fn spawn(mut launch: Launch, ends: Ends, file_bytes: Option<u64>) -> Result<Spawned, RunError> {
+    launch.aftercare.hand_over(ends.stdin.as_fd())?;
+    let stdin = launch.stdin.take().unwrap_or(ends.stdin);
     launch.command.stdin(stdin).stdout(ends.stdout).stderr(ends.stderr);
     if ends.group == Group::Own {
         launch.command.process_group(0);
     }
     let Launch { mut command, fence, aftercare, inherited, .. } = launch;
     let child = match fence {
-        Some(fence) => fence.spawn(&mut command)?,
-        None => command.spawn(),
+        Some(fence) => fence.spawn(|| limited(file_bytes, || command.spawn()))?,
+        None => limited(file_bytes, || command.spawn()),
     };
     // `command` holds the other ends of our pipes and must be dropped before we wait for end of
     // file.
@@ -173,6 +190,11 @@ impl Running {
                 Err(RunError::Wait { source: error.into() })
             }
         }
+    }
+
+    /// The processes of the command and of its sandbox.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        self.mark.find()
     }
 
     /// Readable once the command has exited.

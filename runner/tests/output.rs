@@ -65,7 +65,7 @@ fn a_flood_goes_to_the_caller_whole_and_memory_keeps_its_ends() {
     // No newline anywhere, and not UTF-8.
     let line = format!("printf start; head -c {bytes} /dev/zero | tr '\\0' '\\377'; printf end");
     let mut command = scratch.command(&["sh", "-c", &line]);
-    command.limits = Limits { output_bytes: u64::MAX, head_bytes: 5, tail_bytes: 3 };
+    command.limits = Limits { output_bytes: u64::MAX, head_bytes: 5, tail_bytes: 3, ..Limits::default() };
     let mut count = 0;
     let output = heard(&command, &mut |_, bytes| count += bytes.len() as u64);
     assert_eq!((output.ended, output.captured.total_bytes, count), (Ended::Exited(0), bytes + 8, bytes + 8));

@@ -3,6 +3,7 @@
 mod agents;
 pub mod changes;
 pub mod check;
+pub mod chronicle;
 pub mod clean;
 pub mod commit;
 pub mod config;
@@ -29,6 +30,7 @@ pub mod text;
 pub mod travel;
 pub mod undo;
 mod verdict;
+pub mod why;
 
 pub use exit::{Exit, Failure, Product};
 pub use host::Host;

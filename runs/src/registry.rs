@@ -60,6 +60,16 @@ impl Known {
         }
     }
 
+    /// Where it was made, and who vouches for it.
+    pub fn belief(&self) -> String {
+        match self.imported.as_ref().map(|imported| imported.believed.as_deref()) {
+            None => "made here".to_owned(),
+            Some(Some("--trust")) => "imported; believed because of --trust".to_owned(),
+            Some(Some(who)) => format!("imported; signed by {who}"),
+            Some(None) => "imported; nobody vouches for it".to_owned(),
+        }
+    }
+
     /// Whether it was made elsewhere.
     pub fn is_imported(&self) -> bool {
         self.imported.is_some()
@@ -146,10 +156,10 @@ pub(crate) fn forget(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
 }
 
 /// Notes who vouches for a run that was made elsewhere.
-pub(crate) fn believe(tree: &WorkTree, folder: &Path, believed: Option<String>) -> Result<(), Failure> {
+pub(crate) fn believe(tree: &WorkTree, folder: &Path, believed: Option<&String>) -> Result<(), Failure> {
     let mut known = read(tree)?;
     let found = known.iter_mut().find(|run| run.path(tree.root()) == folder);
-    found.into_iter().for_each(|run| run.imported = Some(Imported { believed: believed.clone() }));
+    found.into_iter().for_each(|run| run.imported = Some(Imported { believed: believed.cloned() }));
     Ok(write(tree, &known)?)
 }
 

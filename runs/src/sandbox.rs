@@ -2,19 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use guard::{Guard, Policy};
 use names::ours::AGENT_CONFIG;
 use names::{Binds, Name, Writer};
+use perform::Account;
 use repo::{RepoError, WorkTree};
-use runner::{Access, Confinement, Differs, Env, Mode, NoSandbox, Rung};
+use runner::{Access, AllowedHost, Confinement, Differs, Env, Limits, Mode, NoSandbox, Resources, Rung};
 use settings::{Environment, Sandbox, Settings, keys};
 
 use crate::commit::plan::Plan;
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::place;
 use crate::records;
 use crate::registry::{self, RUN_JSON};
 
@@ -47,6 +50,7 @@ pub(crate) fn confine(
         )),
         Ok(probed) => {
             output.note(&format!("sandbox: {}", probed.why));
+            hosts_can_be_opened(&plan.settings, probed.rung)?;
             Ok(if probed.rung == Rung::Off {
                 Confinement::off()
             } else {
@@ -104,6 +108,22 @@ fn other_tool(Differs { name, outside, inside }: &Differs) -> String {
     }
 }
 
+/// Lets commands work in a view of the tree where the sandbox allows it. State in the tree would be part of the
+/// view, and in a tree of another user the kernel could not copy what a command changes.
+pub(crate) fn in_view(
+    account: Account,
+    tree: &WorkTree,
+    confinement: &Confinement,
+) -> Result<Account, Failure> {
+    let state = place::state(tree)?;
+    let is_ours = || {
+        let found = tree.root().metadata();
+        found.is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw())
+    };
+    let is_possible = confinement.rung.has_views() && !place::is_in_tree(&state, tree) && is_ours();
+    Ok(if is_possible { account.in_view(&state) } else { account })
+}
+
 /// What the build can access of the project and the machine.
 fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -> Access {
     let (root, settings) = (tree.root(), &plan.settings);
@@ -115,6 +135,7 @@ fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -
         pinned: ways(root, plan.sealed.iter().chain(&folders)),
         masked: keys::hidden(root).into_iter().chain(records(tree)).collect(),
         network: settings.network.value,
+        hosts: hosts(settings),
         writable: writable(root, settings),
         readable: readable.chain(tree.git_elsewhere()).collect(),
         ..Access::new(root, &build_env(settings, environment))
@@ -140,6 +161,7 @@ pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
 pub fn mode(sandbox: Sandbox) -> Mode {
     match sandbox {
         Sandbox::Auto => Mode::Auto,
+        Sandbox::Namespaces => Mode::Namespaces,
         Sandbox::Bwrap => Mode::Bwrap,
         Sandbox::Landlock => Mode::Landlock,
         Sandbox::Docker => Mode::Docker,
@@ -251,6 +273,38 @@ pub fn protected(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<
 fn writable(root: &Path, settings: &Settings) -> Vec<PathBuf> {
     let target = root.join("Cargo.toml").exists().then(|| root.join("target"));
     settings.writable.iter().map(|place| place.value.clone()).chain(target).collect()
+}
+
+/// The hosts that a build may reach.
+pub(crate) fn hosts(settings: &Settings) -> Vec<AllowedHost> {
+    settings.hosts.iter().filter_map(|host| AllowedHost::parse(&host.value)).collect()
+}
+
+/// Single hosts can be opened in namespaces only. Without a sandbox, everything is open anyway.
+pub(crate) fn hosts_can_be_opened(settings: &Settings, rung: Rung) -> Result<(), Failure> {
+    let is_open = settings.network.value || settings.hosts.is_empty();
+    if is_open || matches!(rung, Rung::Namespaces | Rung::Off) {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        anyhow!("the sandbox {rung} cannot open single hosts"),
+        format!(
+            "use --sandbox namespaces; to get it, {}; or open the network: --network",
+            runner::how_to_get_namespaces()
+        ),
+    ))
+}
+
+/// How much builds and the commands of orders may print and use.
+pub(crate) fn limits(settings: &Settings) -> Limits {
+    let usual = Resources::usual();
+    let resources = Resources {
+        memory_bytes: settings.build_memory.value.or(usual.memory_bytes),
+        processes: Some(settings.build_processes.value),
+        temporary_bytes: settings.build_temporary.value.or(usual.temporary_bytes),
+        file_bytes: Some(settings.build_file.value),
+    };
+    Limits { output_bytes: settings.build_output.value, resources, ..Limits::default() }
 }
 
 /// What builds need of the caller's environment, plus what the settings pass on; no keys.

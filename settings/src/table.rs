@@ -14,8 +14,8 @@ use crate::key::{Flag, Given, Key, Takes};
 use crate::provider::{prices, providers};
 use crate::slot::Slot;
 use crate::{
-    Address, AnswerSchema, Byproducts, CommandLine, CommitScope, Count, Dollars, ModelNames, Models,
-    OutputLimit, OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time,
+    Address, AnswerSchema, Byproducts, CommandLine, CommitScope, Count, Dollars, HostName, ModelNames,
+    Models, OutputLimit, OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time,
     VariableName,
 };
 
@@ -173,6 +173,18 @@ settings! {
         /// A build that prints more is stopped.
         output_limit: Option<Size> => build_output: Setting<u64> = Setting::default(64 << 20), raises,
             one("build-output-limit", "SIZE", "Stop a build that prints more than this");
+        /// A build whose processes use more memory together is stopped; if not set, three quarters of the machine's. Trusted files only.
+        memory: Option<Size> => build_memory: Setting<Option<u64>> = unset(), differs,
+            one("build-memory", "SIZE", "Stop a build that uses more memory than this; by default three quarters of the machine's");
+        /// A build that has more processes at once is stopped.
+        processes: Option<Count> => build_processes: Setting<u64> = Setting::default(4096), raises,
+            one("build-processes", "NUMBER", "Stop a build that has more processes at once than this");
+        /// The space for temporary files; if not set, half of the machine's memory. Trusted files only.
+        temporary: Option<Size> => build_temporary: Setting<Option<u64>> = unset(), differs,
+            one("build-temporary", "SIZE", "The space for a build's temporary files; by default half of the machine's memory");
+        /// How large a file a build may write.
+        file: Option<Size> => build_file: Setting<u64> = Setting::default(64 << 30), raises,
+            one("build-file", "SIZE", "How large a file a build may write");
         /// If a build fails after printing more, the model gets the beginning and the end.
         prompt_limit: Option<Size> => build_prompt: Setting<u64> = Setting::default(1 << 20), raises;
     }
@@ -185,6 +197,9 @@ settings! {
         /// Whether the build may use the network.
         network: Option<bool> => network: Setting<bool> = Setting::default(false), raises,
             switch("network", "Let the build use the network", "no-network", "Do not let the build use the network, which is the default");
+        /// Hosts that the build may reach although it has no network, by a proxy: `HOST` (ports 443 and 80) or `HOST:PORT`. The lists of all layers are combined.
+        hosts: Vec<HostName> => hosts: Vec<Setting<String>> = Vec::new(), differs,
+            many("allow-host", "HOST[:PORT]", "Let the build reach this host by a proxy, without a network otherwise; can be repeated");
         /// Folders outside the project that the build may change. The lists of all layers are combined.
         writable: Vec<Place> => writable: Vec<Setting<PathBuf>> = Vec::new(), differs,
             many("writable", "DIR", "Let the build change this existing folder outside the project; can be repeated");
@@ -255,6 +270,10 @@ settings! {
         /// Teach the model to answer with edits of lines, too, instead of whole files only.
         edits: Option<bool> => edits: Setting<bool> = Setting::default(false), never,
             switch("edits", "Let the model edit lines instead of giving whole files", "no-edits", "Ask for whole files only");
+        /// Put what all prompts of a run have in common first, so that services charge less for it. `implement` and
+        /// work orders always do.
+        cache_order: Option<bool> => cache_order: Setting<bool> = Setting::default(false), never,
+            switch("cache-order", "Put what does not change first in every prompt, so that services cache it", "no-cache-order", "Keep the order of the specification, which is the default");
         /// Prices that override the built-in table.
         #[schemars(schema_with = "prices")]
         price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;
@@ -318,7 +337,7 @@ fn is_weaker(wanted: &Sandbox, now: Option<&Sandbox>) -> bool {
         Sandbox::Off => 0,
         Sandbox::Landlock | Sandbox::Docker => 1,
         Sandbox::Auto => 2,
-        Sandbox::Bwrap => 3,
+        Sandbox::Namespaces | Sandbox::Bwrap => 3,
     };
     now.is_some_and(|now| wanted != now && strength(wanted) <= strength(now))
 }

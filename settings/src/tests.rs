@@ -3,7 +3,7 @@ use std::path::Path;
 use names::ours::PROJECT_FILE;
 
 use crate::read::{parse, render};
-use crate::{Bases, Layer, Origin, Settings, key};
+use crate::{Bases, HostName, Layer, Origin, Settings, key};
 
 fn bases() -> Bases<'static> {
     Bases { root: Path::new("/p"), home: Some(Path::new("/h")) }
@@ -40,7 +40,7 @@ fn an_unknown_key_is_an_error_that_points_at_its_line() {
       | ^^^^
     "#);
     insta::assert_snapshot!(wrong("[modle]\n"), @"
-    unknown field `modle`, expected one of `protect`, `protect_grader`, `edits`, `price`, `providers`, `model`, `limits`, `build`, `sandbox`, `spec`, `order`, `rollup`, `phase`
+    unknown field `modle`, expected one of `protect`, `protect_grader`, `edits`, `cache_order`, `price`, `providers`, `model`, `limits`, `build`, `sandbox`, `spec`, `order`, `rollup`, `phase`
      --> code-commit.toml:1:2
       |
     1 | [modle]
@@ -65,7 +65,7 @@ fn a_wrong_type_is_an_error_that_points_at_the_value() {
       |           ^^^^^^^^^^
     "#);
     insta::assert_snapshot!(wrong("[sandbox]\nmode = \"none\""), @r#"
-    unknown variant `none`, expected one of `auto`, `bwrap`, `landlock`, `docker`, `off`
+    unknown variant `none`, expected one of `auto`, `namespaces`, `bwrap`, `landlock`, `docker`, `off`
      --> code-commit.toml:2:8
       |
     2 | mode = "none"
@@ -82,6 +82,13 @@ fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
     2 | timeout = "10"
       |           ^^^^
     "#);
+    for host in ["https://a", "a/b", "", "a:0", "a:b", "user@a", "[a]", "*.a"] {
+        let error = wrong(&format!("[sandbox]\nhosts = [\"{host}\"]\n"));
+        assert!(error.contains(&format!("`{host}` is no host")), "{host}: {error}");
+    }
+    for host in ["a", "a.example:8443", "[::1]", "[::1]:80", "10.0.0.1:80"] {
+        assert_eq!(host.parse::<HostName>().unwrap().0, host);
+    }
     insta::assert_snapshot!(wrong("protect = [\"a\", \"[b\"]\n"), @r#"
     `[b` is no pattern that could match a file: a [ is not closed, or it ends in a backslash
      --> code-commit.toml:1:11
@@ -230,10 +237,10 @@ fn a_project_that_is_not_trusted_may_tighten() {
 #[test]
 fn a_project_that_is_not_trusted_does_not_weaken() {
     let wider = "[model]\nname='gemini/dearest'\nbase_url='http://127.0.0.1:1'\n[limits]\nmax_cost=9.5\nmax_tokens=100\nmax_calls=9\n\
-                 max_time='2h'\nrounds=9\n[sandbox]\nmode='off'\nnetwork=true\nwritable=['/w']\nreadable=['/r']\n\
+                 max_time='2h'\nrounds=9\n[sandbox]\nmode='off'\nnetwork=true\nhosts=['example.org']\nwritable=['/w']\nreadable=['/r']\n\
                  env=['E']\n[[price]]\nprefix=\"gemini\\u001b]0;x\\u0007\"\ninput=0\noutput=0\n[spec]\nnotify='curl x'\n\
                  [providers.evil]\ndialect='openai'\nbase_url='http://127.0.0.1:1'\nkey_env='OPENAI_API_KEY'\n\
-                 [build]\noutput_limit='1GiB'\nprompt_limit='2MiB'";
+                 [build]\noutput_limit='1GiB'\nprompt_limit='2MiB'\nmemory='999GiB'\nprocesses=9999\ntemporary='999GiB'\nfile='999GiB'";
     let user = "[limits]\nmax_cost=1\nmax_tokens=10\nmax_calls=1\nmax_time='1m'\nrounds=1";
     let (taken, settings) = weakening(user, wider);
     insta::assert_snapshot!(taken.join("\n"), @r#"
@@ -245,9 +252,14 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
     limits.max_time = "2h"
     limits.rounds = 9
     build.output_limit = "1GiB"
+    build.memory = "999GiB"
+    build.processes = 9999
+    build.temporary = "999GiB"
+    build.file = "999GiB"
     build.prompt_limit = "2MiB"
     sandbox.mode = "off"
     sandbox.network = true
+    sandbox.hosts = ["example.org"]
     sandbox.writable = ["/w"]
     sandbox.readable = ["/r"]
     sandbox.env = ["E"]

@@ -100,6 +100,10 @@ text! {
     VariableName(String), variable_name, "^[^=]+$", "CC"
 }
 text! {
+    /// A host with or without a port: `example.org`, `example.org:8443`, `[2001:db8::1]:443`.
+    HostName(String), host, "^([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(:[0-9]+)?$", "static.crates.io"
+}
+text! {
     /// A file or folder: absolute, below the home (`~/…`), or relative to the project's root.
     Place(String), place, "\\S", "~/.cache/sccache"
 }
@@ -109,6 +113,7 @@ in_force!(Size as u64, |it| it.0, |bytes| json!(Size(*bytes).to_string()));
 in_force!(ModelNames as Models, |it| it.0, |models| json!(models.to_string()));
 in_force!(Address as String, |it| it.0, |address| json!(address));
 in_force!(VariableName as String, |it| it.0, |name| json!(name));
+in_force!(HostName as String, |it| it.0, |name| json!(name));
 
 impl Written for Place {
     type Value = PathBuf;
@@ -266,6 +271,23 @@ fn variable_name(text: &str) -> Result<String, String> {
     let is_name = !text.is_empty() && !text.contains(['=', '\0']);
     let escaped = || format!("`{}` is no name of a variable", text.escape_debug());
     is_name.then(|| text.to_owned()).ok_or_else(escaped)
+}
+
+fn host(text: &str) -> Result<String, String> {
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) if !text.ends_with(']') => (name, port),
+        Some(_) | None => (text, "443"),
+    };
+    let address = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let is_name = match address {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => !name.is_empty() && name.chars().all(is_letter),
+    };
+    let is_host = is_name && port.parse::<u16>().is_ok_and(|port| port > 0);
+    let escaped =
+        || format!("`{}` is no host; write it like example.org or example.org:443", text.escape_debug());
+    is_host.then(|| text.to_owned()).ok_or_else(escaped)
 }
 
 fn place(text: &str) -> Result<String, String> {

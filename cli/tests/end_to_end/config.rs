@@ -74,9 +74,14 @@ fn every_setting_is_shown_with_its_origin() {
     build.command               make check  project file
     build.timeout               10m  default
     build.output_limit          64MiB  default
+    build.memory                -  default
+    build.processes             4096  default
+    build.temporary             -  default
+    build.file                  64GiB  default
     build.prompt_limit          1MiB  default
     sandbox.mode                auto  default
     sandbox.network             false  default
+    sandbox.hosts               -  default
     sandbox.writable            [HOME]/.cache  flag
     sandbox.readable            -  default
     sandbox.env                 CC  user file
@@ -90,6 +95,7 @@ fn every_setting_is_shown_with_its_origin() {
     protect                     tests/**  project file
     protect_grader              false  default
     edits                       false  default
+    cache_order                 false  default
     price                       -  default
     providers                   -  default
     --- err
@@ -108,6 +114,10 @@ fn config_as_json_is_one_object_a_setting() {
     {"key":"build.command","origin":"default","value":"./build.sh"}
     {"key":"build.timeout","origin":"flag","value":"2m"}
     {"key":"build.output_limit","origin":"default","value":"64MiB"}
+    {"key":"build.memory","origin":"default","value":null}
+    {"key":"build.processes","origin":"default","value":"4096"}
+    {"key":"build.temporary","origin":"default","value":null}
+    {"key":"build.file","origin":"default","value":"64GiB"}
     {"key":"build.prompt_limit","origin":"default","value":"1MiB"}
     "#);
 }

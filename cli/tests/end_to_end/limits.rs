@@ -97,6 +97,18 @@ fn a_build_that_prints_too_much_says_so_and_names_its_flag() {
 }
 
 #[test]
+fn a_build_that_starts_too_many_processes_says_so_and_names_its_flag() {
+    let scene = scene(&[MENDS_IT]);
+    let build = "sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 60 & done; wait'";
+    let ran = scene.commit(&["--build-command", build, "--build-processes", "10", "--rounds", "1"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(ran.err.contains("the build fails: it started too many processes and was killed"), "{ran}");
+    assert!(ran.err.contains("--build-processes lets it start more"), "{ran}");
+    let said = scene.recorded("1-build.txt");
+    assert!(said.ends_with("no exit code: the build started too many processes and was killed\n"), "{said}");
+}
+
+#[test]
 fn a_run_that_a_limit_ended_goes_on_under_a_higher_one_and_can_be_replayed() {
     let scene = scene(&[BREAKS_THE_BUILD, BREAKS_THE_BUILD, MENDS_IT]);
     let ran = scene.commit(&["--max-calls", "2"]);

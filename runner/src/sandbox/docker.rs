@@ -69,8 +69,12 @@ pub(super) fn prepare(
     docker.args(["run", "--rm", "--name", &container.name, "--label", &format!("{RUN_MARKER}={marker}")]);
     docker.args(["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--interactive"]);
     docker.args(network(access)).arg("--user").arg(user());
+    let resources = command.limits.resources;
+    docker.args(resources.memory_bytes.map(|bytes| format!("--memory={bytes}")));
+    docker.args(resources.processes.map(|count| format!("--pids-limit={count}")));
+    docker.args(resources.file_bytes.map(|bytes| format!("--ulimit=fsize={bytes}")));
     for mount in mounts::plan(access) {
-        docker.args(mount_arguments(&mount));
+        docker.args(mount_arguments(&mount, resources.temporary_bytes));
     }
     let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
     let (arguments, file) = variables::variables(&environment(command, access)).map_err(fault)?;
@@ -113,7 +117,7 @@ fn on_a_line(
     docker.args([IMAGE, "/bin/sh", "-c", FIRST_ON_A_LINE, input]).args(&command.argv);
     let (end, line) = std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
     let mut launch = Launch::new(docker, Aftercare::Docker(Some(line)));
-    launch.stdin = Some(end);
+    launch.stdin = Some(end.into());
     launch.container = Some(container);
     Ok(launch)
 }
@@ -132,14 +136,17 @@ fn user() -> String {
     format!("{}:{}", rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
 }
 
-fn mount_arguments(mount: &Mount) -> Vec<OsString> {
+fn mount_arguments(mount: &Mount, temporary_bytes: Option<u64>) -> Vec<OsString> {
     let private = |path: &Path, options: &str| {
         vec!["--tmpfs".into(), [path.as_os_str(), options.as_ref()].join(OsStr::new(":"))]
     };
     match mount {
         Mount::ReadOnly(path) | Mount::Link(_, path) => bind(path, path, &["readonly"]),
         Mount::Writable(path) => bind(path, path, &[]),
-        Mount::Private(path) => private(path, "rw,exec,mode=1777"),
+        Mount::Private(path) => {
+            let size = temporary_bytes.map(|bytes| format!(",size={bytes}")).unwrap_or_default();
+            private(path, &format!("rw,exec,mode=1777{size}"))
+        }
         Mount::EmptyFolder(path) => private(path, "ro,size=4k,mode=0555"),
         Mount::EmptyFile(path) => bind(Path::new("/dev/null"), path, &["readonly"]),
     }

@@ -96,14 +96,14 @@ impl Fence {
     /// are inherited by the command and by nothing else.
     pub(crate) fn spawn(
         self,
-        command: &mut std::process::Command,
+        start: impl FnOnce() -> io::Result<std::process::Child> + Send,
     ) -> Result<io::Result<std::process::Child>, RunError> {
         let fault = |message| RunError::Sandbox { rung: Rung::Landlock, message };
         let thread = || {
             self.rules.restrict_self().map_err(|error| fault(error.to_string()))?;
             drop_rights_of_root().map_err(|error| fault(error.to_string()))?;
             seccompiler::apply_filter(&self.filter).map_err(|error| fault(error.to_string()))?;
-            Ok(command.spawn())
+            Ok(start())
         };
         std::thread::scope(|scope| {
             let started = std::thread::Builder::new().spawn_scoped(scope, thread);

@@ -38,6 +38,7 @@ pub(super) fn confine(
         |reason| sandbox::no_sandbox(reason, "--sandbox off runs the commands with all of your rights"),
     )?;
     output.note(&format!("sandbox: {}", probed.why));
+    sandbox::hosts_can_be_opened(settings, probed.rung)?;
     let own = sandbox::there(root, Binds::Always);
     let folders = sandbox::git_folders(tree);
     let access = Access {
@@ -50,6 +51,7 @@ pub(super) fn confine(
         writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
         readable: readable.chain(tree.git_elsewhere()).collect(),
         network: settings.network.value,
+        hosts: sandbox::hosts(settings),
         ..Access::new(root, &sandbox::build_env(settings, environment))
     };
     Ok(probed.confine(access))

@@ -1,0 +1,99 @@
+use std::io::Read as _;
+
+use super::*;
+
+/// A proxy for these hosts, and its address.
+fn proxy(hosts: &[(&str, Option<u16>)]) -> (Proxy, SocketAddr) {
+    let hosts = hosts.iter().map(|(name, port)| AllowedHost { name: (*name).to_owned(), port: *port });
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    (Proxy::start(hosts.collect(), |_| Some(listener)).unwrap(), address)
+}
+
+/// A server that answers one connection with what it was sent before an empty line.
+fn echo() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let (bytes, _) = head(&mut client).unwrap();
+        client.write_all(&bytes).unwrap();
+    });
+    address
+}
+
+fn asked(proxy: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(proxy).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn an_allowed_host_is_reached_through_a_tunnel_and_by_plain_http() {
+    let server = echo();
+    let (_proxy, address) = proxy(&[("127.0.0.1", Some(server.port()))]);
+    let answer = asked(address, &format!("CONNECT {server} HTTP/1.1\r\n\r\nhello\r\n\r\n"));
+    assert_eq!(answer, "HTTP/1.1 200 Connection established\r\n\r\nhello\r\n\r\n");
+    let server = echo();
+    let (_proxy, address) = proxy(&[("127.0.0.1", Some(server.port()))]);
+    let answer = asked(address, &format!("GET http://{server}/a HTTP/1.1\r\nHost: other\r\n\r\n"));
+    assert_eq!(answer, format!("GET /a HTTP/1.1\r\nHost: {server}\r\nConnection: close\r\n\r\n"));
+}
+
+#[test]
+fn no_other_host_no_other_port_and_no_name_of_this_machine_is_reached() {
+    let server = echo();
+    let (_proxy, address) =
+        proxy(&[("127.0.0.1", Some(1)), ("example.org", None), ("localhost", Some(server.port()))]);
+    for host in [server.to_string(), format!("localhost:{}", server.port()), "example.org:22".to_owned()] {
+        let answer = asked(address, &format!("CONNECT {host} HTTP/1.1\r\n\r\n"));
+        assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains(&host), "{host}: {answer}");
+    }
+}
+
+#[test]
+fn addresses_of_networks_that_only_the_host_reaches_are_not_public() {
+    let special = [
+        "0.0.0.0",
+        "10.1.2.3",
+        "100.64.0.1",
+        "127.0.0.1",
+        "169.254.169.254",
+        "172.16.0.1",
+        "192.168.1.1",
+        "192.0.0.8",
+        "198.18.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::",
+        "::1",
+        "::ffff:127.0.0.1",
+        "fe80::1",
+        "fc00::1",
+        "ff02::1",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "2001::1",
+        "2001:db8::1",
+    ];
+    for address in special {
+        assert!(!is_public(address.parse().unwrap()), "{address}");
+    }
+    for address in ["1.1.1.1", "100.128.0.1", "172.32.0.1", "2606:4700::1111", "2001:4860::8888"] {
+        assert!(is_public(address.parse().unwrap()), "{address}");
+    }
+}
+
+#[test]
+fn a_proxy_that_is_dropped_accepts_nothing_more() {
+    let (one, address) = proxy(&[]);
+    let waiting = TcpStream::connect(address).unwrap();
+    drop(one);
+    // Until its thread is gone, the system may accept, but nobody answers.
+    while TcpStream::connect(address).is_ok() {
+        thread::yield_now();
+    }
+    drop(waiting);
+}

@@ -1,0 +1,83 @@
+//! Commands that take more of the machine than they may.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+mod support;
+
+use std::fs;
+
+use runner::{Confinement, Ended, Output, Resources, Rung, explain};
+use support::{Scratch, processes_with, rungs};
+
+/// Runs a command with these limits only.
+fn ran(scratch: &Scratch, rung: Rung, argv: &[&str], resources: Resources) -> Output {
+    let mut command = scratch.command(argv);
+    command.limits.resources = resources;
+    scratch.run(rung, &command)
+}
+
+/// In a container the kernel keeps the limits, and only it knows which of them ended what.
+fn watched() -> impl Iterator<Item = Rung> {
+    rungs().into_iter().filter(|rung| *rung != Rung::Docker)
+}
+
+#[test]
+fn a_fork_bomb_is_ended_and_nothing_of_it_is_left() {
+    for rung in watched() {
+        let scratch = Scratch::new();
+        scratch.compile("glutton");
+        let program = scratch.at("tree/src/glutton");
+        let resources = Resources { processes: Some(100), ..Resources::default() };
+        let output = ran(&scratch, rung, &[program.to_str().unwrap(), "processes"], resources);
+        assert_eq!(output.ended, Ended::TooManyProcesses, "{rung}: {}", output.text());
+        assert_eq!(processes_with(program.to_str().unwrap()), [""; 0], "{rung}");
+    }
+}
+
+#[test]
+fn ten_gigabytes_of_memory_are_not_given() {
+    for rung in watched() {
+        let scratch = Scratch::new();
+        scratch.compile("glutton");
+        let resources = Resources { memory_bytes: Some(256 << 20), ..Resources::default() };
+        let output = ran(&scratch, rung, &["./src/glutton", "memory"], resources);
+        assert_eq!(output.ended, Ended::TooMuchMemory, "{rung}: {}", output.text());
+    }
+}
+
+#[test]
+fn a_full_temporary_folder_and_a_large_file_fail_the_build_and_the_user_is_told_why() {
+    let resources =
+        Resources { temporary_bytes: Some(1 << 20), file_bytes: Some(4 << 20), ..Resources::default() };
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let scratch = Scratch::new();
+        let told = |folder: &str, size: &str| {
+            let line = format!("cat /dev/zero | head -c {size} > {folder}/file");
+            let output = ran(&scratch, rung, &["sh", "-c", &line], resources);
+            assert!(!output.success(), "{rung}: {folder}");
+            explain(&output, &Confinement { rung, access: scratch.access() }).unwrap_or_else(|| output.text())
+        };
+        if rung != Rung::Landlock {
+            assert!(
+                told("/tmp", "3M").contains("`--build-temporary SIZE`"),
+                "{rung}: {}",
+                told("/tmp", "3M")
+            );
+        }
+        assert!(told("src", "9M").contains("`--build-file SIZE`"), "{rung}: {}", told("src", "9M"));
+        assert!(fs::metadata(scratch.at("tree/src/file")).unwrap().len() <= 4 << 20, "{rung}");
+    }
+}
+
+/// Ordinary work stays below what a machine gives by default.
+#[test]
+fn what_is_usual_is_enough_for_a_compiler() {
+    for rung in rungs() {
+        let scratch = Scratch::new();
+        fs::copy(support::evil_programs().join("glutton.c"), scratch.at("tree/src/a.c")).unwrap();
+        let line = "cc -o /tmp/a src/a.c && echo built";
+        let output =
+            ran(&scratch, rung, &["sh", "-c", &line.replace("/tmp", "${TMPDIR:-/tmp}")], Resources::usual());
+        assert_eq!(output.text(), "built\n", "{rung}");
+    }
+}
