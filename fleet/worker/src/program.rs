@@ -93,17 +93,18 @@ async fn end(mut child: Child, group: Option<Group>) {
     drop(group);
 }
 
+/// What each program is started by: it ends with the worker even where that is killed. Nobody would read its result, and it would
+/// go on asking the model for as long as the lease holds.
+const WITH_WORKER: [&str; 4] = ["setpriv", "--pdeathsig", "TERM", "--"];
+
 fn command(program: &Path, group: Option<&Group>) -> Command {
     #[expect(clippy::disallowed_methods, reason = "this module starts the product")]
-    let mut command = match group {
-        None => Command::new(program),
-        Some(group) => {
-            let mut shell = Command::new("/bin/sh");
-            // The shell enters the group and becomes the program, so nothing of it ever runs outside.
-            shell.args(["-c", r#"echo 0 > "$0" && exec "$@""#]).arg(group.entrance()).arg(program);
-            shell
-        }
-    };
+    let mut command = Command::new("/usr/bin/env");
+    if let Some(group) = group {
+        // The shell enters the group and becomes the program, so nothing of it ever runs outside.
+        command.args(["sh", "-c", r#"echo 0 > "$0" && exec "$@""#]).arg(group.entrance());
+    }
+    command.args(WITH_WORKER).arg(program);
     command.env_clear();
     #[expect(clippy::disallowed_methods, reason = "the environment is passed on here, name by name")]
     command.envs(PASSED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));

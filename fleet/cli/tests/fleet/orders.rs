@@ -65,6 +65,23 @@ fn the_answer_that_a_killed_worker_was_waiting_for_is_not_paid_twice() {
 }
 
 #[test]
+fn the_program_of_a_killed_worker_ends_with_it() {
+    let Some(mut scene) = Scene::new(1, 600_000) else { return };
+    scene.submit(0..1, &[]);
+    scene.start_worker(1);
+    scene.wait_for_calls(1);
+    let jobs = scene.path("worker-1/jobs").display().to_string();
+    let of_jobs = |entry: std::fs::DirEntry| {
+        let command = std::fs::read_to_string(entry.path().join("cmdline"));
+        command.is_ok_and(|command| command.contains(&jobs))
+    };
+    let is_running = || std::fs::read_dir("/proc").unwrap().flatten().any(of_jobs);
+    assert!(is_running());
+    scene.workers.get_mut(&1).unwrap().kill().unwrap();
+    until("the end of the program", || (!is_running()).then_some(())).unwrap();
+}
+
+#[test]
 fn a_worker_that_is_asked_to_end_finishes_its_order_and_takes_no_other() {
     let Some(mut scene) = Scene::new(2, 1500) else { return };
     let orders = scene.submit(0..2, &[]);
