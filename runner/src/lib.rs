@@ -29,11 +29,12 @@ pub use env::{Env, RUN_MARKER};
 pub use explain::{explain, shows};
 pub use orphans::{Containers, Orphans, remove_orphans};
 pub use output::{Apart, Ended, Output};
+pub use program::{is_program, programs_in};
 pub use reap::{Swept, sweep};
 pub use resolve::{Differs, differing};
 pub use run::{RunError, run};
 pub use sandbox::{
-    Access, Confinement, Mode, NoSandbox, Probed, Reason, Rung, View, how_to_get_bubblewrap, probe, survey,
-    view_helper,
+    Access, Confinement, Mode, NoSandbox, Probed, Reason, Rung, View, helper, helper_is,
+    how_to_get_namespaces, probe, survey,
 };
 pub use temporary::temporary_folder;

@@ -16,7 +16,7 @@ use settings::{Keys, Layer};
 
 use crate::commit::plan::Task;
 use crate::commit::run::{account, build_command};
-use crate::commit::{form, guard, plan, seal, stopped};
+use crate::commit::{guard, plan, seal, stopped};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::model::asking;
@@ -28,7 +28,7 @@ use crate::{lock, place, records, registry};
 /// How the name of the record's folder goes on after the time.
 const CHECK: &str = "-check";
 /// For a build that passes already.
-const NOTHING_TO_MEND: &str = "nothing to mend: the build passes already, so a run is done with its first reply; \
+const NOTHING_TO_FIX: &str = "nothing to fix: the build passes already, so a run is done with its first reply; \
     let a test fail first that asks for the change";
 
 /// Runs the build as a run would, reports its verdict, and leaves the tree as it was.
@@ -42,7 +42,7 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
     let lock = lock::take(&tree, host)?;
     let cancel = crate::interrupt::watched()?;
     // A query is not needed: nobody is asked.
-    let task = Task::commit(String::new(), String::new(), Vec::new(), form(&settings));
+    let task = Task::commit(String::new(), String::new(), Vec::new(), &settings);
     let mut plan = plan(settings, &tree, task)?;
     let guard = guard(&tree, &plan)?;
     seal(&tree, &guard, &mut plan)?;
@@ -52,7 +52,7 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
     let folder = new.folder().clone();
     // Listed as long as it lasts: if this is killed, the next command finds it and clears up.
     registry::add(&tree, folder.path(), None)?;
-    let account = account(&plan, &tree, &confinement, host)?;
+    let account = account(&plan, &tree, &confinement)?;
     let nobody = llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
     let mut ears = Ears(output);
     let world = CommitWorld {
@@ -119,7 +119,7 @@ fn tell(fitness: &Fitness, built: &Built, printed: &str, output: &Output) -> Exi
     match lack {
         None if exit == Exit::Done => {
             output.report(&output.paint(GOOD, &format!("green: the build passes ({took})")));
-            output.warn(NOTHING_TO_MEND);
+            output.warn(NOTHING_TO_FIX);
         }
         None => {
             let ended = phrases::ended(built.ended);

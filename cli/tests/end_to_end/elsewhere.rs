@@ -18,7 +18,7 @@ const FILES: [(&str, &str); 3] = [
 
 #[track_caller]
 fn check_build_in(scene: &Scene, root: &Path) {
-    for sandbox in ["bwrap", "landlock"] {
+    for sandbox in ["namespaces", "bwrap", "landlock"] {
         std::fs::create_dir_all(root.join("agent-config")).unwrap();
         for input in ["query.txt", "codeRollup.txt"] {
             std::fs::File::create(root.join("agent-config").join(input))
@@ -90,7 +90,7 @@ fn more_protected_files_than_a_sandbox_can_hold_are_held_by_the_seal() {
         eprintln!("SKIPPED: no bwrap here: {ran}");
         return;
     }
-    assert!(ran.err.contains("the build, or somebody while it ran, changed many/3999"), "{ran}");
+    assert!(ran.err.contains("the build, or somebody else while it ran, changed many/3999"), "{ran}");
     assert_eq!(scene.project.read("many/3999").unwrap(), "as it was\n");
 }
 

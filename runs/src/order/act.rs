@@ -98,6 +98,8 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     let spending = spending_of(read.order.max_cost, setting.settings);
     let asking = Asking { spending, ..asking };
     asking.spending.count(&past.lines, setting.settings.model.value.first());
+    let account = account(&inputs, setting.settings, tree.root(), folder.path());
+    let account = sandbox::in_view(account, &tree, &confinement)?;
     let (root, run, asked) = (tree.root().to_owned(), folder.path().to_owned(), inputs.order.clone());
     let holds_for = |_: &Outcome| verdict::of_order(&root, &run, &asked);
     let world = OrderWorld {
@@ -114,7 +116,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
             confinement,
             sealed,
         },
-        account: account(&inputs, setting.settings, tree.root(), folder.path()),
+        account,
         baseline,
         holds_for: &holds_for,
         cancel: setting.cancel.clone(),
@@ -185,16 +187,13 @@ fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Resu
 
 /// The run was stopped: restores the tree; the run can be resumed.
 fn put_back(
-    world: &OrderWorld<'_, '_>,
+    world: &mut OrderWorld<'_, '_>,
     folder: &RunFolder,
     mut unfinished: Unfinished,
     state: &Path,
     output: &Output,
 ) -> Result<(), Failure> {
-    let warnings = world
-        .baseline
-        .restore(&world.rules.lock, &world.rules.root, folder.path())
-        .map_err(|error| not_restored(error, folder.path()))?;
+    let warnings = world.put_back().map_err(|error| not_restored(error, folder.path()))?;
     warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
     unfinished.restored = true;
     Ok(unfinished.write(state)?)

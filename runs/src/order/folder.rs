@@ -183,7 +183,7 @@ pub(super) fn clear_up(
             .map_err(|error| not_restored(error, into))?;
         if let Some(left) = left {
             output.warn(&format!(
-                "a run was killed here; the tree is as it was before it, and what stood there is in {}",
+                "a run was killed here; the tree is as it was before it, and what was there is in {}",
                 left.display()
             ));
         }
