@@ -20,6 +20,7 @@ const FILES: &str = "files/";
 const MOST_FILES: usize = 100_000;
 const MOST_BYTES: u64 = 4 << 30;
 const MOST_MANIFEST: u64 = 64 << 20;
+const MOST_ABOUT: usize = 64 << 10;
 const MOST_SIGNATURE: u64 = 64 << 10;
 const LONGEST_NAME: usize = 4096;
 

@@ -2,22 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fmt;
 use std::io;
+use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt as _;
 
 use dir::Folder;
+use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::hash::Hashing;
-use crate::{LONGEST_NAME, MOST_BYTES, MOST_FILES};
+use crate::{LONGEST_NAME, MOST_ABOUT, MOST_BYTES, MOST_FILES};
 
 /// The format of bundles that are written, and the only one that is read.
 const FORMAT: u32 = 1;
 
 /// What is signed: the files, and whatever the caller says about them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Manifest {
     format: u32,
     /// The caller's own.
@@ -108,20 +111,62 @@ impl Manifest {
 
     /// Reads one that may come from anybody. `None` if it is no manifest, or names what may not be written.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let manifest: Self = serde_json::from_slice(bytes).ok()?;
+        let Incoming { format, about, files, withheld, left_out } = serde_json::from_slice(bytes).ok()?;
+        // As a value it takes many times the memory of its text.
+        let about = Some(about.get()).filter(|about| about.len() <= MOST_ABOUT)?;
+        let manifest = Self { format, about: serde_json::from_str(about).ok()?, files, withheld, left_out };
         let names = || manifest.files.iter().map(|item| item.name.as_str());
         let is_sorted = names().zip(names().skip(1)).all(|(one, next)| one < next);
         let all: BTreeSet<&str> = names().collect();
         let is_below_file = |name: &str| folders_above(name).any(|folder| all.contains(folder));
         let bytes = manifest.files.iter().try_fold(0_u64, |sum, item| sum.checked_add(item.bytes));
         let is_good = manifest.format == FORMAT
-            && manifest.files.len() <= MOST_FILES
             && bytes.is_some_and(|bytes| bytes <= MOST_BYTES)
             && is_sorted
             && names().all(is_plain)
             // It would fail half way.
             && !names().any(is_below_file);
         is_good.then_some(manifest)
+    }
+}
+
+/// A manifest as it comes in: lists are counted while they are read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Incoming<'m> {
+    format: u32,
+    #[serde(borrow)]
+    about: &'m RawValue,
+    #[serde(deserialize_with = "bounded")]
+    files: Vec<Item>,
+    #[serde(deserialize_with = "bounded")]
+    withheld: Vec<Item>,
+    #[serde(deserialize_with = "bounded")]
+    left_out: Vec<String>,
+}
+
+fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(list: D) -> Result<Vec<T>, D::Error> {
+    list.deserialize_seq(Bounded(PhantomData))
+}
+
+struct Bounded<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Bounded<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of at most {MOST_FILES}")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            if items.len() == MOST_FILES {
+                return Err(serde::de::Error::invalid_length(MOST_FILES + 1, &self));
+            }
+            items.push(item);
+        }
+        Ok(items)
     }
 }
 

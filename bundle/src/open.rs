@@ -2,11 +2,11 @@
 //! name was checked.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Seek, Take, Write};
 use std::path::Path;
 
 use dir::Folder;
-use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use tar::{Archive, Entry};
 
 use crate::hash::{Hashing, check};
@@ -44,6 +44,9 @@ pub enum OpenError {
         source: io::Error,
     },
 }
+
+/// The unit of an archive.
+const BLOCK: u64 = 512;
 
 /// A bundle whose every byte was checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,10 +88,23 @@ pub fn open(file: &mut (impl Read + Seek), into: Option<&Folder>) -> Result<Open
         expect(&entry, &entry_name(number, &item.name), item.bytes)?;
         take(entry, item, into)?;
     }
-    match files.next() {
-        Some((_, item)) => Err(OpenError::Content { name: item.name.clone() }),
-        None => Ok(Opened { manifest, manifest_bytes, signature, sha256 }),
+    if let Some((_, item)) = files.next() {
+        return Err(OpenError::Content { name: item.name.clone() });
     }
+    ends(archive.into_inner())?;
+    Ok(Opened { manifest, manifest_bytes, signature, sha256 })
+}
+
+/// Nothing comes behind the archive and behind its frame: other programs might unpack what we did not look at.
+/// Of the two blocks of zeros at the end of an archive, the first one has been read.
+fn ends<R: Read>(mut rest: Take<StreamingDecoder<Take<R>, FrameDecoder>>) -> Result<(), OpenError> {
+    let mut last = Vec::new();
+    rest.by_ref().take(BLOCK + 1).read_to_end(&mut last).map_err(|error| unreadable(&error))?;
+    let is_end = last.len() as u64 == BLOCK && last.iter().all(|byte| *byte == 0);
+    if is_end && rest.into_inner().into_inner().limit() == 0 {
+        return Ok(());
+    }
+    Err(malformed("something comes behind its archive"))
 }
 
 fn unreadable(error: &io::Error) -> OpenError {

@@ -6,6 +6,7 @@ pub mod order;
 pub mod phase;
 mod read;
 mod record;
+mod retell;
 mod setup;
 pub mod spec;
 
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use flags::{BuildArgs, LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
 pub use record::{CleanArgs, ExportArgs, ImportArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs, VerifyArgs};
+pub use retell::{PageArgs, TraceArgs, TraceFormat};
 use runs::commit::{self, Query};
 use runs::{Failure, Product};
 use settings::Sandbox;
@@ -46,10 +48,10 @@ pub struct Cli {
 pub enum Command {
     /// The implement loop: up to eight rounds over a growing transcript
     Implement(Later<RunArgs>),
-    /// Run the build in its sandbox, without a model: green (0), red (1) or unfit (8), and what would mend it
+    /// Run the build in its sandbox, without a model: green (0), red (1) or unfit (8), and what would fix it
     ///
-    /// Green: the build passes, and there is nothing to mend. Red: it fails because of the code. Unfit: this machine or the project
-    /// lacks what the build needs, which no model can repair; the flag or the command that mends it is named. What the build changes
+    /// Green: the build passes, and there is nothing to fix. Red: it fails because of the code. Unfit: this machine or the project
+    /// lacks what the build needs, which no model can repair; the flag or the command that fixes it is named. What the build changes
     /// besides ignored files is restored.
     Check(Later<CheckArgs>),
     /// Build phases: a builder and a verifier that cannot see each other's work, until every contract of the spec holds
@@ -62,6 +64,13 @@ pub enum Command {
     Runs,
     /// Show what happened in a run, the newest if none is named
     Show(Later<RunName>),
+    /// Make one HTML file to look at a run, or at all runs of the project
+    ///
+    /// The file needs nothing else: no network, no script for a run, no other file. It shows rounds with their time and cost, the
+    /// query, what was refused and why, diffs, output with its colours, and folded prompts.
+    Page(Later<PageArgs>),
+    /// Write a run in the format of another tool: Agent Trace (which lines a model wrote) or OpenTelemetry
+    Trace(Later<TraceArgs>),
     /// Continue a run that was interrupted or got no reply; no reply is requested twice
     Resume(Later<ResumeArgs>),
     /// Repeat a finished run in a scratch copy, without a model, and compare
@@ -192,6 +201,9 @@ pub struct RunArgs {
     /// Begin a new run, even if one for the same query is not finished
     #[arg(long)]
     pub new: bool,
+    /// Say how many tokens the first prompt has and what it costs, and stop
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 impl RunArgs {
@@ -215,6 +227,7 @@ impl RunArgs {
             on_unfit: if self.no_check { commit::OnUnfit::GoOn } else { commit::OnUnfit::End },
             key: self.key.clone(),
             new: self.new,
+            dry_run: self.dry_run,
         })
     }
 }

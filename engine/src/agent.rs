@@ -2,6 +2,7 @@
 //! model calls.
 
 mod files;
+mod identify;
 mod repository;
 mod turn;
 
@@ -13,6 +14,7 @@ use serde_json::Value;
 use crate::{Answer, Ended, Request, Text};
 
 pub use files::{Append, At, Delete, Place, Read, Replace, WasRead, Wrote};
+pub use identify::{Identified, Identify};
 pub use repository::{Checkpoint, CheckpointResult, Checkpointed, CommitAll, Survey, Surveyed, Uncommitted};
 pub use turn::{
     Denial, LimitReached, Marked, Session, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,

@@ -1,5 +1,7 @@
 //! The requests of the commit loops (S0, S1) besides a model: apply a reply, build, restore.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Answer, Cause, Changed, Ended, Problem, Reply, Request, Text};
@@ -14,6 +16,10 @@ pub struct Apply {
     pub round: u32,
     /// What the model answered.
     pub reply: Reply,
+    /// The files that the run has changed, each with the SHA-256 of the content that the model saw last; `None`
+    /// for one that was removed. Only these files and those of the code may be edited.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub seen: BTreeMap<String, Option<String>>,
 }
 
 impl Request for Apply {
@@ -65,7 +71,7 @@ pub struct Applied {
     pub no_change: Option<String>,
 }
 
-/// The present content of a file.
+/// The present content of a file that the model knows in another state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Present {
     /// Its path.
@@ -127,6 +133,9 @@ pub struct Built {
     /// The files that it changed besides what the rules of git ignore. `undo` takes them back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Changed>,
+    /// The content that it gave to text files that the model was shown, or has written itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub present: Vec<Present>,
     /// What it changed and may not: it is as it was before the build.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,
@@ -152,6 +161,10 @@ impl Built {
 }
 
 impl Answer for Built {
+    fn texts_mut(&mut self) -> Vec<&mut Text> {
+        self.present.iter_mut().map(|file| &mut file.text).collect()
+    }
+
     fn outputs_mut(&mut self) -> Vec<&mut Text> {
         vec![&mut self.output]
     }

@@ -11,7 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Answer, Digest, Harness, Outcome, Request, Stops, Text};
+use crate::{Answer, Digest, Harness, Line, Outcome, Request, Stops, Text};
 
 /// A request and its answer, as the journal has them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +33,11 @@ impl Recorded {
     pub fn of<R: Request>(request: &R, answer: &R::Answer) -> serde_json::Result<Self> {
         let (request, answer) = (serde_json::to_value(request)?, serde_json::to_value(answer)?);
         Ok(Self { kind: R::KIND.to_owned(), request, answer })
+    }
+
+    /// The answer as a line of the journal; `None` if another version wrote it.
+    pub fn line(&self) -> Option<Line> {
+        serde_json::from_value(self.answer.clone()).ok()
     }
 
     /// Whether the answer is of this kind: `answered`, `rolled-back`.

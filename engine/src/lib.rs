@@ -16,9 +16,9 @@ mod vocabulary;
 
 pub use agent::{
     Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll, Delete, Denial,
-    LimitReached, List, Listed, Marked, Named, Place, Project, Read, Replace, Session, Shell, ShellRan,
-    Survey, Surveyed, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited,
-    WasRead, Wrote,
+    Identified, Identify, LimitReached, List, Listed, Marked, Named, Place, Project, Read, Replace, Session,
+    Shell, ShellRan, Survey, Surveyed, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
+    Uncommitted, Wait, Waited, WasRead, Wrote,
 };
 pub use commit::GRADER;
 pub use commit::{
@@ -38,7 +38,7 @@ pub use order::{
     WriteAnswer, Written,
 };
 pub use order::{IGNORED_FILES, PROBES};
-pub use outcome::{Cause, Outcome};
+pub use outcome::{Cause, HoldsFor, Outcome};
 pub use request::{Answer, Harness, Request, Stops};
 pub use scripted::{NoSuchAnswer, Scripted};
 pub use text::{Digest, Stored, Text, digest};

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{LimitReached, TurnBegins};
 use crate::{
     Announced, Answered, Applied, Asked, Attempted, BaselineBuilt, Broke, Built, Checkpointed, Committed,
-    Kept, Listed, Looked, Measured, NotCommitted, Outcome, Problem, Ran, Refused, Rejected, Restored,
-    RolledBack, ShellRan, Stamped, Surveyed, Turned, Unanswered, Waited, WasRead, Written, Wrote,
+    HoldsFor, Identified, Kept, Listed, Looked, Measured, NotCommitted, Outcome, Problem, Ran, Refused,
+    Rejected, Restored, RolledBack, ShellRan, Stamped, Surveyed, Turned, Unanswered, Waited, WasRead,
+    Written, Wrote,
 };
 
 /// Something recorded along the way. It answers no request, and no loop sees it.
@@ -35,6 +36,9 @@ pub enum Note {
         /// How.
         #[serde(flatten)]
         outcome: Outcome,
+        /// What that holds for.
+        #[serde(default, skip_serializing_if = "HoldsFor::is_empty")]
+        holds_for: HoldsFor,
     },
 }
 
@@ -66,6 +70,7 @@ pub enum Line {
     LimitReached(LimitReached),
     ShellRan(ShellRan),
     Surveyed(Surveyed),
+    Identified(Identified),
     Checkpointed(Checkpointed),
     Waited(Waited),
     Announced(Announced),
@@ -83,6 +88,8 @@ pub enum Line {
     Ended {
         #[serde(flatten)]
         outcome: Outcome,
+        #[serde(default)]
+        holds_for: HoldsFor,
     },
 }
 

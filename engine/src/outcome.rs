@@ -46,6 +46,28 @@ pub enum Outcome {
     },
 }
 
+/// What the end of a run holds for, each as a SHA-256 in hex: if one of them is another now, the verdict is
+/// stale. Empty if the run ended without a verdict.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldsFor {
+    /// The files that were judged, except ignored ones: paths, executable bits, contents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+    /// What was asked for: the query, the work order, the specs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub specification: Option<String>,
+    /// What decided: the build, the commands, the agent that reviewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decider: Option<String>,
+}
+
+impl HoldsFor {
+    /// Whether there was no verdict.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl AsRef<Self> for Outcome {
     fn as_ref(&self) -> &Self {
         self

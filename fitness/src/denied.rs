@@ -1,6 +1,6 @@
 //! Writes that were refused: to the caches of tools, and by a script's last command.
 
-use crate::{Kind, Lack, Machine, last_line};
+use crate::{Kind, Lack, Machine, as_npm_writes, last_line};
 
 /// What tools say about a cache that they cannot write.
 const CACHES: [(&str, &str); 9] = [
@@ -22,9 +22,11 @@ const WRITERS: [&str; 10] =
 const REFUSED: [&str; 3] = ["Read-only file system", "Permission denied", "Operation not permitted"];
 
 pub(crate) fn refused(output: &str, machine: &impl Machine) -> Option<Lack> {
-    let cache = output
-        .lines()
-        .find_map(|line| CACHES.iter().find(|(_, words)| line.contains(words)).map(|(tool, _)| *tool));
+    let of_line = |line: &str| {
+        let line = as_npm_writes(line);
+        CACHES.iter().find(|(_, words)| line.contains(words)).map(|(tool, _)| *tool)
+    };
+    let cache = output.lines().find_map(of_line);
     if let Some(tool) = cache {
         return Some(Lack::new(
             Kind::Cache,

@@ -1,8 +1,8 @@
 //! Downloads that failed for want of a network, in the words of the tools that download.
 
-use crate::{Failed, Kind, Lack, Machine, last_line};
+use crate::{Failed, Kind, Lack, Machine, as_npm_writes, last_line};
 
-/// How to mend it for all tools.
+/// What helps every tool.
 const ALLOW: &str = "allow the network with `--network` or `[sandbox] network = true`";
 
 /// A tool that downloads.
@@ -16,13 +16,11 @@ struct Downloader {
 }
 
 /// Each row is a message that only a failed download causes.
-const DOWNLOADERS: [Downloader; 21] = [
+const DOWNLOADERS: [Downloader; 19] = [
     Downloader { name: "cargo", says: &["you're using offline mode (--offline)"], once: Some("cargo fetch") },
     Downloader { name: "cargo", says: &["but --offline was specified"], once: Some("cargo fetch") },
     Downloader { name: "npm", says: &["npm error code EAI_AGAIN"], once: Some("npm ci") },
-    Downloader { name: "npm", says: &["npm ERR! code EAI_AGAIN"], once: Some("npm ci") },
     Downloader { name: "npm", says: &["npm error code ENOTFOUND"], once: Some("npm ci") },
-    Downloader { name: "npm", says: &["npm ERR! code ENOTFOUND"], once: Some("npm ci") },
     Downloader { name: "npm", says: &["npm error code ENOTCACHED"], once: Some("npm ci") },
     Downloader {
         name: "npm",
@@ -68,8 +66,10 @@ pub(crate) fn refused(failed: &Failed<'_>, machine: &impl Machine) -> Option<Lac
     if machine.has_network() {
         return None;
     }
-    let of_line =
-        |line: &str| DOWNLOADERS.iter().find(|tool| tool.says.iter().all(|words| line.contains(words)));
+    let of_line = |line: &str| {
+        let line = as_npm_writes(line);
+        DOWNLOADERS.iter().find(|tool| tool.says.iter().all(|words| line.contains(words)))
+    };
     if let Some(tool) = failed.output.lines().find_map(of_line) {
         let once = tool
             .once

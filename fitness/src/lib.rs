@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 mod denied;
@@ -87,6 +88,11 @@ pub fn lack(failed: &Failed<'_>, machine: &impl Machine) -> Option<Lack> {
         .or_else(|| module::missing(failed.output, machine))
         .or_else(|| download::refused(failed, machine))
         .or_else(|| denied::refused(failed.output, machine))
+}
+
+/// Older versions of npm begin the lines of an error with `npm ERR!`.
+fn as_npm_writes(line: &str) -> Cow<'_, str> {
+    line.strip_prefix("npm ERR! ").map_or(Cow::Borrowed(line), |rest| format!("npm error {rest}").into())
 }
 
 /// The last line that is not blank.

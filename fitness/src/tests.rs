@@ -76,7 +76,7 @@ fn verdicts(folder: &str, machine: &Given) -> String {
 }
 
 #[test]
-fn what_the_machine_lacks_is_named_with_what_mends_it() {
+fn what_the_machine_lacks_is_named_with_what_fixes_it() {
     insta::assert_snapshot!(verdicts("unfit", &BARE));
 }
 
@@ -124,6 +124,28 @@ fn a_program_that_the_sandbox_hides_is_shown_with_its_folder() {
     let hiding = Given { program: Presence::Hidden("/srv/tools/bin/mvn".into()), ..WHOLE };
     let failed = Failed { exit_code: 127, output: "./build.sh: 3: mvn: not found\n" };
     insta::assert_snapshot!(lack(&failed, &hiding).unwrap().help, @"show it with `--readable /srv/tools/bin` or `[sandbox] readable = [\"/srv/tools/bin\"]`");
+}
+
+/// The help ends up in a terminal, and its commands in a shell.
+#[test]
+fn a_name_with_a_meaning_to_a_shell_is_not_quoted() {
+    for name in ["./$(reboot)", "./a`b`", "a;b/c", "a|b", "-rf/x", "é/x", "./a'b"] {
+        let output = format!("./build.sh: 3: {name}: not found\n");
+        assert_eq!(lack(&Failed { exit_code: 127, output: &output }, &BARE), None, "{name}");
+    }
+    let failed = Failed { exit_code: 127, output: "./build.sh: 3: g++-12.1_x@y: not found\n" };
+    assert!(lack(&failed, &BARE).is_some());
+}
+
+#[test]
+fn older_versions_of_npm_are_understood_too() {
+    for code in ["EAI_AGAIN", "ENOTCACHED"] {
+        let of = |words: &str| {
+            let output = format!("{words} code {code}\n");
+            lack(&Failed { exit_code: 1, output: &output }, &BARE).unwrap()
+        };
+        assert_eq!(of("npm ERR!"), of("npm error"));
+    }
 }
 
 proptest! {

@@ -49,7 +49,7 @@ fn named(line: &str) -> Option<&str> {
 }
 
 fn absent(name: &str, machine: &impl Machine) -> Option<Lack> {
-    if name.is_empty() || name.contains(char::is_whitespace) || name.contains(char::is_control) {
+    if !is_plain(name) {
         return None;
     }
     if name.contains('/') {
@@ -78,6 +78,13 @@ fn absent(name: &str, machine: &impl Machine) -> Option<Lack> {
             "install it, or add its folder to PATH",
         )),
     }
+}
+
+/// Whether a name can stand in a command that a user copies: it comes from the output of the build, so that
+/// somebody may have chosen it for its meaning to a shell.
+fn is_plain(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "._/+@-".contains(c);
+    !name.is_empty() && !name.starts_with('-') && name.chars().all(is_part)
 }
 
 /// The message of a tool about a program that it starts, or about a version of itself.

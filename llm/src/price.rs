@@ -151,6 +151,8 @@ pub struct Price {
     pub output: Money,
     /// The maximum number of tokens of one answer.
     pub max_output: Option<u64>,
+    /// The maximum number of tokens of one prompt.
+    pub window: Option<u64>,
     /// Other prices for long prompts.
     pub long: Option<LongPrice>,
 }

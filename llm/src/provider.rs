@@ -37,6 +37,8 @@ pub struct Provider {
     pub begins: Vec<String>,
     /// The maximum number of tokens of one answer, for models whose price does not say it.
     pub max_output: Option<u64>,
+    /// The maximum number of tokens of one prompt, for models whose price does not say it.
+    pub window: Option<u64>,
     /// Prices of its models. If `None`, those of the built-in table hold.
     pub prices: Option<Vec<Price>>,
 }

@@ -43,6 +43,12 @@ impl Layout {
         self.of_round(round, &format!("edited-{number}.txt"))
     }
 
+    /// The content that the build gave to a file; those of a round are counted from 0.
+    #[must_use]
+    pub fn rebuilt(self, round: u32, number: usize) -> String {
+        self.of_round(round, &format!("rebuilt-{number}.txt"))
+    }
+
     fn of_round(self, round: u32, what: &str) -> String {
         match self {
             Self::NumberFirst => format!("{round}-{what}"),

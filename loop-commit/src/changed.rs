@@ -27,6 +27,15 @@ impl ChangedFiles {
         let Ok(parsed) = parser::parse(reply) else { return };
         let files: Vec<ChangedFile> =
             parsed.blocks().iter().filter_map(|block| changed(reply, block, edited)).collect();
+        self.replace(files);
+    }
+
+    /// Takes in the content that a build gave to a file.
+    pub(crate) fn rebuilt(&mut self, file: &Present) {
+        self.replace(vec![ChangedFile::of(file)]);
+    }
+
+    fn replace(&mut self, files: Vec<ChangedFile>) {
         let paths: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         self.0.retain(|known| !paths.contains(known.path.as_str()));
         self.0.extend(files);
@@ -46,12 +55,18 @@ impl ChangedFiles {
     }
 }
 
+impl ChangedFile {
+    fn of(Present { path, text }: &Present) -> Self {
+        Self { path: path.clone(), content: Some((text.share(), 0..text.as_str().len())) }
+    }
+}
+
 /// The file that this block of the reply changes.
 fn changed(reply: &Arc<str>, block: &Block, edited: &[Present]) -> Option<ChangedFile> {
     let (path, content) = match &block.ask {
         Ask::Edit(path) => {
-            let file = edited.iter().find(|file| Some(file.path.as_str()) == reply.get(path.clone()))?;
-            (path, Some((file.text.share(), 0..file.text.as_str().len())))
+            let path = reply.get(path.clone());
+            return edited.iter().find(|file| Some(file.path.as_str()) == path).map(ChangedFile::of);
         }
         Ask::Write(path) => (path, Some((Arc::clone(reply), block.content.clone()))),
         Ask::Delete(path) => (path, None),

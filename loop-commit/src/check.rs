@@ -48,6 +48,7 @@ mod tests {
             output: Text::in_file("f", "printed\n"),
             elapsed_ms: 1,
             changes: Vec::new(),
+            present: Vec::new(),
             put_back: Vec::new(),
             lack,
             ignored_bytes: 0,

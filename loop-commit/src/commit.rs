@@ -5,6 +5,7 @@ use std::sync::Arc;
 use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
 use prompt::commit::{Failure, Task, initial, repair, stable_bytes};
 use prompt::edits::Form;
+use prompt::rollup::{left_out, text_of};
 
 use crate::changed::ChangedFiles;
 use crate::rounds::{self, Conversation, Limits};
@@ -64,6 +65,17 @@ impl Conversation for Repairs<'_> {
 
     fn applied(&mut self, reply: &Arc<str>, edited: &[Present]) {
         self.changed.learn(reply, edited);
+    }
+
+    /// The roll-up's rules hold for what a build writes, too.
+    fn rebuilt(&mut self, file: &Present) -> bool {
+        let text = file.text.as_str();
+        let may_be_shown =
+            left_out(&file.path, text.len() as u64).is_none() && text_of(text.as_bytes()).is_ok();
+        if may_be_shown {
+            self.changed.rebuilt(file);
+        }
+        may_be_shown
     }
 
     fn built(&mut self, _reply: &Arc<str>, output: &str) -> String {

@@ -54,6 +54,11 @@ impl Conversation for Transcript {
 
     fn applied(&mut self, _reply: &Arc<str>, _edited: &[Present]) {}
 
+    /// A transcript holds what the model said and what the build printed (S0 §Implementation Details).
+    fn rebuilt(&mut self, _file: &Present) -> bool {
+        false
+    }
+
     fn built(&mut self, reply: &Arc<str>, output: &str) -> String {
         self.exchanges += 1;
         let said = Said::of(reply);

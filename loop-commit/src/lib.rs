@@ -5,10 +5,12 @@ mod check;
 mod commit;
 mod excerpt;
 mod implement;
+mod resume;
 mod rounds;
 mod stuck;
 
 pub use check::{Fitness, check};
 pub use commit::{COMMIT_ROUNDS, Inputs, commit};
 pub use implement::{Brief, IMPLEMENT_ROUNDS, implement};
+pub use resume::still_holds;
 pub use rounds::{BUILD_OUTPUT_BYTES, Limits, OnFailure, OnUnfit};

@@ -1,6 +1,7 @@
 //! What both commit loops are: ask, apply, build; after a failure ask again, a bounded number of
 //! times.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::{
@@ -74,6 +75,9 @@ pub(crate) trait Conversation {
     /// Takes in a reply whose changes are on disk, and the new content of the files that it edits.
     fn applied(&mut self, reply: &Arc<str>, edited: &[Present]);
 
+    /// Takes in the content that a build gave to a file which the model knows. Whether later prompts show it.
+    fn rebuilt(&mut self, file: &Present) -> bool;
+
     /// The prompt after a build that failed: what the model had answered, and what the build printed.
     fn built(&mut self, reply: &Arc<str>, output: &str) -> String;
 
@@ -94,6 +98,7 @@ where
     let mut prompt = conversation.first();
     let stable = conversation.stable();
     let (mut changed, mut last_failure) = (false, None);
+    let mut seen = BTreeMap::new();
     let mut cleared = Cleared::new(limits.on_unfit);
     let mut round = 1;
     let failed = loop {
@@ -105,11 +110,13 @@ where
             },
         };
         let mut by_build = String::new();
-        let (at, output) = match harness.perform(Apply { round, reply: reply.clone() })? {
+        let (at, output) = match harness.perform(Apply { round, reply: reply.clone(), seen: seen.clone() })? {
             ApplyAnswer::Rejected(rejected) => (At::Reply, rejected.report),
             ApplyAnswer::Applied(applied) => {
                 changed = true;
                 conversation.applied(&reply.text, &applied.edited);
+                let written = applied.changes.iter();
+                seen.extend(written.map(|change| (change.path.clone(), change.after_sha256.clone())));
                 let built = harness.perform(Build { round })?;
                 if built.passed() {
                     return Ok(Outcome::Done { rounds: round });
@@ -117,6 +124,8 @@ where
                 if let Some(cause) = cleared.unfit(harness, &built)? {
                     break Outcome::Unfit { round, cause };
                 }
+                let rebuilt = built.present.iter().filter(|file| conversation.rebuilt(file));
+                seen.extend(rebuilt.map(|file| (file.path.clone(), Some(file.text.stored.sha256.clone()))));
                 by_build = changed_by(&built);
                 (if applied.changed_nothing() { At::Unchanged } else { At::Build }, built.output)
             }

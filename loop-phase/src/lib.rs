@@ -6,7 +6,9 @@ pub mod spec;
 pub mod state;
 pub mod tokens;
 
-pub use phase::{Inputs, Limits, PhaseSpec, RoleInputs, Start, has_report, phase};
+pub use phase::{
+    Inputs, Limits, PhaseSpec, RoleInputs, Start, has_report, phase, specs_changed, specs_sha256,
+};
 
 use engine::{Named, Project};
 use serde::Serialize;
@@ -48,6 +50,10 @@ pub enum Place {
     Abl,
     /// The tests.
     Tests,
+    /// The specs.
+    Specs,
+    /// The source.
+    Src,
 }
 
 impl Named for Place {
@@ -55,6 +61,8 @@ impl Named for Place {
         match self {
             Self::Abl => "abl",
             Self::Tests => "tests",
+            Self::Specs => "specs",
+            Self::Src => "src",
         }
     }
 }

@@ -1,22 +1,26 @@
 //! One phase: build and verify, until the phase passes or a person is needed (S3 §The Loop).
 
 mod ask;
+mod end;
 mod inputs;
 mod judge;
+mod progress;
+mod specs;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::{
-    Append, At, Cause, CommitAll, CommitAnswer, Delete, Harness, List, Named as _, Outcome, Read, Replace,
-    Session, Turn, TurnAdvice, TurnAnswer, Turned, WasRead,
+    Announce, Append, At, CommitAll, CommitAnswer, Delete, Harness, Identify, List, Named as _, Outcome,
+    Read, Replace, Session, Turn, TurnAdvice, TurnAnswer, Turned, WasRead,
 };
 
-pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start};
+pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start, specs_sha256};
 pub use judge::has_report;
+pub use specs::specs_changed;
 
 use crate::phase::judge::{Verdict, judge, left_failures, verification};
-use crate::state::{Current, State, Status};
+use crate::state::Status;
 use crate::tokens::{self, HEADER};
 use crate::{FAILED_SPECS, PROJECT_MAP, Phases, Place, Repository, Role, STATE, TOKENS};
 
@@ -31,6 +35,7 @@ const ODD_FAILURES: &str = "made a `failed_specs.md` that is not a regular file 
 pub fn phase<H>(harness: &mut H, inputs: &Inputs) -> Result<Outcome, H::Stop>
 where
     H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
+    H: Harness<Identify<Phases>> + Harness<Announce>,
     H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
 {
     let work = Work {
@@ -38,14 +43,15 @@ where
         inputs,
         iteration: inputs.start.iteration.max(1),
         map: Arc::from(""),
-        failures: inputs.start.failures.clone(),
+        specs: inputs.start.specs.clone(),
+        specs_identity: inputs.start.specs_identity.clone(),
+        built_for: inputs.start.built_for.clone(),
+        src: None,
+        failures: inputs.start.failures.as_deref().map(Into::into),
         complaint: None,
         at: None,
     };
-    work.run().or_else(|halt| match halt {
-        Halt::Stop(stop) => Err(stop),
-        Halt::End(outcome) => Ok(outcome),
-    })
+    work.run()
 }
 
 /// Why a phase ends before it has passed.
@@ -54,6 +60,17 @@ enum Halt<S> {
     Stop(S),
     /// Nothing more can be done before a person has acted.
     End(Outcome),
+    /// The specs are others than they were: the phase is built again.
+    SpecsChanged,
+}
+
+/// What comes next.
+enum Step {
+    Build,
+    Verify,
+    Fail,
+    Pass,
+    End,
 }
 
 /// A phase in progress.
@@ -63,6 +80,13 @@ struct Work<'w, H> {
     iteration: u32,
     /// The files that the role can see.
     map: Arc<str>,
+    /// Every phase with its spec as it was last read.
+    specs: Vec<PhaseSpec>,
+    specs_identity: Option<String>,
+    /// The specs that the code was built for, where they are others now.
+    built_for: BTreeMap<u32, String>,
+    /// The identity of the source that is verified.
+    src: Option<String>,
     /// What the verifier reported last.
     failures: Option<Arc<str>>,
     /// An additional message for the next builder.
@@ -74,26 +98,58 @@ struct Work<'w, H> {
 impl<H> Work<'_, H>
 where
     H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
+    H: Harness<Identify<Phases>> + Harness<Announce>,
     H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
 {
-    fn run(mut self) -> Result<Outcome, Halt<H::Stop>> {
-        let phase = self.inputs.phase;
-        if !self.inputs.start.builder_done {
-            self.build()?;
+    fn run(mut self) -> Result<Outcome, H::Stop> {
+        let mut next = if self.inputs.start.builder_done { Step::Verify } else { Step::Build };
+        loop {
+            next = match self.step(&next) {
+                // Whatever was built and judged was so by other specs.
+                Err(Halt::SpecsChanged) => Step::Build,
+                Err(Halt::Stop(stop)) => return Err(stop),
+                Err(Halt::End(outcome)) => return Ok(outcome),
+                Ok(Step::End) => return Ok(Outcome::Done { rounds: self.iteration }),
+                Ok(step) => step,
+            };
         }
-        while !self.verify()? {
-            self.commit(Repository::Tests, format!("phase{phase}/verify/step-{}", self.iteration))?;
-            if self.iteration >= self.inputs.limits.iterations {
-                self.save(Status::Stuck)?;
-                return Ok(Outcome::NeedsPerson { round: self.iteration, cause: self.stuck() });
+    }
+
+    /// Takes a step; gives the next one.
+    fn step(&mut self, step: &Step) -> Result<Step, Halt<H::Stop>> {
+        match step {
+            Step::Build => {
+                self.build()?;
+                Ok(Step::Verify)
             }
-            self.save(Status::ContractsFailed)?;
-            self.iteration += 1;
-            self.build()?;
+            Step::Verify => {
+                let has_passed = self.verify()?;
+                self.heed_specs()?;
+                Ok(if has_passed { Step::Pass } else { Step::Fail })
+            }
+            Step::Fail => {
+                self.fail()?;
+                Ok(Step::Build)
+            }
+            Step::Pass => {
+                self.commit(Repository::Src, format!("phase{}/passed", self.inputs.phase))?;
+                self.save(Status::Completed)?;
+                Ok(Step::End)
+            }
+            Step::End => Ok(Step::End),
         }
-        self.commit(Repository::Src, format!("phase{phase}/passed"))?;
-        self.save(Status::Completed)?;
-        Ok(Outcome::Done { rounds: self.iteration })
+    }
+
+    /// Begins the next iteration, if there is one.
+    fn fail(&mut self) -> Result<(), Halt<H::Stop>> {
+        self.commit(Repository::Tests, format!("phase{}/verify/step-{}", self.inputs.phase, self.iteration))?;
+        if self.iteration >= self.inputs.limits.iterations {
+            self.save(Status::Stuck)?;
+            return Err(Halt::End(Outcome::NeedsPerson { round: self.iteration, cause: self.stuck() }));
+        }
+        self.save(Status::ContractsFailed)?;
+        self.iteration += 1;
+        Ok(())
     }
 
     fn build(&mut self) -> Result<(), Halt<H::Stop>> {
@@ -116,12 +172,14 @@ where
             }
             tries += 1;
         }
+        self.built_for.clear();
         self.commit(Repository::Src, format!("phase{}/build/step-{}", self.inputs.phase, self.iteration))
     }
 
     /// Whether every contract holds.
     fn verify(&mut self) -> Result<bool, Halt<H::Stop>> {
         self.save(Status::Verifying)?;
+        self.src = self.harness.perform(Identify { place: Place::Src }).map_err(Halt::Stop)?.sha256;
         self.remove_failures()?;
         let (mut complaint, mut tries) = (None, 1);
         loop {
@@ -172,6 +230,7 @@ where
 
     /// Runs a role's turn, again if it was cut off.
     fn turn(&mut self, role: Role, complaint: Option<&str>) -> Result<Turned, Halt<H::Stop>> {
+        self.heed_specs()?;
         let listed = self.harness.perform(List { role }).map_err(Halt::Stop)?;
         (self.map, self.at) = (listed.list.share(), Some(listed.at));
         self.replace(PROJECT_MAP, Arc::clone(&self.map))?;
@@ -185,7 +244,7 @@ where
             self.at = Some(turned.at.clone());
             self.account(role, &turned)?;
             match turned.end.then {
-                TurnAdvice::Repeat => {}
+                TurnAdvice::Repeat => self.heed_specs()?,
                 TurnAdvice::Limit(cause) => return Err(self.end_at(cause)),
                 TurnAdvice::Use
                 | TurnAdvice::Retry
@@ -214,13 +273,7 @@ where
     fn commit(&mut self, repository: Repository, message: String) -> Result<(), Halt<H::Stop>> {
         match self.harness.perform(CommitAll { repository, message }).map_err(Halt::Stop)? {
             CommitAnswer::Committed(_) => Ok(()),
-            // A phase whose work is not committed has not passed.
-            CommitAnswer::NotCommitted(why) => {
-                let hint = "make the commit possible, then: code-commit phase run";
-                let (code, remedy) = ("not-committed".to_owned(), Some(hint.to_owned()));
-                let cause = Cause { code, message: why.message, remedy };
-                Err(Halt::End(Outcome::NeedsPerson { round: self.iteration, cause }))
-            }
+            CommitAnswer::NotCommitted(why) => Err(self.not_committed(why.message)),
         }
     }
 
@@ -237,60 +290,6 @@ where
     fn save(&mut self, status: Status) -> Result<(), Halt<H::Stop>> {
         let state = self.state(status).to_json();
         self.replace(STATE, state.into())
-    }
-}
-
-impl<H> Work<'_, H> {
-    fn state(&self, status: Status) -> State {
-        let phase = self.inputs.phase;
-        let done =
-            |spec: &&PhaseSpec| spec.completed || (status == Status::Completed && spec.number == phase);
-        let titles: BTreeMap<u32, String> =
-            self.inputs.specs.iter().map(|spec| (spec.number, spec.title.clone())).collect();
-        let passed = self.inputs.specs.iter().filter(done);
-        State {
-            phases_completed: passed.clone().map(|spec| spec.number).collect(),
-            passed_for: passed.map(|spec| (spec.number, spec.specs_sha256.clone())).collect(),
-            phase_titles: titles,
-            current: Current {
-                phase: Some(phase),
-                verifier_iteration: self.iteration,
-                status,
-                builder_done: status != Status::Building,
-                verifier_done: !matches!(status, Status::Building | Status::Verifying),
-            },
-            last_updated: self.at.clone(),
-        }
-    }
-
-    fn stuck(&self) -> Cause {
-        Cause {
-            code: "stuck".to_owned(),
-            message: match self.iteration {
-                1 => "contracts still fail after 1 verification".to_owned(),
-                times => format!("contracts still fail after {times} verifications"),
-            },
-            remedy: Some("make the specs say what is meant, then: code-commit phase run".to_owned()),
-        }
-    }
-
-    fn end_at<S>(&self, limit: Cause) -> Halt<S> {
-        let hint = "look at what is there, raise the limit, then: code-commit phase run";
-        self.end(limit.code, limit.message, hint)
-    }
-
-    fn stopped<S>(&self, role: Role, turned: &Turned, message: &str) -> Halt<S> {
-        self.give_up(role, if turned.end.is_ok() { "no-report" } else { &turned.end.how }, message)
-    }
-
-    fn give_up<S>(&self, role: Role, code: &str, message: &str) -> Halt<S> {
-        let message = format!("the {} {message}", role.name());
-        self.end(code.to_owned(), message, "mend what stands in the way, then: code-commit phase run")
-    }
-
-    fn end<S>(&self, code: String, message: String, hint: &str) -> Halt<S> {
-        let cause = Cause { code, message, remedy: Some(hint.to_owned()) };
-        Halt::End(Outcome::ModelUnavailable { round: self.iteration, cause })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::HoldsFor;
 use serde::{Deserialize, Serialize};
 
 /// The file.
@@ -10,10 +11,12 @@ use serde::{Deserialize, Serialize};
 pub struct State {
     /// Phases that have passed.
     pub phases_completed: BTreeSet<u32>,
-    /// For which specs each of them has passed: a SHA-256 over the specs up to it. A pass without one
-    /// holds for any.
+    /// What each pass holds for: specs, verifier, source. A pass without an entry holds for any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub passed_for: BTreeMap<u32, String>,
+    pub passes: BTreeMap<u32, HoldsFor>,
+    /// What the open phase is stuck on: while that is the same, nobody is asked again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stuck_on: Option<HoldsFor>,
     /// Titles of the phases seen so far.
     pub phase_titles: BTreeMap<u32, String>,
     /// The phase in progress.
@@ -57,14 +60,24 @@ pub enum Status {
     Completed,
 }
 
+/// Why a pass does not hold any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stale {
+    /// The specs have changed.
+    Specs,
+    /// The verifier has: its prompt or its commands.
+    Decider,
+}
+
 impl State {
-    /// A phase has passed for the specs with this hash.
-    pub fn complete(&mut self, phase: u32, specs_sha256: String, at: String) {
+    /// A phase has passed.
+    pub fn complete(&mut self, phase: u32, pass: HoldsFor, at: String) {
         self.phases_completed.insert(phase);
-        self.passed_for.insert(phase, specs_sha256);
+        self.passes.insert(phase, pass);
         if self.current.phase == Some(phase) {
             self.current.status = Status::Completed;
             (self.current.builder_done, self.current.verifier_done) = (true, true);
+            self.stuck_on = None;
         }
         self.last_updated = Some(at);
     }
@@ -72,15 +85,27 @@ impl State {
     /// A phase counts as not passed, and begins anew.
     pub fn reopen(&mut self, phase: u32, at: String) {
         self.phases_completed.remove(&phase);
-        self.passed_for.remove(&phase);
+        self.passes.remove(&phase);
         self.current = Current { phase: Some(phase), ..Current::default() };
+        self.stuck_on = None;
         self.last_updated = Some(at);
     }
 
-    /// Whether the phase has passed for the specs with this hash.
-    pub fn has_passed(&self, phase: u32, specs_sha256: &str) -> bool {
-        let is_for_these = || self.passed_for.get(&phase).is_none_or(|specs| specs == specs_sha256);
-        self.phases_completed.contains(&phase) && is_for_these()
+    /// What the pass of a phase was given for and is another now; `None` if the phase has not passed, or if its
+    /// pass holds. The source does not count: later phases change it.
+    pub fn stale(&self, phase: u32, now: &HoldsFor) -> Option<Stale> {
+        let pass = self.passes.get(&phase).filter(|_| self.phases_completed.contains(&phase))?;
+        let differs = |then: &Option<String>, now: &Option<String>| then.is_some() && then != now;
+        if differs(&pass.specification, &now.specification) {
+            Some(Stale::Specs)
+        } else {
+            differs(&pass.decider, &now.decider).then_some(Stale::Decider)
+        }
+    }
+
+    /// Whether the phase has passed, for these specs and with this verifier.
+    pub fn has_passed(&self, phase: u32, now: &HoldsFor) -> bool {
+        self.phases_completed.contains(&phase) && self.stale(phase, now).is_none()
     }
 
     /// The file's text.
@@ -94,11 +119,30 @@ impl State {
 mod tests {
     use super::*;
 
+    fn holds_for(specs: &str, decider: &str) -> HoldsFor {
+        HoldsFor { tree: None, specification: Some(specs.to_owned()), decider: Some(decider.to_owned()) }
+    }
+
+    #[test]
+    fn a_pass_holds_for_its_specs_and_its_verifier() {
+        let mut state = State::default();
+        assert!(!state.has_passed(1, &holds_for("a", "b")));
+        state.complete(1, holds_for("a", "b"), "t".to_owned());
+        assert!(state.has_passed(1, &holds_for("a", "b")));
+        assert_eq!(state.stale(1, &holds_for("x", "y")), Some(Stale::Specs));
+        assert_eq!(state.stale(1, &holds_for("a", "y")), Some(Stale::Decider));
+        state.passes.clear();
+        assert!(state.has_passed(1, &holds_for("x", "y")), "an older file says only that it has passed");
+        state.reopen(1, "t".to_owned());
+        assert!(!state.has_passed(1, &holds_for("a", "b")));
+    }
+
     #[test]
     fn the_file_has_the_fields_of_the_seed_and_comes_back_from_it() {
         let state = State {
             phases_completed: [1].into(),
-            passed_for: [(1, "abc".to_owned())].into(),
+            passes: [(1, holds_for("abc", "def"))].into(),
+            stuck_on: None,
             phase_titles: [(1, "Login".to_owned()), (2, "Cart".to_owned())].into(),
             current: Current {
                 phase: Some(2),
@@ -114,8 +158,11 @@ mod tests {
           "phases_completed": [
             1
           ],
-          "passed_for": {
-            "1": "abc"
+          "passes": {
+            "1": {
+              "specification": "abc",
+              "decider": "def"
+            }
           },
           "phase_titles": {
             "1": "Login",

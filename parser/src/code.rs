@@ -1,5 +1,6 @@
 //! Everything that can be wrong with a reply: error codes, messages, and advice for the model.
 
+use crate::edit::{self, EDIT};
 use crate::fence::{END, Kind, without_remark};
 
 /// Declares an enum of codes together with their spelling, so that there is only one list.
@@ -169,11 +170,11 @@ impl Wording for ErrorCode {
                 "write `^^^delete` right after `^^^PATH`, or `^^^end` to replace the file".to_owned()
             }
             Self::NoHunks => {
-                format!("write one or more hunks: {HUNK}; or give the whole content without the word `edit`")
+                format!("write one or more hunks: {}; or give the whole content without the word `{EDIT}`", hunk())
             }
-            Self::TextOutsideHunk | Self::UnterminatedHunk => format!("write each hunk as {HUNK}"),
+            Self::TextOutsideHunk | Self::UnterminatedHunk => format!("write each hunk as {}", hunk()),
             Self::HunkMark => {
-                format!("write each hunk as {HUNK}; if this line is content, use longer marks in the whole block")
+                format!("write each hunk as {}; if this line is content, use longer marks in the whole block", hunk())
             }
             Self::EmptySearch => "repeat the lines that the new ones go next to, or give the whole file".to_owned(),
             Self::DuplicateFile => "give each file once, with its final content".to_owned(),
@@ -188,8 +189,10 @@ impl Wording for ErrorCode {
     }
 }
 
-const HUNK: &str =
-    "`<<<<<<< SEARCH`, the old lines, `=======`, the new lines, `>>>>>>> REPLACE`, each mark alone on a line";
+fn hunk() -> String {
+    let [search, divider, replace] = edit::marks();
+    format!("`{search}`, the old lines, `{divider}`, the new lines, `{replace}`, each mark alone on a line")
+}
 
 const NESTED_ADVICE: &str = "close the other block before it; if this line is content, give the other block a longer \
                              fence: `^^^^PATH` before and `^^^^end` after it";

@@ -17,12 +17,25 @@ use crate::reply::slice;
 
 /// The word before the path that opens an edit block.
 pub const EDIT: &str = "edit";
-/// The word after the first mark of a hunk.
-pub const SEARCH: &str = "SEARCH";
-/// The word after its last mark.
-pub const REPLACE: &str = "REPLACE";
+/// The sign of the first mark of a hunk, of the second, and of the last.
+const SIGNS: [char; 3] = ['<', '=', '>'];
+/// The word after the first mark.
+const SEARCH: &str = "SEARCH";
+/// The word after the last mark.
+const REPLACE: &str = "REPLACE";
 /// The length of a plain mark.
-pub const PLAIN: usize = 7;
+const PLAIN: usize = 7;
+
+/// The marks of a plain hunk, in their order.
+#[must_use]
+pub fn marks() -> [String; 3] {
+    marks_of(PLAIN)
+}
+
+fn marks_of(length: usize) -> [String; 3] {
+    let [search, divider, replace] = SIGNS.map(|sign| sign.to_string().repeat(length));
+    [search + " " + SEARCH, divider, replace + " " + REPLACE]
+}
 
 /// Whole lines to find, exactly once, and the lines that take their place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,11 +163,10 @@ pub(crate) fn print(hunks: &[Hunk<'_>]) -> Result<String, Unprintable> {
         return Err(Unprintable::NoFinalNewline);
     }
     let length = parts().map(mark::longest).max().unwrap_or_default().max(PLAIN - 1) + 1;
-    let [search, divider, replace] = ["<", "=", ">"].map(|sign| sign.repeat(length));
+    let [search, divider, replace] = &marks_of(length);
     let mut out = String::new();
     for hunk in hunks {
-        out.extend([&search, " ", SEARCH, "\n", hunk.search, &divider, "\n", hunk.replace]);
-        out.extend([&replace, " ", REPLACE, "\n"]);
+        out.extend([search, "\n", hunk.search, divider, "\n", hunk.replace, replace, "\n"]);
     }
     Ok(out)
 }

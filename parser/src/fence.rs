@@ -1,6 +1,6 @@
 //! The fences: their characters and words, and [`print()`], the inverse of [`parse`](crate::parse).
 
-use crate::edit::{self, Hunk};
+use crate::edit::{self, EDIT, Hunk};
 use crate::line::{MarkerLines, Role};
 
 /// The word that opens a thought.
@@ -134,8 +134,10 @@ fn print_block(out: &mut String, block: Draft<'_>) -> Result<(), Unprintable> {
         return Err(Unprintable::NoFinalNewline);
     }
     let fence = kind.sigil().to_string().repeat(length_for(kind, content));
-    let word = if matches!(block, Draft::Edit { .. }) { "edit " } else { "" };
-    out.extend([fence.as_str(), word, name, "\n", content, fence.as_str(), close, "\n"]);
+    let word = if matches!(block, Draft::Edit { .. }) { [EDIT, " "] } else { ["", ""] };
+    out.push_str(&fence);
+    out.extend(word);
+    out.extend([name, "\n", content, fence.as_str(), close, "\n"]);
     Ok(())
 }
 

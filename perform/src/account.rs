@@ -312,10 +312,10 @@ impl Account {
         put_back.finish()
     }
 
-    /// The tree is restored by other means.
-    pub fn reset(&mut self, run: &RunFolder) -> Result<(), Fault> {
+    /// The tree is restored by other means. As without a view, ignored files stay.
+    pub fn reset(&mut self, guard: &Guard, run: &RunFolder) -> Result<(), Fault> {
         match std::mem::take(&mut self.state) {
-            State::InView(layers) => layers.remove().map_err(Fault::file("remove", &layers.upper())),
+            State::InView(layers) => self.bring_in_ignored(&layers, guard),
             State::Idle | State::Surveyed(_) => self.recorded(run),
         }
     }
@@ -365,7 +365,8 @@ fn not_restored(who: &str, gone: &[String]) -> Option<Problem> {
 /// Paths named in a message.
 const NAMED: usize = 10;
 
-fn named(paths: &[String]) -> String {
+/// The first paths, and the number of the others.
+pub(crate) fn named(paths: &[String]) -> String {
     let mut text = paths.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     if let Some(more) = paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
         text += &format!(" and {more} more");

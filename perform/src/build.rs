@@ -60,6 +60,7 @@ impl BuildCommand {
             output: output_text(record.folder(), file)?,
             elapsed_ms: millis(output.elapsed),
             changes: Vec::new(),
+            present: Vec::new(),
             put_back: Vec::new(),
             lack,
             ignored_bytes: 0,

@@ -6,11 +6,12 @@ use std::time::SystemTime;
 
 use apply::Action;
 use engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Digest, Live,
-    Note, Outcome, Present, Problem, Recorded, Rejected, Request as _, Restore, Restored, Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Digest,
+    HoldsFor, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Request as _, Restore, Restored,
+    Text, World,
 };
 use llm::Model;
-use logging::{Durability, Layout, Stamp};
+use logging::{Durability, Layout, Stamp, sha256_hex};
 use runner::{Cancel, RunError};
 
 use crate::Event;
@@ -20,12 +21,15 @@ use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
 use crate::fault::Fault;
 use crate::intake::{Code, Intake, Rules, Shown};
-use crate::kept::{UNDO, after_build, folders_to_undo, undo_folders};
+use crate::kept::{UNDO, after_build, folders_of_replies, folders_to_undo, undo_folders};
 use crate::record::{Record, store};
 use crate::translate::{changes, untidy};
 
 /// What the build of the tree before the run printed.
 const BASELINE_BUILD: &str = "baseline-build.txt";
+
+/// A larger file that a build has changed is not shown. The same as for a roll-up, which no prompt exceeds.
+const MOST_PRESENT: u64 = 1 << 20;
 
 /// Everything that a run of a commit loop needs.
 pub struct CommitWorld<'w, 'o> {
@@ -47,6 +51,8 @@ pub struct CommitWorld<'w, 'o> {
     pub layout: Layout,
     /// Where the model's messages to the user are kept, besides the terminal (S0 §Implementation Details).
     pub said_log: Option<PathBuf>,
+    /// What a verdict given now holds for.
+    pub holds_for: &'w dyn Fn(&Outcome) -> HoldsFor,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
@@ -73,7 +79,8 @@ impl World for CommitWorld<'_, '_> {
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         self.account.end(self.record.folder())?;
-        Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
+        let holds_for = (self.holds_for)(outcome);
+        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
     }
 }
 
@@ -93,7 +100,7 @@ impl Live<Ask> for CommitWorld<'_, '_> {
 }
 
 impl Live<Apply> for CommitWorld<'_, '_> {
-    fn perform(&mut self, Apply { round, reply }: &Apply) -> Result<ApplyAnswer, Fault> {
+    fn perform(&mut self, Apply { round, reply, seen }: &Apply) -> Result<ApplyAnswer, Fault> {
         self.cancel_point()?;
         let round = *round;
         let folder = self.record.folder().clone();
@@ -104,8 +111,8 @@ impl Live<Apply> for CommitWorld<'_, '_> {
         let may_be_kept = undo.exists() || folder.path().join(&report_file).exists();
         let append: fn(&Path, &str) -> io::Result<()> =
             if may_be_kept { |path, lines| dir::append_once(path, "", lines) } else { dir::append };
-        let shown = Shown::in_round(round, folder.path(), &self.code)?;
-        match self.rules.take_in(reply, &shown, &undo)? {
+        let shown = Shown::Prompts { code: &self.code, seen };
+        match self.rules.take_in(reply, shown, &undo)? {
             Intake::Applied { applied, mut warnings, said, edited, no_change } => {
                 self.say(round, &said, append)?;
                 warnings.extend(applied.warnings.iter().map(untidy));
@@ -140,7 +147,8 @@ impl Live<Build> for CommitWorld<'_, '_> {
         };
         let Accounted { changes, put_back, unaccounted_bytes: ignored_bytes, warnings } = accounted;
         self.warn(warnings)?;
-        built.map(|built| Built { changes, put_back, ignored_bytes, ..built })
+        let present = self.present(*round, &changes)?;
+        built.map(|built| Built { changes, present, put_back, ignored_bytes, ..built })
     }
 }
 
@@ -227,6 +235,30 @@ impl CommitWorld<'_, '_> {
             Ok(Present { path: path.clone(), text })
         };
         edited.iter().enumerate().map(store).collect()
+    }
+
+    /// Stores what a build made of text files that the model knows, which the next prompt shows. One that was
+    /// changed again meanwhile is not what the build made.
+    fn present(&self, round: u32, changes: &[Changed]) -> Result<Vec<Present>, Fault> {
+        let written: Vec<&Changed> =
+            changes.iter().filter(|one| one.action == engine::Action::Write).collect();
+        if written.is_empty() {
+            return Ok(Vec::new());
+        }
+        let replies = folders_of_replies(self.record.folder().path())?;
+        let own = apply::hashes_after(&replies).map_err(Fault::Undo)?;
+        let mut present = Vec::new();
+        for Changed { path, after_sha256, .. } in written {
+            let read = dir::read(&self.rules.root.join(path), MOST_PRESENT, dir::Links::Refused);
+            let read = read.ok().flatten().filter(|bytes| *after_sha256 == Some(sha256_hex(bytes)));
+            let Some(text) = read.and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
+            if own.contains_key(path) || (self.code)(path, &text).is_some() {
+                let file = self.layout.rebuilt(round, present.len());
+                let text = store(&self.record, &file, &text, Durability::Written)?;
+                present.push(Present { path: path.clone(), text });
+            }
+        }
+        Ok(present)
     }
 
     /// Shows the model's messages, and appends them to earlier ones.

@@ -94,12 +94,13 @@ impl Intake {
 impl Rules {
     /// Processes one reply of somebody who was `shown` the files. Pre-images and the list of changes go to
     /// `undo`; a reply that was already applied there is not applied again.
-    pub fn take_in(&self, answer: &Reply, shown: &Shown<'_>, undo: &Path) -> Result<Intake, Fault> {
+    pub fn take_in(&self, answer: &Reply, shown: Shown<'_>, undo: &Path) -> Result<Intake, Fault> {
         let text = &*answer.text;
-        if let Some(applied) = apply::read_applied(undo).map_err(Fault::Undo)? {
-            return Ok(self.applied_already(applied, text));
-        }
         let parsed = parser::parse(text);
+        // A run was killed between the transaction's commit and its journal: the changes are on disk.
+        if let Some(applied) = apply::read_applied(undo).map_err(Fault::Undo)? {
+            return applied_as(parsed.ok().as_ref(), applied, Vec::new(), undo);
+        }
         // Messages to the user are shown even if the rest is refused.
         let said = match &parsed {
             Ok(reply) => said(reply),
@@ -132,30 +133,7 @@ impl Rules {
         warnings.extend(admitted.iter().filter_map(|path| flagged(path, &self.guard)));
         let set = change_set(&reply, admitted, &contents);
         let applied = apply::apply(&self.lock, &self.root, set, undo).map_err(Fault::Apply)?;
-        let edited =
-            reply.files().zip(contents).filter_map(|(file, content)| Some((file.path.to_owned(), content?)));
-        Ok(Intake::Applied {
-            applied,
-            warnings,
-            said,
-            edited: edited.collect(),
-            no_change: no_change(&reply),
-        })
-    }
-
-    /// A run was killed between the transaction's commit and its journal: the changes are on disk.
-    fn applied_already(&self, applied: Applied, text: &str) -> Intake {
-        let reply = parser::parse(text).ok();
-        let said = reply.as_ref().map(said).unwrap_or_default();
-        let is_edit = |file: &parser::FileBlock<'_>| matches!(file.action, FileAction::Edit(_));
-        let edits = reply.iter().flat_map(parser::Reply::files).filter(is_edit);
-        let content = |path: &str| {
-            let read = dir::read(&self.root.join(path), u64::MAX, dir::Links::Refused).ok().flatten();
-            read.and_then(|bytes| String::from_utf8(bytes).ok())
-        };
-        let edited = edits.filter_map(|file| Some((file.path.to_owned(), content(file.path)?))).collect();
-        let no_change = reply.as_ref().and_then(no_change);
-        Intake::Applied { applied, warnings: Vec::new(), said, edited, no_change }
+        applied_as(Some(&reply), applied, warnings, undo)
     }
 
     /// Why an answer was ended early: the problems of its beginning.
@@ -178,6 +156,7 @@ impl Rules {
         &self,
         answer: &Reply,
         reply: &parser::Reply<'_>,
+        shown: Shown<'_>,
     ) -> Result<Result<Applied, Vec<Problem>>, Fault> {
         if let Some(problem) = unusable(answer) {
             return Ok(Err(vec![problem]));
@@ -190,7 +169,7 @@ impl Rules {
             Ok(admitted) => admitted,
             Err(refusals) => return Ok(Err(refusals)),
         };
-        let contents = match edits::contents(reply, &admitted, &Shown::default()) {
+        let contents = match edits::contents(reply, &admitted, shown) {
             Ok(contents) => contents,
             Err(misfits) => return Ok(Err(misfits)),
         };
@@ -277,6 +256,18 @@ fn malformed(errors: &parser::Errors, said: Vec<String>) -> Intake {
     let form = if is_prose { format!("\n{FORM}") } else { String::new() };
     let report = format!("{NOT_USED}{}\n{form}", errors.for_model());
     Intake::Rejected { problems, report, said }
+}
+
+/// The result of a reply whose changes are on disk.
+fn applied_as(
+    reply: Option<&parser::Reply<'_>>,
+    applied: Applied,
+    warnings: Vec<Problem>,
+    undo: &Path,
+) -> Result<Intake, Fault> {
+    let edited = reply.map_or(Ok(Vec::new()), |reply| edits::made(reply, &applied, undo))?;
+    let (said, no_change) = (reply.map(said).unwrap_or_default(), reply.and_then(no_change));
+    Ok(Intake::Applied { applied, warnings, said, edited, no_change })
 }
 
 fn said(reply: &parser::Reply<'_>) -> Vec<String> {

@@ -22,10 +22,11 @@ pub fn undo_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(rounds_on_disk(folder)?.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Those of the rounds before this one.
-pub(crate) fn undo_folders_before(folder: &Path, round: u32) -> Result<Vec<PathBuf>, Fault> {
-    let rounds = rounds_on_disk(folder)?.into_iter().filter(|(number, _)| *number < round);
-    Ok(rounds.map(|(_, path)| path).collect())
+/// Those of replies, without those of builds.
+pub(crate) fn folders_of_replies(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let is_reply =
+        |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().ends_with(AFTER_BUILD));
+    Ok(undo_folders(folder)?.into_iter().filter(is_reply).collect())
 }
 
 /// As [`undo_folders`], including the folders that should exist because an answer of the run reports changes in that
@@ -64,7 +65,8 @@ fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
 /// Suffix of a build's folder of pre-images: it sorts after that of the round's reply.
 const AFTER_BUILD: &str = "-build";
 
-pub(crate) fn after_build(round: u32) -> String {
+/// The name of the folder with the pre-images of a round's build.
+pub fn after_build(round: u32) -> String {
     format!("{round}{AFTER_BUILD}")
 }
 

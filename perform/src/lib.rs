@@ -7,9 +7,11 @@ mod ask;
 mod build;
 mod commit;
 mod fault;
+mod identity;
 mod intake;
 mod kept;
 mod machine;
+mod note;
 mod order;
 mod paid;
 mod places;
@@ -23,8 +25,9 @@ mod trial;
 
 pub use account::{Account, Accounted, is_settled, settle};
 pub use agents::{
-    AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, COPIES, Cast, Guarded, Kept, NotPutBack,
-    Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies, taken, watch_over,
+    AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, COPIES, Cast, Counted, Guarded, Kept,
+    NotPutBack, Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies, taken,
+    watch_over,
 };
 pub use aside::bring_back;
 pub use ask::Asking;
@@ -32,11 +35,13 @@ pub use build::BuildCommand;
 pub use commit::CommitWorld;
 pub use engine::{Event, Observer, Silent};
 pub use fault::Fault;
+pub use identity::identity;
 pub use intake::{Code, InPrompt, Intake, Rules, Shown, Taken};
-pub use kept::{UNDO, folders_to_undo, undo_folders};
+pub use kept::{UNDO, after_build, folders_to_undo, undo_folders};
+pub use note::{CannotNote, note_commit};
 pub use order::{Baseline, CommandSettings, Ignored, Left, OrderWorld};
 pub use paid::Paid;
-pub use record::{JOURNAL, Past, Record, RecordError, note_withheld, output_text};
+pub use record::{JOURNAL, Past, Record, RecordError, WITHHELD, note_withheld, output_text, withheld};
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
 pub use spending::{Spending, attempt_of};
 pub use translate::{changes, client_usage, engine_usage, reply_again, reply_of};

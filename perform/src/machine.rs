@@ -1,6 +1,5 @@
 //! What the machine and the sandbox of a build say about its failure.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use engine::Cause;
@@ -57,9 +56,8 @@ fn code(kind: Kind) -> &'static str {
 
 impl Machine for Ran<'_> {
     fn program(&self, name: &str) -> Presence {
-        let folders = self.env.get("PATH").map(|path| std::env::split_paths(path).collect::<Vec<_>>());
-        let places = folders.unwrap_or_default().into_iter().map(|folder| self.root.join(folder).join(name));
-        let found: Vec<PathBuf> = places.filter_map(|place| program_at(&place)).collect();
+        let found = runner::programs_in(self.env.get("PATH"), self.root, name);
+        let found: Vec<PathBuf> = found.iter().filter_map(|place| place.canonicalize().ok()).collect();
         match found.first() {
             None => Presence::Missing,
             Some(_) if found.iter().any(|place| runner::shows(self.confinement, place)) => Presence::Visible,
@@ -89,13 +87,6 @@ impl Machine for Ran<'_> {
     fn blocked(&self) -> Option<String> {
         runner::explain(self.output, self.confinement)
     }
-}
-
-/// The program behind the name, without symlinks.
-fn program_at(place: &Path) -> Option<PathBuf> {
-    let real = place.canonicalize().ok()?;
-    let data = real.metadata().ok()?;
-    (data.is_file() && data.permissions().mode() & 0o111 != 0).then_some(real)
 }
 
 /// Names of Python packages do not distinguish `-`, `_` and case.

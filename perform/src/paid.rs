@@ -33,13 +33,15 @@ pub(crate) struct Again {
 }
 
 impl Paid {
-    /// Adds the answers of this record. Gives their number.
+    /// Adds the answers of this record, but for those that another record of the same run has brought already:
+    /// it may have been exported twice. Gives the number of those that were added.
     pub fn add(&self, folder: &RunFolder, past: &Past) -> usize {
         let mut answers = self.0.borrow_mut();
         let before = answers.len();
         for entry in &past.answers {
             if let Some(sha256) = prompt_of(entry)
                 && let Ok(answered) = serde_json::from_value(entry.answer.clone())
+                && !answers.iter().any(|one| one.prompt_sha256 == sha256 && one.answered == answered)
             {
                 answers.push_back(One { prompt_sha256: sha256.to_owned(), answered, folder: folder.clone() });
             }

@@ -14,7 +14,7 @@ use crate::places::Places;
 use crate::reserve::Reserve;
 use crate::{Event, Observer};
 
-pub use past::{Past, note_withheld};
+pub use past::{Past, WITHHELD, note_withheld, withheld};
 pub use texts::output_text;
 use texts::visit_stored;
 pub(crate) use texts::{Texts, both_ends, store, to_engine, to_logging};

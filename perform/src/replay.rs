@@ -181,10 +181,10 @@ impl Live<Apply> for Replayed<'_> {
 
     /// Judges and applies the reply again.
     fn replayed(&mut self, apply: &Apply, recorded: &ApplyAnswer) -> Result<(), ReplayFault> {
-        let Apply { round, reply } = apply;
+        let Apply { round, reply, seen } = apply;
         (self.as_found)(*round).map_err(Fault::file("look at", &self.rules.root))?;
-        let shown = Shown::in_round(*round, self.only.texts.folder().path(), &self.code)?;
-        let now = match self.rules.take_in(reply, &shown, &self.undo.join(round.to_string()))? {
+        let shown = Shown::Prompts { code: &self.code, seen };
+        let now = match self.rules.take_in(reply, shown, &self.undo.join(round.to_string()))? {
             Intake::Applied { applied, .. } => written(&changes(applied.changes)),
             Intake::Rejected { problems, .. } => listed(&problems),
         };

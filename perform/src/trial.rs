@@ -12,7 +12,7 @@ use crate::record::{Record, RecordError};
 use crate::seal::{Attic, Seal};
 
 /// Code of the hint on how to widen the sandbox.
-const SANDBOX: &str = "wall";
+const SANDBOX: &str = "sandbox";
 
 /// Where hints about the sandbox go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(crate) fn under_seal<T>(
     if broken.changed.is_empty() {
         return Ok((came, broken));
     }
-    let said = format!("{}; it was restored and the {what} run again", broken.changes(what));
+    let said = format!("{}; it was restored, and the {what} ran again", broken.changes(what));
     let head = format!("[code-commit] {said}\n");
     record.warn(broken.warning(said))?;
     let (came, broken) = once(&Trial { what, seal: &seal, time: Time::Again { head } }, record)?;
@@ -75,7 +75,7 @@ pub(crate) fn under_seal<T>(
 impl Broken {
     /// The sandbox may have protected the files: then something else changed them.
     fn changes(&self, what: &str) -> String {
-        format!("the {what}, or somebody while it ran, changed {}", self.changed.join(", "))
+        format!("the {what}, or somebody else while it ran, changed {}", self.changed.join(", "))
     }
 
     /// For the user, if the command did not finish and is not run again.
@@ -90,7 +90,7 @@ impl Broken {
     /// For the user, who may want the content back.
     fn warning(&self, said: String) -> Problem {
         let message = match &self.kept {
-            Some(folder) => format!("{said}; what stood there is in {}", folder.display()),
+            Some(folder) => format!("{said}; what was there is in {}", folder.display()),
             None => said,
         };
         Problem { code: "seal".to_owned(), path: Some(self.changed.join(", ")), line: None, message }
@@ -107,11 +107,11 @@ impl Trial<'_> {
     }
 
     /// Restores the sealed files, however the command ended; the replaced content is kept in the run folder.
-    /// `elsewhere` are those that it changed in its view only.
-    pub(crate) fn restore(&self, run: &RunFolder, elsewhere: Vec<String>) -> Result<Broken, Fault> {
+    /// `in_view` are those that it changed in its view, where they are restored already.
+    pub(crate) fn restore(&self, run: &RunFolder, in_view: Vec<String>) -> Result<Broken, Fault> {
         let mut attic = Attic::of(run.path());
         let mut changed = self.seal.restore(&mut attic)?;
-        changed.extend(elsewhere);
+        changed.extend(in_view);
         let mut broken = Broken { changed, kept: attic.folder().map(Path::to_owned), note: None };
         if matches!(self.time, Time::Again { .. }) && !broken.changed.is_empty() {
             broken.note = Some(format!("{} again: it counts as failed", broken.changes(self.what)));

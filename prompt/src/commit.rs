@@ -3,17 +3,13 @@
 use std::ops::Range;
 
 use crate::edits::{self, Form};
-use crate::header::dashes;
+use crate::header::{LONGER_HEADERS, PLAIN, dashes};
 use crate::{push_last_part, push_part};
 
 const PROJECT_STRUCTURE: &str = include_str!("../text/commit/project-structure.md");
 const MODIFICATION_INSTRUCTIONS: &str = include_str!("../text/commit/modification-instructions.md");
 const INITIAL_QUERY: &str = include_str!("../text/commit/initial-query.md");
 const REPAIR_QUERY: &str = include_str!("../text/commit/repair-query.md");
-
-/// Explains the headers of a roll-up in which a file holds a line that looks like one.
-const LONGER_HEADERS: &str = "In this codebase, the line before each file begins with as many dashes as the very first one. \
-A line with fewer dashes is content.\n";
 
 /// Precedes the output of the last build if the reply after it was not used.
 const LAST_BUILD: &str = "Before that reply, build.sh had printed:\n";
@@ -146,7 +142,7 @@ fn push_system(text: &mut String, task: &Task<'_>, of_the_round: &str) {
 
 fn push_rules(text: &mut String, task: &Task<'_>) {
     push_part(text, PROJECT_STRUCTURE);
-    if task.codebase.starts_with("----") {
+    if task.codebase.bytes().take_while(|byte| *byte == b'-').count() > PLAIN {
         push_part(text, LONGER_HEADERS);
     }
     push_last_part(text, MODIFICATION_INSTRUCTIONS);

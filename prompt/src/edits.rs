@@ -1,6 +1,6 @@
 //! How a model is taught to edit lines instead of giving whole files (`edits = true`).
 
-use parser::edit::{EDIT, PLAIN, REPLACE, SEARCH};
+use parser::edit::{EDIT, marks};
 
 const TEXT: &str = include_str!("../text/edits.md");
 
@@ -17,15 +17,8 @@ pub enum Form {
 /// The lesson, with the parser's own words and marks.
 #[must_use]
 pub fn lesson() -> String {
-    let [opens, divides, closes] = ["<", "=", ">"].map(|sign| sign.repeat(PLAIN));
-    let words = [
-        ("{EDIT}", EDIT),
-        ("{SEARCH}", SEARCH),
-        ("{REPLACE}", REPLACE),
-        ("{OPENS}", &opens),
-        ("{DIVIDES}", &divides),
-        ("{CLOSES}", &closes),
-    ];
+    let [search, divider, replace] = &marks();
+    let words = [("{EDIT}", EDIT), ("{SEARCH}", search), ("{DIVIDER}", divider), ("{REPLACE}", replace)];
     words.iter().fold(TEXT.to_owned(), |text, (place, word)| text.replace(place, word))
 }
 
@@ -38,7 +31,8 @@ mod tests {
     #[test]
     fn the_example_of_the_lesson_is_read_as_the_edit_that_it_shows() {
         let lesson = lesson();
-        assert!(!lesson.contains('{') || lesson.contains("println"), "{lesson}");
+        let is_place = |behind: &str| behind.starts_with(|c: char| c.is_ascii_uppercase());
+        assert!(!lesson.split('{').skip(1).any(is_place), "{lesson}");
         let reply = parser::parse(&lesson).unwrap();
         let file = reply.files().next().unwrap();
         let FileAction::Edit(hunks) = file.action else { panic!("{lesson}") };

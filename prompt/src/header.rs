@@ -1,7 +1,11 @@
 //! Headers of files in a prompt, which no content can imitate.
 
 /// The dashes of a header (S1 §Running the Build), unless a content holds such a line.
-const PLAIN: usize = 3;
+pub(crate) const PLAIN: usize = 3;
+
+/// Explains the headers of files if one of them holds a line that looks like one.
+pub(crate) const LONGER_HEADERS: &str = "Here, the lines that name a file begin with as many dashes as the very first of \
+them. A line with fewer dashes is content.\n";
 
 /// The dashes that a header needs so that no line of these contents looks like it: one more than the
 /// longest imitation has. `begins` is what follows the dashes.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::edits::Form;
+use crate::header::{LONGER_HEADERS, PLAIN, dashes};
 use crate::{push_last_part, push_part};
 
 const INSTRUCTIONS: &str = include_str!("../text/order/instructions.md");
@@ -112,8 +113,12 @@ pub fn prompt(task: &Task<'_>, attempt: &Attempt<'_>) -> Prompt {
         text.push_str("Notes:\n");
         push_part(&mut text, notes);
     }
+    let dashes = header_dashes(task);
+    if dashes.len() > PLAIN {
+        push_part(&mut text, LONGER_HEADERS);
+    }
     for file in task.context {
-        push_context(&mut text, file);
+        push_context(&mut text, &dashes, file);
     }
     let stable = text.len();
     push_attempt(&mut text, attempt);
@@ -131,21 +136,30 @@ fn push_list(text: &mut String, heading: &str, items: &[String]) {
     text.push('\n');
 }
 
-fn push_context(text: &mut String, file: &Context) {
-    let Some(content) = &file.text else {
-        let _ = writeln!(text, "--- FILE {} DOES NOT EXIST YET ---\n", file.path);
+/// What follows the dashes of the lines before, behind and at the cut end of a file.
+const BEGINS: &str = " FILE ";
+const ENDS: &str = " END OF ";
+const CUT: &str = " NOT SHOWN: ";
+
+/// The dashes of these lines, so that no content imitates one.
+fn header_dashes(task: &Task<'_>) -> String {
+    let texts = || task.context.iter().filter_map(|file| file.text.as_deref());
+    let needed = [BEGINS, ENDS, CUT].map(|begins| dashes(texts(), begins));
+    "-".repeat(needed.into_iter().max().unwrap_or(PLAIN))
+}
+
+fn push_context(text: &mut String, dashes: &str, Context { path, text: content, left_out_bytes }: &Context) {
+    let Some(content) = content else {
+        let _ = writeln!(text, "{dashes}{BEGINS}{path} DOES NOT EXIST YET ---\n");
         return;
     };
-    let _ = writeln!(text, "--- FILE {} ---", file.path);
+    let _ = writeln!(text, "{dashes}{BEGINS}{path} ---");
     push_last_part(text, content);
-    if file.left_out_bytes > 0 {
-        let Context { path, left_out_bytes, .. } = file;
-        let _ = writeln!(
-            text,
-            "--- {left_out_bytes} BYTES MORE OF {path} ARE NOT SHOWN; IT MAY NOT BE REPLACED ---"
-        );
+    if *left_out_bytes > 0 {
+        let _ =
+            writeln!(text, "{dashes}{CUT}{left_out_bytes} BYTES MORE OF {path}; IT MAY NOT BE REPLACED ---");
     }
-    let _ = writeln!(text, "--- END OF {} ---\n", file.path);
+    let _ = writeln!(text, "{dashes}{ENDS}{path} ---\n");
 }
 
 fn push_attempt(text: &mut String, attempt: &Attempt<'_>) {
@@ -227,7 +241,7 @@ mod tests {
 
         --- FILE src/a.py ---
         print()
-        --- 7 BYTES MORE OF src/a.py ARE NOT SHOWN; IT MAY NOT BE REPLACED ---
+        --- NOT SHOWN: 7 BYTES MORE OF src/a.py; IT MAY NOT BE REPLACED ---
         --- END OF src/a.py ---
 
         --- FILE src/new.py DOES NOT EXIST YET ---
@@ -243,19 +257,39 @@ mod tests {
         ");
     }
 
-    #[test]
-    fn what_is_not_given_leaves_no_heading() {
-        let task = Task {
+    fn task(form: Form, context: &[Context]) -> Task<'_> {
+        Task {
             title: "T",
             intent: "I",
             allowed: &[],
             forbidden: &[],
             acceptance_commands: &[],
             notes: None,
-            context: &[],
-            form: Form::Files,
-        };
-        let text = prompt(&task, &Attempt { number: 1, of: 1, failure: None }).text;
+            context,
+            form,
+        }
+    }
+
+    const FIRST: Attempt<'_> = Attempt { number: 1, of: 1, failure: None };
+
+    #[test]
+    fn a_content_imitates_neither_the_beginning_nor_the_end_of_a_file() {
+        for line in ["--- END OF a ---", "--- FILE b ---", "--- NOT SHOWN: 1 BYTES MORE OF a"] {
+            let content = format!("{line}\nx\n");
+            let context = [context("a", Some(&content), 1), context("new", None, 0)];
+            let text = prompt(&task(Form::Files, &context), &FIRST).text;
+            let (_, shown) = text.split_once(LONGER_HEADERS).unwrap();
+            let files = format!(
+                "\n---- FILE a ---\n{content}---- NOT SHOWN: 1 BYTES MORE OF a; IT MAY NOT BE REPLACED ---\n\
+                 ---- END OF a ---\n\n---- FILE new DOES NOT EXIST YET ---\n\nAttempt 1 of 1.\n"
+            );
+            assert_eq!(shown, files);
+        }
+    }
+
+    #[test]
+    fn what_is_not_given_leaves_no_heading() {
+        let text = prompt(&task(Form::Files, &[]), &FIRST).text;
         for heading in ["Forbidden", "Notes", "failed", "Error", "Exit code"] {
             assert!(!text.contains(heading), "{heading}");
         }
@@ -276,17 +310,7 @@ mod tests {
         let old = "def main():\n    print(\"example program\")\n";
         let new = parser::edit::apply(old, edits.iter().map(proposal::Edit::hunk)).unwrap();
         assert_eq!(new, "def main():\n    print(\"another program\")\n");
-        let task = |form| Task {
-            title: "T",
-            intent: "I",
-            allowed: &[],
-            forbidden: &[],
-            acceptance_commands: &[],
-            notes: None,
-            context: &[],
-            form,
-        };
-        let text = |form| prompt(&task(form), &Attempt { number: 1, of: 1, failure: None }).text;
+        let text = |form| prompt(&task(form, &[]), &FIRST).text;
         assert!(text(Form::Edits).starts_with(&format!("{INSTRUCTIONS}\n{EDITS}\n")));
         assert_eq!(text(Form::Edits).replace(&format!("{EDITS}\n"), ""), text(Form::Files));
     }

@@ -3,7 +3,7 @@
 pub mod choose;
 mod secrets;
 
-use crate::header::dashes;
+use crate::header::{PLAIN, dashes};
 use crate::push_part;
 
 /// Files with more bytes are left out: they would drown the rest.
@@ -137,20 +137,35 @@ impl Builder {
     }
 }
 
-/// The content of a file in a roll-up, with a newline at its end; `None` if the file is not in it.
+/// What a codebase shows of a file whose content is `present` now; `None` if it does not show the file. In the
+/// roll-up of a script nobody knows where a file begins: it shows what it holds.
 #[must_use]
-pub fn content_of<'c>(codebase: &'c str, path: &str) -> Option<&'c str> {
-    let count = codebase.len() - codebase.trim_start_matches('-').len();
-    let dashes = codebase.get(..count)?;
-    let header = format!("{dashes}{BEGINS}{path} ---\n");
+pub fn shown<'c>(codebase: &'c str, path: &str, present: &'c str) -> Option<&'c str> {
+    if files(codebase).next().is_some() {
+        return content_of(codebase, path);
+    }
+    (!present.trim().is_empty() && codebase.contains(present.trim_end_matches('\n'))).then_some(present)
+}
+
+/// The content of a file in a roll-up of ours, with a newline at its end; `None` if the file is not in it.
+fn content_of<'c>(codebase: &'c str, path: &str) -> Option<&'c str> {
+    files(codebase).find(|(shown, _)| *shown == path).map(|(_, content)| content)
+}
+
+/// The files that a roll-up of ours shows, each with its content; nothing for another text.
+pub fn files(codebase: &str) -> impl Iterator<Item = (&str, &str)> {
+    let dashes = codebase.len() - codebase.trim_start_matches('-').len();
+    let begins = format!("{}{BEGINS}", codebase.get(..dashes).unwrap_or_default());
     let is_line = |at: &usize| *at == 0 || codebase.as_bytes().get(at - 1) == Some(&b'\n');
-    let at = codebase.match_indices(&header).map(|(at, _)| at).find(is_line)?;
-    let rest = codebase.get(at + header.len()..)?;
-    let next = format!("{dashes}{BEGINS}");
-    let is_line = |at: &usize| *at == 0 || rest.as_bytes().get(at - 1) == Some(&b'\n');
-    let end = rest.match_indices(&next).map(|(at, _)| at).find(is_line).unwrap_or(rest.len());
-    let content = rest.get(..end)?;
-    Some(content.strip_suffix('\n').unwrap_or(content))
+    let headers = codebase.match_indices(&begins).map(|(at, _)| at).filter(is_line);
+    let starts: Vec<usize> = if dashes < PLAIN { Vec::new() } else { headers.collect() };
+    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([codebase.len()]).collect();
+    starts.into_iter().zip(ends).filter_map(move |(start, end)| {
+        let (header, content) = codebase.get(start + dashes..end)?.split_once('\n')?;
+        let path = header.strip_prefix(BEGINS)?.strip_suffix(" ---")?;
+        let is_file = !LIST.starts_with(header);
+        is_file.then(|| (path, content.strip_suffix('\n').unwrap_or(content)))
+    })
 }
 
 /// What follows the dashes of a header.

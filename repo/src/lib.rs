@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod below;
+mod blob;
+mod changed_in;
 mod committed;
 mod dirty;
 mod elsewhere;
@@ -20,8 +22,9 @@ use gix::bstr::{BStr, BString};
 use gix::config::source::Kind;
 use gix::sec::Trust;
 
+pub use changed_in::ChangedIn;
 pub use committed::{Committed, OnDisk};
-pub use git::{Git, GitError, Head, Identity};
+pub use git::{Blame, BlamedLine, Git, GitError, Head, Identity, Source};
 pub use look::{Asked, Look};
 pub use named::config_names_nothing;
 pub use stable_hash::{

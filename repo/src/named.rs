@@ -7,9 +7,9 @@ use gix::config::source::Kind;
 
 use crate::WorkTree;
 
-/// Keys whose values are names of people and branches, or addresses: a branch may be called like a folder. All
-/// other keys may name a file, today or in a later git.
-const NO_FILES: [&str; 19] = [
+/// Keys whose values are names of people and branches, addresses, numbers or switches: a branch may be called
+/// like a folder. All other keys may name a file, today or in a later git.
+const NO_FILES: [&str; 26] = [
     "author.email",
     "author.name",
     "branch.description",
@@ -19,6 +19,13 @@ const NO_FILES: [&str; 19] = [
     "branch.remote",
     "committer.email",
     "committer.name",
+    "core.bare",
+    "core.filemode",
+    "core.ignorecase",
+    "core.logallrefupdates",
+    "core.precomposeunicode",
+    "core.repositoryformatversion",
+    "core.symlinks",
     "remote.fetch",
     "remote.push",
     "remote.pushdefault",
@@ -31,42 +38,23 @@ const NO_FILES: [&str; 19] = [
     "user.name",
 ];
 
-/// Sections and keys of nearly every repository, none of which names a file.
-const PLAIN_SECTIONS: [&str; 7] = ["core", "remote", "branch", "user", "author", "committer", "init"];
-const PLAIN_KEYS: [&str; 16] = [
-    "repositoryformatversion",
-    "filemode",
-    "bare",
-    "logallrefupdates",
-    "ignorecase",
-    "symlinks",
-    "precomposeunicode",
-    "url",
-    "pushurl",
-    "fetch",
-    "push",
-    "remote",
-    "merge",
-    "rebase",
-    "name",
-    "email",
-];
+fn names_no_file(section: &str, key: &str) -> bool {
+    NO_FILES.contains(&&*format!("{section}.{key}").to_ascii_lowercase())
+}
 
 /// Whether the configuration of the repository at `root` certainly names no file, judged by its lines alone:
 /// opening the repository costs a run a millisecond each time. False if in doubt.
 pub fn config_names_nothing(root: &Path) -> bool {
     let Ok(text) = std::fs::read_to_string(root.join(".git").join("config")) else { return false };
-    text.lines().map(str::trim).all(|line| match line.strip_prefix('[') {
-        Some(section) => {
-            let name = section.split([' ', ']']).next().unwrap_or_default();
+    let mut section = "";
+    text.lines().map(str::trim).all(|line| {
+        if let Some(header) = line.strip_prefix('[') {
+            section = header.split([' ', ']']).next().unwrap_or_default();
             // A key may follow on the same line.
-            section.find(']') == Some(section.len() - 1) && PLAIN_SECTIONS.contains(&name)
+            return header.find(']') == Some(header.len() - 1);
         }
-        None if line.is_empty() || line.starts_with('#') => true,
-        None => {
-            line.split('=').next().is_some_and(|key| PLAIN_KEYS.contains(&key.trim()))
-                && !line.ends_with('\\')
-        }
+        let key = line.split('=').next().unwrap_or_default().trim();
+        line.is_empty() || line.starts_with('#') || (names_no_file(section, key) && !line.ends_with('\\'))
     })
 }
 
@@ -82,9 +70,7 @@ impl WorkTree {
         let own = sections.filter(|section| section.meta().source.kind() == Kind::Repository);
         let values = own.flat_map(|section| {
             let name = section.header().name().to_string();
-            let names_none =
-                |key: &str| NO_FILES.contains(&format!("{name}.{key}").to_ascii_lowercase().as_str());
-            let keys = section.value_names().filter(|key| !names_none(key));
+            let keys = section.value_names().filter(|key| !names_no_file(&name, key));
             let values = keys.flat_map(|key| section.values(&key)).map(|value| value.to_string());
             values.collect::<Vec<_>>()
         });

@@ -1,9 +1,20 @@
 //! The record of a run, printed line by line for a person.
 
-use engine::{Built, Changed, Committed, GRADER, Line, Problem};
+use engine::{Built, Changed, Committed, GRADER, HoldsFor, Line, Problem};
 
 use crate::output::{BAD, DIM, GOOD, Output, WARN, printable};
 use crate::phrases;
+
+/// What a verdict holds for, shortened like git's hashes; nothing if there was no verdict.
+pub fn holds_for(of: &HoldsFor, output: &Output) {
+    let HoldsFor { tree, specification, decider } = of;
+    let named = [("tree", tree), ("specification", specification), ("decider", decider)];
+    let part = |(name, hash): (&str, &Option<String>)| Some(format!("{name} {}", hash.as_ref()?.get(..12)?));
+    let parts: Vec<String> = named.into_iter().filter_map(part).collect();
+    if !parts.is_empty() {
+        output.report(&format!("holds for: {}", parts.join(", ")));
+    }
+}
 
 /// The last round or attempt in which the model was asked; 0 if it never was.
 pub fn rounds_asked(lines: &[Line]) -> u32 {
@@ -89,7 +100,10 @@ pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
             output.report(&format!("restored: {}", phrases::count(restored.paths.len() as u64, "file")));
         }
         Line::Resumed { .. } => output.report("resumed: the prompt is sent again"),
-        Line::Ended { outcome } => output.report(&format!("ended: {}", outcome.code())),
+        Line::Ended { outcome, holds_for: of } => {
+            output.report(&format!("ended: {}", outcome.code()));
+            holds_for(of, output);
+        }
         _ => {}
     }
 }

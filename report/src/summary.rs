@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use engine::{GRADER, Line, Lost, Outcome, Problem, Usage};
+use engine::{GRADER, HoldsFor, Line, Lost, Outcome, Problem, Usage};
 use logging::millis;
 use serde::Serialize;
 
-use crate::output::{BAD, GOOD, Output, STRONG, WARN, printable};
+use crate::output::{BAD, GOOD, Output, STRONG, Volume, WARN, printable};
 use crate::phrases;
+use crate::show::holds_for;
 
 /// Its file in the run folder.
 pub const SUMMARY: &str = "summary.json";
@@ -62,6 +63,9 @@ pub struct Summary {
     answers_usd: Option<f64>,
     /// From start to end.
     pub elapsed_ms: u64,
+    /// What the verdict holds for.
+    #[serde(skip_serializing_if = "HoldsFor::is_empty")]
+    pub holds_for: HoldsFor,
     /// The run folder, relative to the root if it is below it.
     pub log: String,
     /// Whether any reply could be used.
@@ -89,6 +93,7 @@ impl Summary {
             lost: Some(Lost::of(lines)).filter(|lost| lost.calls > 0),
             answers_usd: Some(0.0),
             elapsed_ms: millis(elapsed),
+            holds_for: HoldsFor::default(),
             log,
             has_built: false,
         };
@@ -106,6 +111,7 @@ impl Summary {
                     by_reply.extend(written.map(|change| change.path.as_str()));
                     summary.warn(&applied.warnings);
                 }
+                Line::Ended { holds_for, .. } => summary.holds_for = holds_for.clone(),
                 Line::Restored(_) => summary.warnings.clear(),
                 Line::Built(built) => {
                     by_build.extend(built.changes.iter().map(|change| change.path.as_str()));
@@ -154,6 +160,9 @@ impl Summary {
             output.report(&format!("  {more}: code-commit show"));
         }
         output.report(&self.figures());
+        if output.volume == Volume::Verbose {
+            holds_for(&self.holds_for, output);
+        }
         output.report(&format!("log: {}", printable(&self.log)));
     }
 

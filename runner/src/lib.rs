@@ -31,6 +31,7 @@ pub use env::{Env, RUN_MARKER};
 pub use explain::{explain, shows};
 pub use orphans::{Containers, Orphans, remove_orphans};
 pub use output::{Apart, Ended, Output};
+pub use program::{is_program, programs_in};
 pub use proxy::AllowedHost;
 pub use reap::{Swept, sweep};
 pub use resolve::{Differs, differing};

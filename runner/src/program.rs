@@ -13,6 +13,17 @@ use std::path::{Path, PathBuf};
 /// The search path if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// Whether this is a file, or a symlink to one, that may be executed.
+pub fn is_program(file: &Path) -> bool {
+    file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+/// The programs with this name in the folders of a `PATH`, in their order; relative folders start at `cwd`.
+pub fn programs_in(path: Option<&OsStr>, cwd: &Path, name: &str) -> Vec<PathBuf> {
+    let places = std::env::split_paths(path.unwrap_or_default()).map(|folder| cwd.join(folder).join(name));
+    places.filter(|place| is_program(place)).collect()
+}
+
 /// What a program name resolves to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -46,7 +57,7 @@ fn judge(file: &Path, name: &OsStr) -> Found {
     match file.metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Found::NotExecutable,
         Err(_) => Found::Missing,
-        Ok(data) if !data.is_file() || data.permissions().mode() & 0o111 == 0 => Found::NotExecutable,
+        Ok(_) if !is_program(file) => Found::NotExecutable,
         Ok(_) => by_first_bytes(file, name),
     }
 }

@@ -1,8 +1,8 @@
 //! Which tools a command in a sandbox would find, compared with its user.
 
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use crate::program::programs_in;
 use crate::sandbox::Visible;
 use crate::{Confinement, Env, Rung};
 
@@ -30,25 +30,14 @@ pub fn differing(confinement: &Confinement, env: &Env) -> Vec<Differs> {
         return Vec::new();
     }
     let seen = Visible::behind(&confinement.access);
-    let folders: Vec<PathBuf> =
-        env.get("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
     let differs = |name: &'static str| {
-        let places: Vec<(PathBuf, PathBuf)> = folders
-            .iter()
-            .map(|folder| folder.join(name))
-            .filter_map(|place| Some((real(&place)?, place)))
-            .collect();
+        let places = programs_in(env.get("PATH"), &confinement.access.tree, name);
+        let real = |place: PathBuf| Some((place.canonicalize().ok()?, place));
+        let places: Vec<(PathBuf, PathBuf)> = places.into_iter().filter_map(real).collect();
         let (outside, _) = places.first()?;
         let is_seen = |(real, place): &&(PathBuf, PathBuf)| seen.has(real) && seen.has(place);
         let inside = places.iter().find(is_seen).map(|(real, _)| real.clone());
         (inside.as_ref() != Some(outside)).then(|| Differs { name, outside: outside.clone(), inside })
     };
     TOOLS.into_iter().filter_map(differs).collect()
-}
-
-/// The program behind a name.
-fn real(place: &Path) -> Option<PathBuf> {
-    let real = place.canonicalize().ok()?;
-    let data = real.metadata().ok()?;
-    (data.is_file() && data.permissions().mode() & 0o111 != 0).then_some(real)
 }

@@ -85,7 +85,7 @@ impl fmt::Display for Rung {
 }
 
 /// What a command may see and change. All paths are absolute; paths that do not exist are ignored.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     /// The work tree: writable.
     pub tree: PathBuf,
@@ -146,7 +146,7 @@ impl Access {
 }
 
 /// A sandbox: how it is enforced, and what it lets through.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     /// How it is enforced; [`probe`] finds out what works on this machine.
     pub rung: Rung,

@@ -28,7 +28,7 @@ use crate::{lock, place, records, registry};
 /// How the name of the record's folder goes on after the time.
 const CHECK: &str = "-check";
 /// For a build that passes already.
-const NOTHING_TO_MEND: &str = "nothing to mend: the build passes already, so a run is done with its first reply; \
+const NOTHING_TO_FIX: &str = "nothing to fix: the build passes already, so a run is done with its first reply; \
     let a test fail first that asks for the change";
 
 /// Runs the build as a run would, reports its verdict, and leaves the tree as it was.
@@ -65,6 +65,7 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
         code: plan.task.code(),
         layout: plan.task.layout(),
         said_log: None,
+        holds_for: &|_| engine::HoldsFor::default(),
         cancel,
     };
     let mut harness = Journaled::new(world, Vec::new());
@@ -118,7 +119,7 @@ fn tell(fitness: &Fitness, built: &Built, printed: &str, output: &Output) -> Exi
     match lack {
         None if exit == Exit::Done => {
             output.report(&output.paint(GOOD, &format!("green: the build passes ({took})")));
-            output.warn(NOTHING_TO_MEND);
+            output.warn(NOTHING_TO_FIX);
         }
         None => {
             let ended = phrases::ended(built.ended);

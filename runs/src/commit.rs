@@ -5,6 +5,7 @@ pub(crate) mod changed;
 mod edit;
 mod fault;
 mod files;
+mod imported;
 mod inputs;
 pub(crate) mod late;
 mod looks;
@@ -16,6 +17,7 @@ pub(crate) mod run;
 
 pub use self::fault::leaves_tree_changed;
 pub(crate) use self::fault::stopped;
+pub(crate) use self::imported::begin as begin_imported;
 pub use self::inputs::SYSTEM_PROMPT;
 pub use self::plan::{Plan, Task, form, policy};
 pub use self::query::Query;
@@ -37,6 +39,7 @@ use settings::{Environment, Keys, Layer, Origin, Settings};
 use self::again::Again;
 use self::inputs::{Rules, Sources};
 use crate::deciders;
+use crate::estimate::First;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::lock;
@@ -59,6 +62,7 @@ pub enum Which {
 
 /// What a run is asked for, besides its settings.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Request {
     /// Settings that override those of all files.
     pub layer: Layer,
@@ -78,6 +82,8 @@ pub struct Request {
     pub key: Option<String>,
     /// Begin a new run, whatever is recorded.
     pub new: bool,
+    /// Tell what the first prompt takes, and send nothing.
+    pub dry_run: bool,
 }
 
 /// Runs the preflight checks, then the loop.
@@ -101,8 +107,9 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         redactor: &redactor,
         environment,
     };
-    let ready = sources.check()?;
+    // What a killed run has left half written is restored before it is rolled up, and no other run is writing.
     let lock = lock::take(&tree, host)?;
+    let ready = sources.check()?;
     let mut plan = Plan {
         query_from: Some(ready.query_from.clone()),
         chosen: ready.chosen(),
@@ -113,6 +120,11 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         key: args.key.clone(),
         ..plan(settings, &tree, ready.task.clone())?
     };
+    let open = || host.models.open(&plan.settings, &keys, &tree, host);
+    let first = first(&plan);
+    if args.dry_run {
+        return first.tell(&*open()?, &plan.settings, output);
+    }
     let carried = crate::config::carried(&plan.settings, tree.root(), environment);
     match again::look(&Plan { settings: carried, ..plan.clone() }, args, &tree, host)? {
         Again::New => {}
@@ -120,7 +132,8 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         Again::Done(exit) => return Ok(exit),
     }
     let cancel = crate::interrupt::watched()?;
-    let client = host.models.open(&plan.settings, &keys, &tree, host)?;
+    let client = open()?;
+    first.check(&*client, &plan.settings)?;
     let theirs = ready.theirs(tree.root());
     let mut guard = looks::look_at(which, &tree, &plan, theirs.as_ref(), args, output)?;
     if ready.store(tree.root(), output)? == Rules::Changed {
@@ -135,6 +148,17 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::Refuse);
     let prepared = Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox };
     run::begin_again(prepared, paid).map(|done| done.exit)
+}
+
+/// What the run would send first.
+fn first(plan: &Plan) -> First<'_> {
+    let files = prompt::rollup::files(plan.task.codebase());
+    First {
+        prompt: plan.first_prompt(),
+        schema: None,
+        files: files.map(|(path, content)| (path, content.len())).collect(),
+        remedy: "show the model less, with --budget TOKENS or --exclude PATTERN of code-commit rollup",
+    }
 }
 
 /// Adds everything that no build may change in this tree.

@@ -3,10 +3,12 @@
 mod agents;
 pub mod changes;
 pub mod check;
+pub mod chronicle;
 pub mod clean;
 pub mod commit;
 pub mod config;
 mod deciders;
+mod estimate;
 mod exit;
 mod host;
 pub mod interrupt;
@@ -27,6 +29,7 @@ pub mod spec;
 pub mod text;
 pub mod travel;
 pub mod undo;
+mod verdict;
 
 pub use exit::{Exit, Failure, Product};
 pub use host::Host;

@@ -5,6 +5,7 @@ mod act;
 pub(crate) mod agents;
 mod desk;
 mod folders;
+mod holds;
 mod lines;
 pub(crate) mod past;
 mod project;

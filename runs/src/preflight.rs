@@ -285,7 +285,5 @@ const LONGEST_FIRST_LINE: u64 = 256;
 
 /// Finds an executable by name.
 pub fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
-    std::env::split_paths(environment.path()?).map(|folder| folder.join(name)).find(|file| {
-        file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    })
+    runner::programs_in(environment.path(), Path::new(""), name).into_iter().next()
 }

@@ -170,15 +170,33 @@ pub fn loop_of(known: &Known, root: &Path) -> &'static str {
 
 /// The loop that a plan names.
 fn kind_of(run: &Path) -> &'static str {
-    #[derive(serde::Deserialize)]
-    struct Head {
-        #[serde(rename = "loop")]
-        kind: String,
-    }
-    let head = open(run).read(RUN_JSON).ok().and_then(|text| serde_json::from_str::<Head>(&text).ok());
-    let kind = head.map(|head| head.kind).unwrap_or_default();
+    let kind = Head::of(&open(run)).unwrap_or_default().kind;
     let kinds = ["commit", "implement", "order", "phase", "spec"];
     kinds.into_iter().find(|known| *known == kind).unwrap_or("commit")
+}
+
+/// What every plan says about its run, whatever its loop.
+#[derive(Debug, Default, serde::Deserialize)]
+pub(crate) struct Head {
+    /// `commit`, `implement`, `order`, `phase` or `spec`.
+    #[serde(rename = "loop")]
+    pub(crate) kind: String,
+    /// The version that made it.
+    pub(crate) version: String,
+    /// When it began, UTC, RFC 3339; loops with names that say so leave it out.
+    pub(crate) begun_utc: Option<String>,
+    /// The supervisor's name for the work.
+    pub(crate) key: Option<String>,
+    /// The commit that was checked out when it began.
+    #[serde(alias = "repo_baseline_commit")]
+    pub(crate) head: Option<String>,
+}
+
+impl Head {
+    /// Of the plan in this folder; `None` if there is none that can be understood.
+    pub(crate) fn of(run: &RunFolder) -> Option<Self> {
+        serde_json::from_str(&run.read(RUN_JSON).ok()?).ok()
+    }
 }
 
 /// An error if another version made the named run: its plan may have a different meaning now.

@@ -60,6 +60,16 @@ impl Known {
         }
     }
 
+    /// Where it was made, and who vouches for it.
+    pub fn belief(&self) -> String {
+        match self.imported.as_ref().map(|imported| imported.believed.as_deref()) {
+            None => "made here".to_owned(),
+            Some(Some("--trust")) => "imported; believed because of --trust".to_owned(),
+            Some(Some(who)) => format!("imported; signed by {who}"),
+            Some(None) => "imported; nobody vouches for it".to_owned(),
+        }
+    }
+
     /// Whether it was made elsewhere.
     pub fn is_imported(&self) -> bool {
         self.imported.is_some()
@@ -68,6 +78,11 @@ impl Known {
     /// Whether its plan and its verdict count: it was made here, or somebody vouches for it.
     pub(crate) fn is_believed(&self) -> bool {
         self.imported.as_ref().is_none_or(|imported| imported.believed.is_some())
+    }
+
+    /// Who vouches for a run that was made elsewhere.
+    pub(crate) fn vouched_for(&self) -> Option<String> {
+        self.imported.as_ref()?.believed.clone()
     }
 
     /// Refuses a plan that differs from the one that the run began with.
@@ -137,6 +152,14 @@ fn put(
 pub(crate) fn forget(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
     let mut known = read(tree)?;
     known.retain(|run| run.path(tree.root()) != folder);
+    Ok(write(tree, &known)?)
+}
+
+/// Notes who vouches for a run that was made elsewhere.
+pub(crate) fn believe(tree: &WorkTree, folder: &Path, believed: Option<String>) -> Result<(), Failure> {
+    let mut known = read(tree)?;
+    let found = known.iter_mut().find(|run| run.path(tree.root()) == folder);
+    found.into_iter().for_each(|run| run.imported = Some(Imported { believed: believed.clone() }));
     Ok(write(tree, &known)?)
 }
 

@@ -3,17 +3,21 @@
 
 mod copy;
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Apply, ApplyAnswer, Build, Journaled, Line, Live as _, Stop};
+use engine::{
+    Apply, ApplyAnswer, Build, Journaled, Line, Live as _, Recorded as Answered, Request as _, Stop,
+};
 use logging::RunFolder;
 use perform::{
     CommitWorld, Fault, Past, Record, RecordOnly, ReplayFault, Rules, Silent, output_text, reply_of,
 };
 use report::{Output, printable};
-use serde_json::json;
+use serde::Deserialize as _;
+use serde_json::{Value, json};
 use settings::Environment;
 
 use self::copy::ScratchCopy;
@@ -149,7 +153,7 @@ impl WhatIf<'_> {
     fn answer(self, rules: Rules) -> Result<Exit, Failure> {
         let (round, reply) = (self.round, reply_of(&self.reply));
         let rules = self.up_to_the_round(rules)?;
-        let Self { plan, copy, host, .. } = self;
+        let Self { plan, past, copy, host, .. } = self;
         let Host { environment, output, .. } = host;
         // The model is never called, so it needs no key.
         let nobody = llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
@@ -165,17 +169,19 @@ impl WhatIf<'_> {
             code: plan.task.code(),
             layout: plan.task.layout(),
             said_log: None,
+            holds_for: &|_| engine::HoldsFor::default(),
             cancel: crate::interrupt::watched()?,
         };
-        let applied = match world.perform(&Apply { round, reply }).map_err(failed)? {
-            ApplyAnswer::Rejected(rejected) => {
-                report::line("round", round, &Line::Rejected(rejected.clone()), output);
-                output.object(&json!({ "applied": ApplyAnswer::Rejected(rejected), "built": null }));
-                output.report("the reply would be refused");
-                return Ok(Exit::Failed);
-            }
-            ApplyAnswer::Applied(applied) => applied,
-        };
+        let applied =
+            match world.perform(&Apply { round, reply, seen: seen(&past, round) }).map_err(failed)? {
+                ApplyAnswer::Rejected(rejected) => {
+                    report::line("round", round, &Line::Rejected(rejected.clone()), output);
+                    output.object(&json!({ "applied": ApplyAnswer::Rejected(rejected), "built": null }));
+                    output.report("the reply would be refused");
+                    return Ok(Exit::Failed);
+                }
+                ApplyAnswer::Applied(applied) => applied,
+            };
         report::line("round", round, &Line::Applied(applied.clone()), output);
         let built = world.perform(&Build { round }).map_err(failed)?;
         report::line("round", round, &Line::Built(built.clone()), output);
@@ -199,6 +205,15 @@ impl WhatIf<'_> {
             Err(stop) => Err(anyhow::Error::from(stop).into()),
         }
     }
+}
+
+/// The files that the model of a round had seen changed, as the recorded request says.
+fn seen(past: &Past, round: u32) -> BTreeMap<String, Option<String>> {
+    let is_it = |asked: &&Answered| {
+        asked.kind == Apply::KIND && asked.request.get("round").and_then(Value::as_u64) == Some(round.into())
+    };
+    let seen = past.answers.iter().find(is_it).and_then(|asked| asked.request.get("seen"));
+    seen.and_then(|seen| BTreeMap::deserialize(seen).ok()).unwrap_or_default()
 }
 
 fn temporary(environment: &Environment) -> PathBuf {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use apply::Lock;
 use logging::RunFolder;
-use perform::{JOURNAL, Paid, Past};
+use perform::{JOURNAL, Past};
 use repo::WorkTree;
 use report::phrases;
 use settings::{Keys, Layer};
@@ -61,7 +61,7 @@ fn meant(args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failur
         return order::resume(&known, &args.limits, tree, host);
     }
     if known.is_imported() {
-        return elsewhere(&known, args, tree, host);
+        return commit::begin_imported(&known, args, tree, host);
     }
     go_on(&known, args, tree, lock::take(tree, host)?, host)
 }
@@ -95,45 +95,6 @@ pub fn is_over(known: &Known, tree: &WorkTree, state: &Path) -> Option<bool> {
     }
     let past = Past::read(folder.path()).ok()?;
     Some(past.lines.is_empty() || !can_go_on(&past))
-}
-
-/// A run that was made elsewhere is begun anew with the answers that were paid for: this tree is not the one that
-/// it was working on.
-fn elsewhere(known: &Known, args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
-    let keys = Keys::find(environment, tree.root());
-    let redactor = output.strike_out(keys.exposed());
-    let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
-    let recorded = Plan::load(&folder, known).map_err(|error| Failure::refused(error, "start a new run"))?;
-    let past = records::intact(&folder).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
-    let name = records::name(folder.path());
-    if !can_go_on(&past) {
-        return Err(closed(&name, "is over"));
-    }
-    let mut settings = crate::config::unpacked(&recorded.settings, tree.root(), environment);
-    settings.put_flags(args.limits.clone());
-    preflight::build_command(tree.root(), &settings.build.value, environment).map_err(Failure::from)?;
-    preflight::price(&settings)?;
-    let lock = lock::take(tree, host)?;
-    let cancel = crate::interrupt::watched()?;
-    let client = host.models.open(&settings, &keys, tree, host)?;
-    let mut plan = Plan {
-        same_failures: recorded.same_failures,
-        restore_on_failure: recorded.restore_on_failure,
-        early_stop: recorded.early_stop,
-        key: recorded.key,
-        ..commit::plan(settings, tree, recorded.task)?
-    };
-    let guard = run::guard(tree, &plan)?;
-    commit::seal(tree, &guard, &mut plan)?;
-    let paid = Paid::default();
-    let answers = phrases::count(paid.add(&folder, &past) as u64, "answer");
-    output.note(&format!(
-        "{name} was made elsewhere: begun here anew, with {answers} that need not be paid for again"
-    ));
-    let (model, without_sandbox) = (&*client, Otherwise::Refuse);
-    let prepared = Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox };
-    run::begin_again(prepared, paid).map(|done| done.exit)
 }
 
 /// What a plan that nobody vouches for says about the sandbox and the model does not count.
@@ -191,7 +152,7 @@ pub(crate) fn go_on(
     resume(prepared, &folder).map(|done| done.exit)
 }
 
-fn closed(name: &str, why: &str) -> Failure {
+pub(crate) fn closed(name: &str, why: &str) -> Failure {
     let help = format!("start a new run; to see what this one did: code-commit show {name}");
     Failure::nothing_to_do(anyhow!("{name} {why}"), help)
 }

@@ -4,8 +4,6 @@ mod chosen;
 mod note;
 mod on_disk;
 
-use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -114,12 +112,11 @@ impl RollUp {
     /// symlink that a repository has brought.
     pub fn keep(&self, root: &Path, options: &Options) -> anyhow::Result<()> {
         preflight::own_folder(root)?;
-        // Written first: with a note that does not fit it, a roll-up counts as a person's own.
         note::store(root, &self.text, options)?;
         self.write(&root.join(CODE_ROLLUP))
     }
 
-    /// Writes it through a temporary file, so that a roll-up is never half-written.
+    /// Writes it whole or not at all.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
         write(path, self.text.as_bytes())
     }
@@ -181,12 +178,5 @@ fn warn_of(names: &[String], kind: &str, output: &Output) {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let written = (|| {
-        fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(bytes)?;
-        file.persist(path).map_err(|error| error.error)
-    })();
-    written.map(drop).with_context(|| format!("cannot write {}", path.display()))
+    dir::replace(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }

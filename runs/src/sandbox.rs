@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use guard::{Guard, Policy};
 use names::ours::AGENT_CONFIG;
 use names::{Binds, Name, Writer};
+use perform::Account;
 use repo::{RepoError, WorkTree};
 use runner::{Access, AllowedHost, Confinement, Differs, Env, Limits, Mode, NoSandbox, Resources, Rung};
 use settings::{Environment, Sandbox, Settings, keys};
@@ -15,6 +17,7 @@ use settings::{Environment, Sandbox, Settings, keys};
 use crate::commit::plan::Plan;
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::place;
 use crate::records;
 use crate::registry::{self, RUN_JSON};
 
@@ -103,6 +106,22 @@ fn other_tool(Differs { name, outside, inside }: &Differs) -> String {
         }
         None => format!("`{name}` is {}, which the sandbox hides: {show}", outside.display()),
     }
+}
+
+/// Lets commands work in a view of the tree where the sandbox allows it. State in the tree would be part of the
+/// view, and in a tree of another user the kernel could not copy what a command changes.
+pub(crate) fn in_view(
+    account: Account,
+    tree: &WorkTree,
+    confinement: &Confinement,
+) -> Result<Account, Failure> {
+    let state = place::state(tree)?;
+    let is_ours = || {
+        let found = tree.root().metadata();
+        found.is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw())
+    };
+    let is_possible = confinement.rung.has_views() && !place::is_in_tree(&state, tree) && is_ours();
+    Ok(if is_possible { account.in_view(&state) } else { account })
 }
 
 /// What the build can access of the project and the machine.

@@ -41,6 +41,8 @@ pub struct OwnProvider {
     pub key_env: Option<VariableName>,
     /// The maximum number of tokens of one answer, for models whose price does not say it.
     pub max_output: Option<Count>,
+    /// The maximum number of tokens of one prompt, for models whose price does not say it.
+    pub window: Option<Count>,
     /// Prices of its models, in US dollars for a million tokens.
     #[serde(default)]
     #[schemars(schema_with = "prices")]
@@ -49,7 +51,7 @@ pub struct OwnProvider {
 
 impl OwnProvider {
     fn named(self, name: String) -> Provider {
-        let max_output = self.max_output.map(|count| count.0);
+        let [max_output, window] = [self.max_output, self.window].map(|count| count.map(|count| count.0));
         let price = |price: Price| Price { max_output: price.max_output.or(max_output), ..price };
         Provider {
             name,
@@ -57,6 +59,7 @@ impl OwnProvider {
             base_url: self.base_url.0,
             key_env: self.key_env.into_iter().map(|name| name.0).collect(),
             max_output,
+            window,
             prices: Some(self.price.into_iter().map(price).collect()),
             ..Provider::default()
         }
@@ -122,6 +125,7 @@ pub(crate) fn prices(_: &mut SchemaGenerator) -> Schema {
                 "until": { "type": "string", "format": "date" },
                 "input": dollars(), "cached": dollars(), "cache_write": dollars(), "output": dollars(),
                 "max_output": { "type": "integer", "minimum": 1 },
+                "window": { "type": "integer", "minimum": 1 },
                 "long": {
                     "type": "object",
                     "required": ["above", "input", "output"],

@@ -66,6 +66,24 @@ impl<T> Setting<T> {
     }
 }
 
+/// What is set, without where it comes from.
+pub(crate) trait Values {
+    /// Whether both set the same.
+    fn are_same(&self, other: &Self) -> bool;
+}
+
+impl<T: PartialEq> Values for Setting<T> {
+    fn are_same(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T: PartialEq> Values for Vec<Setting<T>> {
+    fn are_same(&self, other: &Self) -> bool {
+        self.iter().map(|setting| &setting.value).eq(other.iter().map(|setting| &setting.value))
+    }
+}
+
 /// Without a limit of the user's, for a reply that is streamed and for one that is not.
 const STREAMED_SILENCE: Duration = Duration::from_mins(5);
 const WHOLE_SILENCE: Duration = Duration::from_mins(10);

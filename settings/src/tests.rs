@@ -252,11 +252,11 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
     limits.max_time = "2h"
     limits.rounds = 9
     build.output_limit = "1GiB"
+    build.prompt_limit = "2MiB"
     build.memory = "999GiB"
     build.processes = 9999
     build.temporary = "999GiB"
     build.file = "999GiB"
-    build.prompt_limit = "2MiB"
     sandbox.mode = "off"
     sandbox.network = true
     sandbox.hosts = ["example.org"]
@@ -363,4 +363,18 @@ fn settings_survive_the_record() {
         weakening("protect=['a']\n[sandbox]\nmode='off'\n[limits]\nmax_time='5s'\nmax_cost=0.25", "");
     let json = serde_json::to_string(&settings).unwrap();
     assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
+}
+
+#[test]
+fn settings_are_the_same_wherever_they_are_said() {
+    let said = |origin: Origin, rounds: u64| {
+        let mut layer = Layer::default();
+        layer.limits.rounds = Some(crate::Count(rounds));
+        layer.sandbox.readable = [crate::Place("docs".to_owned())].into();
+        let mut settings = Settings::default();
+        settings.put(layer, origin, Bases { root: Path::new("/p"), home: None });
+        settings
+    };
+    assert!(said(Origin::Flag, 2).has_same_values(&said(Origin::Project, 2)));
+    assert!(!said(Origin::Flag, 2).has_same_values(&said(Origin::Flag, 3)));
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use tar::{EntryType, Header};
 
 use super::*;
-use crate::{PackError, Survey, pack};
+use crate::{MOST_ABOUT, PackError, Survey, pack};
 
 /// A folder with these files, held open.
 fn folder(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Folder) {
@@ -49,13 +49,16 @@ fn below(path: &Path) -> BTreeSet<PathBuf> {
 
 /// A bundle with a right hash around any archive.
 fn sealed(tar: &[u8]) -> Vec<u8> {
-    let mut hashing = Hashing::new(Vec::new());
-    hashing.write_all(&compress_to_vec(tar, CompressionLevel::Fastest)).unwrap();
-    let mut bytes = Vec::new();
-    let mut again = Hashing::new(&mut bytes);
-    again.write_all(&compress_to_vec(tar, CompressionLevel::Fastest)).unwrap();
-    again.finish().unwrap();
-    bytes
+    hashed(&compress_to_vec(tar, CompressionLevel::Fastest))
+}
+
+/// Any bytes with a right hash.
+fn hashed(bytes: &[u8]) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut hashing = Hashing::new(&mut all);
+    hashing.write_all(bytes).unwrap();
+    hashing.finish().unwrap();
+    all
 }
 
 /// An archive of these entries; the name is written as it is.
@@ -172,13 +175,7 @@ proptest! {
         packed in any::<bool>(),
     ) {
         let (target, to) = folder(&[]);
-        let bytes = if packed { sealed(&tar) } else {
-            let mut bytes = Vec::new();
-            let mut hashing = Hashing::new(&mut bytes);
-            hashing.write_all(&tar).unwrap();
-            hashing.finish().unwrap();
-            bytes
-        };
+        let bytes = if packed { sealed(&tar) } else { hashed(&tar) };
         prop_assert!(open_bytes(&bytes, Some(&to)).is_err());
         prop_assert!(below(target.path()).is_empty());
     }
@@ -284,4 +281,40 @@ fn a_file_in_the_place_of_a_folder_is_refused() {
     let files = ["a", "a-b", "a/b"].map(|name| Item { name: name.into(), bytes: 0, sha256: String::new() });
     let manifest = Manifest::new(json!({}), Survey { files: files.into(), ..Survey::default() }).to_bytes();
     assert!(Manifest::read(&manifest).is_none());
+}
+
+#[test]
+fn what_comes_behind_the_archive_or_its_frame_is_refused() {
+    let manifest = manifest_of("a", b"x");
+    let entries: [(EntryType, &[u8], &[u8]); 2] =
+        [(EntryType::Regular, b"manifest.json", &manifest), (EntryType::Regular, b"files/a", b"x")];
+    let tar = archive(&entries);
+    let frame = compress_to_vec(&*tar, CompressionLevel::Fastest);
+    assert!(open_bytes(&hashed(&frame), None).is_ok());
+    let more = compress_to_vec(&*archive(&entries), CompressionLevel::Fastest);
+    let skipped = [&[0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0][..], b"more"].concat();
+    for (what, bytes) in [
+        ("an archive behind the archive", sealed(&[&tar[..], &tar].concat())),
+        ("zeros behind the archive", sealed(&[&tar[..], &[0; 512]].concat())),
+        ("a byte behind the archive", sealed(&[&tar[..], b"x"].concat())),
+        ("an archive without its end", sealed(&tar[..tar.len() - 1024])),
+        ("half of an end", sealed(&tar[..tar.len() - 512])),
+        ("a frame behind the frame", hashed(&[frame.clone(), more].concat())),
+        ("a skipped frame", hashed(&[frame.clone(), skipped].concat())),
+        ("a byte behind the frame", hashed(&[&frame[..], b"x"].concat())),
+    ] {
+        assert!(matches!(open_bytes(&bytes, None), Err(OpenError::Malformed { .. })), "{what}");
+    }
+}
+
+#[test]
+fn the_lists_and_the_text_of_a_manifest_are_bounded_while_they_are_read() {
+    let with = |about: &str, left_out: &str| {
+        format!(r#"{{"format":1,"about":{about},"files":[],"withheld":[],"left_out":[{left_out}]}}"#)
+    };
+    let names = |count: usize| vec![r#""""#; count].join(",");
+    let long = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    assert!(Manifest::read(with(&long(MOST_ABOUT), &names(MOST_FILES)).as_bytes()).is_some());
+    assert!(Manifest::read(with("1", &names(MOST_FILES + 1)).as_bytes()).is_none());
+    assert!(Manifest::read(with(&long(MOST_ABOUT + 1), "").as_bytes()).is_none());
 }

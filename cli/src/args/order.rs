@@ -97,9 +97,15 @@ pub struct RunOrderArgs {
     /// Commit what an order that passes has written, so that the next one finds a clean tree
     #[arg(long)]
     pub commit: bool,
-    /// Begin a new run, even if the verdict of an earlier one still holds
+    /// A name of your own for this work: if a run with this key is finished, its result is reported again
+    #[arg(long, value_name = "TEXT", value_parser = super::flags::key)]
+    pub key: Option<String>,
+    /// Begin a new run, even if one is not finished or the verdict of an earlier one still holds
     #[arg(long)]
     pub new: bool,
+    /// Say how many tokens the first prompt of each order has and what it costs, and stop
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Flags of `order check`.
@@ -153,6 +159,8 @@ impl RunOrderArgs {
             layer: self.layer(),
             keep_going: self.keep_going,
             new: self.new,
+            dry_run: self.dry_run,
+            key: self.key.clone(),
         }
     }
 

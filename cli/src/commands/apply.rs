@@ -36,7 +36,7 @@ pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let rules = Rules { root: tree.root().to_owned(), guard, lock };
     let answer = answer(reply.text(), &Keys::find(environment, tree.root()));
     if args.dry_run {
-        let preview = rules.preview(&answer, &reply);
+        let preview = rules.preview(&answer, &reply, Shown::Tree);
         return match preview.map_err(|error| Failure::refused(error, "fix that and try again"))? {
             Ok(applied) => Ok(done(applied, "would be", output)),
             Err(refusals) => Ok(refused(&refusals, output)),
@@ -48,7 +48,7 @@ pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
 /// Leaves a record, which `undo` needs.
 fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
     let folder = folder(tree)?;
-    let intake = rules.take_in(answer, &Shown::default(), &folder.path().join(UNDO).join("1"));
+    let intake = rules.take_in(answer, Shown::Tree, &folder.path().join(UNDO).join("1"));
     match intake.map_err(|error| failed(error, &folder))? {
         Intake::Applied { applied, warnings, said, no_change, .. } => {
             for text in said.into_iter().chain(no_change) {

@@ -58,11 +58,10 @@ fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
         return Some((Some(ended), 0));
     }
     let past = Past::read(run).ok()?;
-    let last_end = past
-        .lines
-        .iter()
-        .rev()
-        .find_map(|line| if let Line::Ended { outcome } = line { Some(outcome.code()) } else { None });
+    let last_end =
+        past.lines.iter().rev().find_map(|line| {
+            if let Line::Ended { outcome, .. } = line { Some(outcome.code()) } else { None }
+        });
     Some((last_end, rounds_asked(&past.lines)))
 }
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use fixtures::server::{Script, Step};
+use fixtures::server::{Hang, Script, Step};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::kills::{Dice, chosen, is_killed, places, quietly, strace_works, traced};
@@ -19,8 +19,11 @@ const BUILDS: usize = 8;
 /// Kills without `ACCOUNT_KILLS`.
 const KILLS: usize = 6;
 
-/// Changes one file and makes another.
-const REPLY: &str = "^^^model\nnew\n^^^end\n^^^m/model\nnew\n^^^end\n";
+/// Each changes one file and makes or changes another.
+const REPLIES: [&str; 2] = [
+    "^^^model\nnew\n^^^end\n^^^m/model\nnew\n^^^end\n",
+    "^^^model\nnewer\n^^^end\n^^^m/other\nnew\n^^^end\n",
+];
 
 const PATHS: [&str; 13] =
     ["a", "b", "d/a", "d/b", "d/e/a", "d/e", "d", "f/x", "f", "o/product.o", "model", "m/model", "m"];
@@ -52,9 +55,9 @@ fn deeds(dice: &mut Dice, paths: usize) -> String {
     (0..count).map(|_| deed(dice, paths) + "\n").collect()
 }
 
-/// A project with a random tree, a part of it committed, and a random build.
+/// A project with a random tree, a part of it committed, and a random build, which fails.
 fn scene(dice: &mut Dice) -> Scene {
-    let build = format!("#!/bin/sh\nexec 2>/dev/null\n{}exit 0\n", deeds(dice, PATHS.len()));
+    let build = format!("#!/bin/sh\nexec 2>/dev/null\n{}exit 1\n", deeds(dice, PATHS.len()));
     let files = [
         (".gitignore", "/agent-config\n*.o\n"),
         ("build.sh", &*build),
@@ -62,7 +65,7 @@ fn scene(dice: &mut Dice) -> Scene {
         ("d/e/a", "e\n"),
         ("model", "old\n"),
     ];
-    let scene = Scene::with_files(&files, Script::new([Step::text(REPLY)]));
+    let scene = Scene::with_files(&files, Script::new(REPLIES.map(Step::text)));
     scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
     let makes = deeds(dice, IN_ANY_TREE).replace("/.gitignore", "/x").replace("git init -q", "mkdir -p");
     let mut maker = Command::new("sh");
@@ -71,8 +74,10 @@ fn scene(dice: &mut Dice) -> Scene {
     scene
 }
 
+type Tree = BTreeMap<PathBuf, (u32, Vec<u8>)>;
+
 /// Everything but folders, which git does not track, and what is ignored.
-fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+fn tree(root: &Path) -> Tree {
     let (mut found, mut todo) = (BTreeMap::new(), vec![root.to_owned()]);
     while let Some(folder) = todo.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -102,7 +107,11 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
 
 fn command(scene: &Scene, sandbox: &str) -> Command {
     let model = ["--model", "gemini-test", "--base-url", scene.server.origin()];
-    scene.keyed(&[&model[..], &["--sandbox", sandbox, "--rounds", "1"]].concat(), &[])
+    scene.keyed(&[&model[..], &["--sandbox", sandbox, "--rounds", "2"]].concat(), &[])
+}
+
+fn check(scene: &Scene, sandbox: &str) -> Command {
+    scene.command(&["check", "--sandbox", sandbox], &[])
 }
 
 #[test]
@@ -131,22 +140,74 @@ fn undo_makes_the_old_tree_wherever_the_harness_was_killed() {
     if !strace_works() {
         return;
     }
-    let seed = chosen("ACCOUNT_SEED", 1);
     for number in 0..chosen("ACCOUNT_KILLS", KILLS) {
-        let mut dice = Dice::of(seed + number);
-        let first = scene(&mut dice);
-        let log = first.project.beside().join("strace");
-        let places = places(&log, &command(&first, "auto"));
-        let (call, count) = &places[dice.below(places.len())];
-        let scene = scene(&mut Dice::of(seed + number));
-        let before = tree(scene.project.root());
-        let inject = format!("inject={call}:signal=KILL:when={count}");
-        let killed = is_killed(quietly(&mut traced(&log, &command(&scene, "auto"), &["-e", &inject])));
+        let seed = chosen("ACCOUNT_SEED", 1) + number;
+        // Every third one in the tree itself.
+        let sandbox = if number % 3 == 2 { "off" } else { "auto" };
+        let (scene, before, place) = killed(seed, |scene| command(scene, sandbox));
         let undone = scene.run(&["undo"]);
-        let case = format!("ACCOUNT_SEED={} killed at {call} {count} ({killed}): {undone}", seed + number);
+        let case = format!("ACCOUNT_SEED={seed} sandbox {sandbox} {place}: {undone}");
         // Without a run there is nothing to undo.
         assert!(matches!(undone.code, Some(0 | 7)), "{case}");
         assert_eq!(tree(scene.project.root()), before, "{case}");
+    }
+}
+
+#[test]
+fn a_check_that_was_killed_leaves_the_old_tree_and_no_run() {
+    if !strace_works() {
+        return;
+    }
+    for number in 0..chosen("ACCOUNT_KILLS", KILLS) {
+        let seed = chosen("ACCOUNT_SEED", 1) + number;
+        let sandbox = if number % 2 == 0 { "auto" } else { "off" };
+        let (scene, before, place) = killed(seed, |scene| check(scene, sandbox));
+        let undone = scene.run(&["undo"]);
+        let case = format!("ACCOUNT_SEED={seed} sandbox {sandbox} {place}: {undone}");
+        assert_eq!(undone.code, Some(7), "{case}");
+        assert_eq!(tree(scene.project.root()), before, "{case}");
+        let runs = fs::read_dir(scene.project.root().join(".git/code-commit/runs"));
+        assert_eq!(runs.map_or(0, Iterator::count), 0, "{case}");
+    }
+}
+
+/// A scene whose command was killed at one of its system calls, the tree before it, and the place.
+fn killed(seed: usize, command: impl Fn(&Scene) -> Command) -> (Scene, Tree, String) {
+    let mut dice = Dice::of(seed);
+    let first = scene(&mut dice);
+    let log = first.project.beside().join("strace");
+    let places = places(&log, &command(&first));
+    let (call, count) = &places[dice.below(places.len())];
+    let scene = scene(&mut Dice::of(seed));
+    let before = tree(scene.project.root());
+    let inject = format!("inject={call}:signal=KILL:when={count}");
+    let killed = is_killed(quietly(&mut traced(&log, &command(&scene), &["-e", &inject])));
+    (scene, before, format!("killed at {call} {count} ({killed})"))
+}
+
+/// The product of a build, and what it changed, are in the tree while the model is asked again.
+#[test]
+fn what_a_build_changed_stays_if_the_harness_is_killed_while_the_model_is_asked_again() {
+    for sandbox in ["auto", "off"] {
+        let build = "#!/bin/sh\necho formatted > a\nexit 1\n";
+        let files =
+            [(".gitignore", "/agent-config\n"), ("build.sh", build), ("a", "a\n"), ("model", "old\n")];
+        let asked_again = Step::text("").hang(Hang::BeforeHead);
+        let scene = Scene::with_files(&files, Script::new([Step::text(REPLIES[0]), asked_again]));
+        scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+        let before = tree(scene.project.root());
+        let mut run = command(&scene, sandbox).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        scene.server.wait_for_requests(2);
+        run.kill().unwrap();
+        run.wait().unwrap();
+        assert_eq!(scene.run(&["show"]).code, Some(0));
+        // The first command that writes settles what the killed one has left.
+        let parsed = scene.run(&["rollup"]);
+        assert!(!parsed.err.contains("what that had changed was restored"), "{parsed}");
+        assert_eq!(scene.project.read("a").unwrap(), "formatted\n", "{sandbox}");
+        let undone = scene.run(&["undo"]);
+        assert_eq!(undone.code, Some(0), "{undone}");
+        assert_eq!(tree(scene.project.root()), before, "{sandbox}");
     }
 }
 
@@ -155,7 +216,7 @@ fn with_product() -> Scene {
     let build = "#!/bin/sh\nhead -c 5000 /dev/zero > product.o\necho formatted > a\n";
     let files =
         [(".gitignore", "/agent-config\n*.o\n"), ("build.sh", build), ("a", "a\n"), ("model", "old\n")];
-    let scene = Scene::with_files(&files, Script::new([Step::text(REPLY)]));
+    let scene = Scene::with_files(&files, Script::new([Step::text(REPLIES[0])]));
     scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
     scene
 }

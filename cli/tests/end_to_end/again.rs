@@ -6,11 +6,12 @@ use std::process::{Child, Stdio};
 
 use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Hang, Script, Step};
+use serde_json::{Value, json};
 
 use crate::scenes::commit::Scene as Commit;
 use crate::scenes::files;
-use crate::scenes::order::{BAD, GOOD, Scene as Order, greet};
-use crate::scenes::program::interrupt;
+use crate::scenes::order::{BAD, FILES, GOOD, Scene as Order, greet, order, proposal};
+use crate::scenes::program::{Ran, interrupt};
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene as Spec};
 
 /// A run of the default loop that Ctrl-C stopped while the model thought about its second prompt; what the model
@@ -105,6 +106,116 @@ fn a_failed_run_under_a_key_is_answered_with_its_exit_code() {
         let ran = scene.commit(&["--key", "k"]);
         assert_eq!((ran.code, scene.server.requests().len()), (Some(1), 4), "{ran}");
     }
+}
+
+#[test]
+fn a_run_under_a_key_holds_for_the_whole_tree_also_where_it_was_restored_or_nothing_was_written() {
+    let restore = &["--key", "k", "--on-failure", "restore"][..];
+    for (more, reply) in [(restore, BREAKS_THE_BUILD), (&restore[..2], TOUCHES_GIT)] {
+        let scene = Commit::with_replies([reply; 8]);
+        for _ in 0..2 {
+            let ran = scene.commit(more);
+            assert_eq!((ran.code, scene.server.requests().len()), (Some(1), 4), "{ran}");
+        }
+        scene.project.write("README.md", b"mine\n").unwrap();
+        let again = scene.commit(more);
+        assert_eq!((again.code, scene.server.requests().len()), (Some(1), 8), "{again}");
+        assert!(again.err.contains("the files are no longer as [STAMP]-commit left them"), "{again}");
+    }
+}
+
+#[test]
+fn a_summary_that_comes_from_the_record_says_so() {
+    let scene = Commit::with_replies([MENDS_IT]);
+    for from_record in [Value::Null, json!(true)] {
+        let ran = scene.commit(&["--key", "k", "--json"]);
+        let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
+        assert_eq!((&last["event"], &last["from_record"]), (&json!("summary"), &from_record), "{ran}");
+    }
+    let scene = Order::with(&[&greet(GOOD)]);
+    for from_record in [Value::Null, json!(true)] {
+        let ran = scene.run(&["--json"]);
+        let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
+        assert_eq!((&last["event"], &last["from_record"]), (&json!("summary"), &from_record), "{}", ran.err);
+    }
+}
+
+#[test]
+fn the_verdict_of_an_order_whose_record_was_changed_does_not_count() {
+    let scene = Order::with(&[&greet(BAD), &greet(BAD)]);
+    let more = ["--max-attempts", "1"];
+    assert_eq!(scene.run(&more).code, Some(1));
+    let summary = scene.runs()[0].join("run_summary.json");
+    let passed = files::text(&summary)
+        .replace("\"verdict\": \"FAIL\"", "\"verdict\": \"PASS\"")
+        .replace("\"ended_stage\": \"acceptance_failed\"", "\"ended_stage\": \"success\"");
+    assert_ne!(passed, files::text(&summary));
+    files::write(&summary, passed);
+    let shown = Ran::of(&mut scene.program(&["runs"]));
+    assert!(!shown.out.contains("PASS"), "{}", shown.out);
+    let again = Ran::of(&mut scene.command(&more));
+    assert_eq!((again.code, scene.server.requests().len()), (Some(1), 2), "{}", again.err);
+    assert!(again.err.contains("was changed, so its verdict does not count\n"), "{}", again.err);
+}
+
+/// An order that Ctrl-C stopped while the model thought about its second attempt; what the model says then.
+fn stopped_order(more: &[&str], then: &[&str]) -> Order {
+    let thinks = Step::text("").hang(Hang::BeforeHead);
+    let then: Vec<String> = then.iter().map(|reply| greet(reply)).collect();
+    let steps = [Step::text(&greet(BAD)), thinks].into_iter().chain(then.iter().map(|text| Step::text(text)));
+    let scene = Order::scripted(&FILES, Script::new(steps));
+    let mut child = scene.command(more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    scene.server.wait_for_requests(2);
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    scene
+}
+
+#[test]
+fn an_order_begins_anew_where_that_is_asked_for() {
+    for (more, then, asked) in [(&[][..], &[GOOD][..], 3), (&["--new"], &[BAD, GOOD], 4)] {
+        let scene = stopped_order(&[], then);
+        let ran = scene.run(more);
+        assert_eq!((ran.code, scene.server.requests().len()), (Some(0), asked), "{}", ran.err);
+        assert_eq!(scene.runs().len(), 1 + more.len(), "the unfinished one is kept beside it");
+    }
+}
+
+#[test]
+fn an_order_under_a_key_is_the_work_of_that_key_alone() {
+    let key = ["--key", "ticket 7"];
+    let scene = stopped_order(&key, &[GOOD, GOOD]);
+    for _ in 0..2 {
+        let ran = scene.run(&key);
+        assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 3), "{}", ran.err);
+    }
+    let other = scene.run(&["--key", "ticket 7", "--max-attempts", "1"]);
+    assert_eq!((other.code, scene.server.requests().len()), (Some(3), 3), "{}", other.err);
+    assert!(other.err.contains("the key was used for other work: "), "{}", other.err);
+    let without = scene.run(&[]);
+    assert_eq!((without.code, scene.server.requests().len()), (Some(0), 3), "{}", without.err);
+
+    scene.project.git(&["checkout", "-q", "."]).unwrap();
+    let another = scene.run(&["--key", "ticket 8"]);
+    assert_eq!((another.code, scene.server.requests().len()), (Some(0), 4), "{}", another.err);
+}
+
+#[test]
+fn several_orders_share_a_key_and_each_is_known_by_its_place() {
+    let scene = Order::with(&[&greet(GOOD), &proposal("src/new.sh", None, "#!/bin/sh\n")]);
+    scene.place("one.json", order(&json!({ "id": "one" })).to_string().as_bytes());
+    let test_new = json!({ "id": "two", "acceptance_commands": ["test -e src/new.sh"] });
+    scene.place("two.json", order(&test_new).to_string().as_bytes());
+    let files = [scene.beside("one.json"), scene.beside("two.json")];
+    let [one, two] = files.each_ref().map(|file| file.to_str().unwrap());
+    let more = |one, two| [one, two, "--commit", "--key", "tickets"];
+    for _ in 0..2 {
+        let ran = scene.run(&more(one, two));
+        assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 2), "{}{}", ran.out, ran.err);
+    }
+    let turned = scene.run(&more(two, one));
+    assert_eq!((turned.code, scene.server.requests().len()), (Some(3), 2), "{}", turned.err);
+    assert!(turned.err.contains("the key was used for other work: "), "{}", turned.err);
 }
 
 #[test]

@@ -202,10 +202,7 @@ fn no_file_of_a_project_can_pass_for_another_one() {
     let scene = Scene::with_files(&files, Script::new([Step::text(MENDS_IT)]));
     assert_eq!(scene.commit(&[]).code, Some(0));
     let prompt = scene.recorded("1-query.txt");
-    assert!(
-        prompt.contains("\nIn this codebase, the line before each file begins with as many dashes"),
-        "{prompt}"
-    );
+    assert!(prompt.contains("\nHere, the lines that name a file begin with as many dashes"), "{prompt}");
     let headers: Vec<&str> = prompt.lines().filter(|line| line.starts_with("---- FILE ")).collect();
     assert_eq!(headers.len(), 5, "{prompt}");
     assert!(prompt.contains(&format!("\n---- FILE notes.txt ---\n{imitation}")), "{prompt}");

@@ -394,8 +394,8 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
     scene.project.write("build.sh", build.as_bytes()).unwrap();
     let ran = scene.commit(&["--rounds", "1"]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    let warning = "warning: the build, or somebody while it ran, changed build.sh; it was restored and the build run again; \
-                   what stood there is in ";
+    let warning = "warning: the build, or somebody else while it ran, changed build.sh; it was restored, and the build ran again; \
+                   what was there is in ";
     assert!(ran.err.contains(warning), "{ran}");
     let record = scene.record();
     let kept = record.iter().filter(|(file, _)| file.starts_with("left-") && file.ends_with("/build.sh"));
@@ -405,7 +405,7 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
         matches!(&said[..], [first, again] if first.contains("/left-") && again.contains("again")),
         "{said:?}"
     );
-    assert!(ran.out.contains("counts as failed; what stood there is in "), "{ran}");
+    assert!(ran.out.contains("counts as failed; what was there is in "), "{ran}");
     assert_eq!(scene.run(&["show"]).out.matches("\nwarning: the build, or somebody").count(), 2);
     assert_eq!(scene.project.read("build.sh").unwrap(), build);
 }

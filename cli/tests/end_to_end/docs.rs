@@ -13,4 +13,5 @@ mod matching;
 mod page;
 mod reference;
 mod schema;
+mod units;
 mod world;

@@ -17,7 +17,12 @@ fn big() -> String {
 
 /// A project with a file of 1,000 lines.
 fn scene(replies: &[&str]) -> Scene {
-    let files = [(".gitignore", "/agent-config\n"), ("build.sh", BUILD), ("big.txt", &big())];
+    scene_with(BUILD, &[], replies)
+}
+
+fn scene_with(build: &str, more: &[(&str, &str)], replies: &[&str]) -> Scene {
+    let big = big();
+    let files = [&[(".gitignore", "/agent-config\n"), ("build.sh", build), ("big.txt", &big)], more].concat();
     Scene::with_files(&files, Script::new(replies.iter().map(|reply| Step::text(reply))))
 }
 
@@ -93,6 +98,34 @@ fn a_file_that_changed_since_the_model_was_shown_it_is_not_edited() {
     let ran = scene.commit(&["-m", "42.", "--edits", "--rounds", "1"]);
     assert_eq!(ran.code, Some(1), "{ran}");
     assert!(ran.err.contains("`big.txt` is not as you were shown it"), "{ran}");
+}
+
+#[test]
+fn what_the_build_makes_of_a_file_is_shown_and_edited() {
+    let build = BUILD.replace("sh\n", "sh\nsed -i 's/^answer=half$/answer=21/' big.txt\n");
+    let replies =
+        [edit("big.txt", "answer=41\n", "answer=half\n"), edit("big.txt", "answer=21\n", "answer=42\n")];
+    let scene = scene_with(&build, &[], &[&replies[0], &replies[1]]);
+    let ran = scene.commit(&["-m", "42.", "--edits"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let asked = scene.recorded("2-query.txt");
+    assert_eq!(
+        asked.split_once("--- FILE REPLACEMENT big.txt ---\n").unwrap().1,
+        big().replace("=41", "=21")
+    );
+    let replayed = scene.run(&["replay"]);
+    assert!(replayed.code == Some(0) && replayed.out.starts_with("the same prompts"), "{replayed}");
+}
+
+#[test]
+fn a_secret_that_the_roll_up_leaves_out_is_neither_edited_nor_shown() {
+    let reply = edit("big.txt", "answer=41\n", "answer=42\n") + &edit("server.pem", "hunter2\n", "");
+    let scene = scene_with(BUILD, &[("server.pem", "hunter2\nhunter3\n")], &[&reply, &reply]);
+    let ran = scene.commit(&["-m", "42.", "--edits", "--rounds", "2"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(ran.err.contains("`server.pem` was not shown, so its lines cannot be edited"), "{ran}");
+    assert!(!scene.recorded("2-query.txt").contains("hunter3"));
+    assert_eq!(scene.project.read("big.txt").unwrap(), big());
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn more_protected_files_than_a_sandbox_can_hold_are_held_by_the_seal() {
         eprintln!("SKIPPED: no bwrap here: {ran}");
         return;
     }
-    assert!(ran.err.contains("the build, or somebody while it ran, changed many/3999"), "{ran}");
+    assert!(ran.err.contains("the build, or somebody else while it ran, changed many/3999"), "{ran}");
     assert_eq!(scene.project.read("many/3999").unwrap(), "as it was\n");
 }
 
@@ -168,4 +168,20 @@ fn a_file_that_is_mounted_by_itself_is_refused() {
         done.out.contains("[other-file-system]") && done.out.ends_with("allow   src/other.sh\n"),
         "{done}"
     );
+}
+
+/// Only namespaces have a network of their own in which nothing but the proxy is.
+#[test]
+fn a_sandbox_that_cannot_open_single_hosts_is_refused_before_anything_is_paid_for() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let service = ["--base-url", scene.server.origin(), "--model", "gemini-test"];
+    let ran =
+        scene.run_keyed(&[&service[..], &["--sandbox", "landlock", "--allow-host", "example.org"]].concat());
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0), "{ran}");
+    assert!(
+        ran.err.contains("use --sandbox namespaces") || ran.err.contains("landlock does not work"),
+        "{ran}"
+    );
+    let ran = scene.run(&["check", "--allow-host", "https://example.org"]);
+    assert!(ran.code == Some(2) && ran.err.contains("write it like example.org"), "{ran}");
 }

@@ -377,7 +377,7 @@ fn what_the_sandbox_hides_is_told_to_the_person_and_never_to_the_model() {
     assert_eq!(ran.code, Some(1), "{ran}");
     assert!(ran.err.contains("warning: the sandbox "), "{ran}");
     // Both builds failed at the same; once is enough.
-    assert!(matches!(&scene.warnings("wall")[..], [hint] if hint.contains("--network")), "{ran}");
+    assert!(matches!(&scene.warnings("sandbox")[..], [hint] if hint.contains("--network")), "{ran}");
     let asked: Vec<String> =
         scene.server.requests().iter().map(|request| request.json().to_string()).collect();
     assert!(asked.len() == 2 && asked.iter().all(|told| told.contains("greet.sh")), "{ran}");

@@ -4,9 +4,12 @@
 //! `CODE_COMMIT_TEST_GEMINI` names it, and containers where a Docker daemon can be started.
 
 mod clean;
+mod commands;
 mod docker;
 mod ends;
 mod happy;
+mod holds;
+mod keys;
 mod models;
 mod odd;
 mod real;

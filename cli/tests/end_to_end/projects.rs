@@ -67,7 +67,7 @@ fn every_folder_of_projects_has_a_test() {
 #[test]
 fn a_rust_a_python_and_a_c_project_pass_in_the_default_sandbox() {
     if let Err(reason) = runner::probe(runner::Mode::Auto, None) {
-        skip("projects behind the default wall", &reason.to_string());
+        skip("projects in the default sandbox", &reason.to_string());
         return;
     }
     for name in ["p006_new_nested_folders", "p017_ten_thousand_lines", "p029_the_build_makes_files"] {

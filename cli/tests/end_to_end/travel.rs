@@ -1,6 +1,7 @@
 //! `export`, `verify` and `import`: a run leaves its clone as one file and is gone on with in another.
 
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -156,6 +157,171 @@ fn an_order_that_was_killed_is_finished_on_another_path_and_no_answer_is_paid_fo
     }
 }
 
+/// A run of the default loop that Ctrl-C stopped while the model thought about its second prompt, as a file, and a
+/// clone of its project in `there`.
+fn stopped(there: &Path) -> (Commit, PathBuf, PathBuf) {
+    let thinks = Step::text("").hang(Hang::BeforeHead);
+    let scene = Commit::new(Script::new([Step::text(BREAKS_THE_BUILD), thinks, Step::text(MENDS_IT)]));
+    let args = [&scene.flags()[..], &["--no-check"]].concat();
+    let mut child = scene.keyed(&args, &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    scene.server.wait_for_requests(2);
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let file = scene.project.beside().join("run.bundle");
+    assert_eq!(scene.run(&["export", "-o", file.to_str().unwrap()]).code, Some(0));
+    let root = there.join("clone");
+    cloned(scene.project.root(), &root);
+    (scene, file, root)
+}
+
+#[test]
+fn an_imported_run_begins_only_on_its_own_tree_and_after_the_preflight_of_any_run() {
+    let there = tempfile::tempdir().unwrap();
+    let (scene, file, root) = stopped(there.path());
+    let key = [("GEMINI_API_KEY", COMMIT_KEY)];
+    let imported = elsewhere(&root, &["import", "--trust", file.to_str().unwrap()], &[]);
+    let name = imported.out.split(':').next().unwrap();
+    let refused = |args: &[&str], environment: &[(&str, &str)], why: &str| {
+        let ran = elsewhere(&root, &[&["resume", name], args].concat(), environment);
+        assert!(ran.code == Some(3) && ran.err.contains(why), "{why}: {}{}", ran.out, ran.err);
+    };
+    refused(&[], &[], "GEMINI_API_KEY");
+    files::write(&root.join("README.md"), "mine\n");
+    refused(&[], &key, "began with another tree: not committed here: README.md\n");
+    for args in [&["add", "README.md"][..], &["commit", "-q", "-m", "mine"]] {
+        let mut git = tool("git", &root, &root, args);
+        for name in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"] {
+            git.env(name, "me");
+        }
+        assert!(git.status().unwrap().success());
+    }
+    refused(&[], &key, " is checked out here\n");
+    let build = files::text(&root.join("build.sh"));
+    fs::remove_file(root.join("build.sh")).unwrap();
+    refused(&["--force"], &key, "build.sh");
+    files::write(&root.join("build.sh"), build);
+    fs::set_permissions(root.join("build.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(scene.server.requests().len(), 2, "nobody was asked");
+
+    let forced = elsewhere(&root, &["resume", name, "--force"], &key);
+    assert_eq!(forced.code, Some(0), "{}{}", forced.out, forced.err);
+    let run = files::entries(root.join("agent-config/logs")).pop().unwrap();
+    let plan: Value = serde_json::from_str(&files::text(&run.join("run.json"))).unwrap();
+    assert_eq!((&plan["no_check"], &plan["query_from"]), (&json!(true), &json!("agent-config/query.txt")));
+}
+
+#[test]
+fn a_record_that_is_imported_again_is_the_one_that_is_here() {
+    let there = tempfile::tempdir().unwrap();
+    let (_scene, file, root) = stopped(there.path());
+    let mut names = Vec::new();
+    for more in [&[][..], &["--trust"], &[]] {
+        let ran = elsewhere(&root, &[&["import", file.to_str().unwrap(), "--json"], more].concat(), &[]);
+        let said: Value = serde_json::from_str(ran.out.lines().next().unwrap()).unwrap();
+        names.push((said["run"].clone(), said["believed"].clone()));
+    }
+    assert!(names.iter().all(|(name, _)| *name == names[0].0), "{names:?}");
+    let believed: Vec<&Value> = names.iter().map(|(_, believed)| believed).collect();
+    assert_eq!(believed, [&Value::Null, &json!("--trust"), &json!("--trust")], "trust is not taken back");
+    assert_eq!(files::entries(root.join(".git/code-commit/imported")).len(), 1);
+}
+
+#[test]
+fn a_bundle_does_not_say_itself_which_files_may_be_missing() {
+    let scene = Commit::with_replies([MENDS_IT]);
+    let file = exported(&scene, &[]);
+    let other = repacked(&file, |run, _| {
+        let prompt = run.join("1-query.txt");
+        let stored = json!([{
+            "file": "1-query.txt", "bytes": files::text(&prompt).len(),
+            "sha256": logging::sha256_hex(files::text(&prompt).as_bytes()),
+        }]);
+        fs::remove_file(&prompt).unwrap();
+        files::write(&run.join("withheld.json"), stored.to_string());
+    });
+    let refused = verify(&other, &[]);
+    assert!(refused.code == Some(1) && refused.out.contains("a withheld.json of its own"), "{}", refused.out);
+}
+
+#[test]
+fn a_run_that_came_without_its_prompts_leaves_without_them() {
+    let scene = Commit::with_replies([MENDS_IT]);
+    let file = exported(&scene, &["--without-prompts"]);
+    assert_eq!(scene.run(&["import", file.to_str().unwrap()]).code, Some(0));
+    let folder = files::entries(scene.project.root().join(".git/code-commit/imported")).remove(0);
+    let again = scene.project.beside().join("again.bundle");
+    let ran = scene.run(&["export", folder.to_str().unwrap(), "-o", again.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let manifest = |file: &Path| bundle::open(&mut File::open(file).unwrap(), None).unwrap().manifest;
+    assert_eq!(manifest(&again).withheld, manifest(&file).withheld);
+    assert_eq!(manifest(&again).files, manifest(&file).files);
+    assert_eq!(verify(&again, &[]).code, Some(0));
+}
+
+#[test]
+fn a_signature_that_is_bad_and_one_that_nobody_here_can_judge_are_different_things() {
+    let scene = Commit::with_replies([MENDS_IT]);
+    let beside = scene.project.beside().to_owned();
+    let (own, allowed) = key(&beside, "max");
+    let allowed = allowed.to_str().unwrap();
+    let file = exported(&scene, &["--sign", own.to_str().unwrap()]);
+    let both = format!("eve@example.invalid,max@example.invalid {}", files::text(&own.with_extension("pub")));
+    files::write(&beside.join("both"), both);
+    let known = verify(&file, &["--allowed-signers", beside.join("both").to_str().unwrap()]);
+    assert!(known.out.ends_with(", signed by eve@example.invalid\n"), "{}", known.out);
+
+    let nowhere = tempfile::tempdir().unwrap();
+    let judge = ["verify", file.to_str().unwrap(), "--allowed-signers", allowed];
+    let mut without = program(nowhere.path(), nowhere.path(), &judge, &[("PATH", "/nowhere")]);
+    let ran = Ran::of(&mut without);
+    assert!(
+        ran.code == Some(3) && ran.err.contains("cannot judge the signature: "),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    let lost = verify(&file, &["--allowed-signers", nowhere.path().join("list").to_str().unwrap()]);
+    assert!(lost.code == Some(3) && lost.err.contains("cannot judge the signature: "), "{}", lost.err);
+}
+
+#[test]
+fn a_key_with_a_passphrase_signs_through_an_agent_and_otherwise_the_message_says_so() {
+    let scene = Commit::with_replies([MENDS_IT]);
+    let beside = scene.project.beside().to_owned();
+    let (own, allowed) = key(&beside, "max");
+    let mut change = Command::new("ssh-keygen");
+    let changed = change.args(["-q", "-p", "-P", "", "-N", "open sesame", "-f"]).arg(&own).output().unwrap();
+    assert!(changed.status.success(), "{changed:?}");
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let file = beside.join("run.bundle");
+    let export = ["export", "-o", file.to_str().unwrap(), "--sign", own.to_str().unwrap()];
+    let refused = scene.run(&export);
+    assert!(refused.code == Some(3) && refused.err.contains("has to be in an agent: ssh-add "), "{refused}");
+
+    let socket = beside.join("agent");
+    let mut agent = Command::new("ssh-agent").arg("-D").arg("-a").arg(&socket).spawn().unwrap();
+    while !socket.exists() {
+        assert!(agent.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    let says = beside.join("says");
+    files::write(&says, "#!/bin/sh\necho open sesame\n");
+    fs::set_permissions(&says, fs::Permissions::from_mode(0o700)).unwrap();
+    let added = Command::new("ssh-add")
+        .arg(&own)
+        .env("SSH_AUTH_SOCK", &socket)
+        .envs([("SSH_ASKPASS_REQUIRE", "force"), ("SSH_ASKPASS", says.to_str().unwrap())])
+        .output()
+        .unwrap();
+    assert!(added.status.success(), "{added:?}");
+    let signed = scene.run_with(&export, &[("SSH_AUTH_SOCK", socket.to_str().unwrap())]);
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    assert_eq!(signed.code, Some(0), "{signed}");
+    let judged = verify(&file, &["--allowed-signers", allowed.to_str().unwrap()]);
+    assert!(judged.out.ends_with(", signed by max@example.invalid\n"), "{}", judged.out);
+}
+
 #[test]
 fn a_run_of_the_default_loop_is_begun_anew_elsewhere_with_the_answers_that_were_paid_for() {
     let thinks = Step::text("").hang(Hang::BeforeHead);
@@ -249,7 +415,11 @@ fn a_signature_is_judged_by_the_list_of_allowed_signers_and_by_ssh_keygen_itself
 
     let other = repacked(&file, |run, _| files::write(&run.join("more.txt"), "more"));
     let forged = verify(&other, &["--allowed-signers", allowed.to_str().unwrap()]);
-    assert!(forged.code == Some(1) && forged.out.contains("signed by nobody"), "{}", forged.out);
+    let bad = "its signature is not one of its manifest\n";
+    assert!(forged.code == Some(1) && forged.out.ends_with(bad), "{}", forged.out);
+    let refused =
+        scene.run(&["import", other.to_str().unwrap(), "--allowed-signers", allowed.to_str().unwrap()]);
+    assert!(refused.code == Some(3) && refused.err.contains(bad), "{refused}");
 
     let git = format!("[gpg \"ssh\"]\n\tallowedSignersFile = {}\n", allowed.display());
     let there = tempfile::tempdir().unwrap();

@@ -89,6 +89,7 @@ fn built(code: i32, output: &str) -> Says {
         output: text(output),
         elapsed_ms: 1,
         changes: Vec::new(),
+        present: Vec::new(),
         put_back: Vec::new(),
         lack: None,
         ignored_bytes: 0,
@@ -171,6 +172,22 @@ fn the_next_prompt_names_what_the_build_itself_changed() {
     A gen.rs
     .gitignore (not allowed: it was restored)
     ");
+}
+
+#[test]
+fn the_next_prompt_shows_what_the_build_made_of_a_file_unless_the_roll_up_would_leave_it_out() {
+    let Says::Build(failed) = built(1, "failed\n") else { unreachable!() };
+    let present = |path: &str, content: &str| Present { path: path.to_owned(), text: text(content) };
+    let present = vec![present("a", "formatted\n"), present("server.pem", "secret\n")];
+    let rebuilt = [answered(A), applied(), Says::Build(Built { present, ..failed })];
+    let second = prompt(2, &rebuilt);
+    assert!(second.ends_with("--- FILE REPLACEMENT a ---\nformatted\n"), "{second}");
+    let answers = [&rebuilt[..], &[answered(A), rejected("no\n")]].concat();
+    let (script, _) = run(Limits::of_rounds(4), &answers);
+    let seen: Vec<_> = script.requests.iter().filter(|request| request.0 == "apply").collect();
+    assert_eq!(seen[0].1.get("seen"), None);
+    let formatted = text("formatted\n").stored.sha256;
+    assert_eq!(seen[1].1["seen"], serde_json::json!({ "a": formatted }));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use prompt::phase::{Phase, Turn, builder, verifier};
+use prompt::phase::{Phase, SpecChange, Turn, builder, verifier};
 
 use super::Work;
 use crate::Role;
@@ -29,7 +29,6 @@ impl<H> Work<'_, H> {
     pub(super) fn prompt(&self, who: Role, complaint: Option<&str>) -> String {
         let role = self.inputs.role(who);
         let phases: Vec<Phase<'_>> = self
-            .inputs
             .specs
             .iter()
             .map(|spec| Phase {
@@ -40,6 +39,14 @@ impl<H> Work<'_, H> {
             })
             .collect();
         let map = short(&self.map);
+        let now = |number: &u32| self.specs.iter().find(|spec| spec.number == *number);
+        let changed: Vec<SpecChange<'_>> = self
+            .built_for
+            .iter()
+            .filter_map(|(number, before)| {
+                Some(SpecChange { number: *number, before, now: &now(number)?.text })
+            })
+            .collect();
         let turn = Turn {
             role: &role.prompt,
             project: self.inputs.project.as_deref(),
@@ -48,6 +55,7 @@ impl<H> Work<'_, H> {
             iterations: self.inputs.limits.iterations,
             workspace: &role.workspace,
             phases: &phases,
+            changed: &changed,
             commands: &role.commands,
             map: &map,
             failures: self.failures.as_deref(),

@@ -1,6 +1,10 @@
 //! The inputs of a phase.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use engine::{Digest, HoldsFor};
+use serde::{Deserialize, Serialize};
 
 use crate::Role;
 
@@ -9,8 +13,6 @@ use crate::Role;
 pub struct Inputs {
     /// Which phase.
     pub phase: u32,
-    /// Every phase with a spec, in order.
-    pub specs: Vec<PhaseSpec>,
     /// The person's description of the project.
     pub project: Option<Arc<str>>,
     /// The builder.
@@ -33,18 +35,23 @@ impl Inputs {
 }
 
 /// A phase and its spec.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseSpec {
     /// Its number.
     pub number: u32,
     /// Its title.
     pub title: String,
     /// The whole file.
-    pub text: Arc<str>,
+    pub text: String,
     /// Whether it has passed.
     pub completed: bool,
-    /// SHA-256 over the specs up to this one, in hex: what a pass is bound to.
-    pub specs_sha256: String,
+}
+
+/// What a pass of `phase` is bound to: SHA-256 over the specs up to it, in hex.
+pub fn specs_sha256<'s>(specs: impl IntoIterator<Item = (u32, &'s str)>, phase: u32) -> String {
+    let up_to_it = specs.into_iter().filter(|(number, _)| *number <= phase);
+    let lines = up_to_it.map(|(number, text)| format!("{number} {}\n", Digest::of(text).sha256));
+    Digest::of(&lines.collect::<String>()).sha256
 }
 
 /// What a role is told about itself.
@@ -76,13 +83,24 @@ impl Default for Limits {
     }
 }
 
-/// Where a phase begins: at its first iteration, or where an earlier harness stopped.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Where a phase begins: at its first iteration, or where an earlier harness stopped. Recorded with the run: one
+/// that goes on begins there, too, and notices what has changed since.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// The iteration, from 1; 0 counts as 1.
     pub iteration: u32,
     /// Whether the builder's turn of that iteration is done.
     pub builder_done: bool,
     /// The current `failed_specs.md`.
-    pub failures: Option<Arc<str>>,
+    pub failures: Option<String>,
+    /// Every phase with a spec, in order.
+    pub specs: Vec<PhaseSpec>,
+    /// The identity of the folder with the specs when they were read.
+    pub specs_identity: Option<String>,
+    /// The specs that the code was built for, where they are others now.
+    pub built_for: BTreeMap<u32, String>,
+    /// What the passes of completed phases hold for.
+    pub passes: BTreeMap<u32, HoldsFor>,
+    /// SHA-256 over what makes the verifier: its prompt and its commands.
+    pub decider: String,
 }

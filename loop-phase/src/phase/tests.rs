@@ -1,6 +1,6 @@
 mod world;
 
-use engine::{LimitReached, TurnEnd};
+use engine::{Cause, LimitReached, TurnEnd};
 
 use super::*;
 use crate::reports;
@@ -16,18 +16,16 @@ fn inputs() -> Inputs {
     let spec = |number: u32, title: &str| PhaseSpec {
         number,
         title: title.into(),
-        text: format!("# Phase {number}: {title}\n").into(),
+        text: format!("# Phase {number}: {title}\n"),
         completed: false,
-        specs_sha256: format!("hash-{number}"),
     };
     Inputs {
         phase: 1,
-        specs: vec![spec(1, "A"), spec(2, "B")],
         project: None,
         builder: role("src"),
         verifier: role("tests"),
         limits: Limits { iterations: 2, tries: 2 },
-        start: Start::default(),
+        start: Start { specs: vec![spec(1, "A"), spec(2, "B")], ..Start::default() },
     }
 }
 
@@ -73,6 +71,7 @@ fn a_failed_verification_goes_back_to_the_builder_and_a_good_one_passes() {
     append abl/logs/tokens.csv 1
     commit src phase1/build/step-1
     state Verifying 1
+    identify src
     delete tests/failed_specs.md
     list verifier
     write abl/project_map.txt
@@ -88,6 +87,7 @@ fn a_failed_verification_goes_back_to_the_builder_and_a_good_one_passes() {
     append abl/logs/tokens.csv 1
     commit src phase1/build/step-2
     state Verifying 2
+    identify src
     delete tests/failed_specs.md
     list verifier
     write abl/project_map.txt
@@ -103,24 +103,92 @@ fn a_failed_verification_goes_back_to_the_builder_and_a_good_one_passes() {
 
 #[test]
 fn at_the_last_iteration_a_person_is_needed() {
-    let (log, _) = run(&[], &[FAILS, FAILS]);
+    let (log, world) = run(&[], &[FAILS, FAILS]);
     let end: Vec<&str> = log.lines().rev().take(3).collect();
     assert!(end[0].starts_with("NeedsPerson"), "{log}");
     assert_eq!(end[1..], ["state Stuck 2", "commit tests phase1/verify/step-2"]);
+    assert_eq!(world.state.stuck_on.and_then(|stuck| stuck.tree).as_deref(), Some("tree"));
 }
 
 #[test]
 fn a_phase_that_was_built_already_begins_with_its_verification() {
-    let start = Start { iteration: 2, builder_done: true, failures: Some("as it stands".into()) };
+    let start =
+        Start { iteration: 2, builder_done: true, failures: Some("as it stands".into()), ..inputs().start };
     let (outcome, world) = World::default().run(&Inputs { start, ..inputs() });
-    assert_eq!(world.steps[..2], ["state Verifying 2", "delete tests/failed_specs.md"]);
+    assert_eq!(world.steps[..2], ["state Verifying 2", "identify src"]);
     assert!(world.prompts[0].1.contains("as it stands"), "{:?}", world.prompts);
     assert_eq!(outcome, Some(Outcome::Done { rounds: 2 }));
 }
 
+const EDITED: &str = "# Phase 1: A\n\n- a → b\n";
+
+#[test]
+fn specs_that_are_edited_while_the_builder_works_are_built_before_they_are_verified() {
+    let world = World { edits: vec![(2, EDITED)], ..World::default() };
+    let (outcome, world) = world.run(&inputs());
+    assert_eq!(outcome, Some(Outcome::Done { rounds: 1 }));
+    let roles: Vec<Role> = world.prompts.iter().map(|(role, _)| *role).collect();
+    assert_eq!(roles, [Role::Builder, Role::Builder, Role::Verifier], "{:#?}", world.steps);
+    assert!(
+        world.steps.contains(&r#"{"event":"SpecsChanged","phases":[1]}"#.to_owned()),
+        "{:#?}",
+        world.steps
+    );
+    assert!(world.prompts[0].1.contains("This is a first build") && !world.prompts[0].1.contains("- a → b"));
+    assert!(
+        world.prompts[1].1.contains("What changed in the specs") && world.prompts[1].1.contains("+- a → b")
+    );
+    assert!(world.prompts[2].1.contains("- a → b") && !world.prompts[2].1.contains("What changed"));
+}
+
+#[test]
+fn a_turn_that_was_cut_off_is_not_repeated_for_specs_that_were_edited_meanwhile() {
+    let turns = [cut_off("t1", None, false)];
+    let (outcome, world) = World { edits: vec![(2, EDITED)], ..World::new(&turns, &[]) }.run(&inputs());
+    assert_eq!(outcome, Some(Outcome::Done { rounds: 1 }));
+    let old = world.prompts.iter().filter(|(_, prompt)| !prompt.contains("- a → b")).count();
+    assert_eq!((old, world.prompts.len()), (1, 3), "{:#?}", world.steps);
+}
+
+#[test]
+fn a_verdict_by_specs_that_were_edited_meanwhile_is_void() {
+    for left in [&[][..], &[FAILS]] {
+        let world = World { edits: vec![(3, EDITED)], ..World::new(&[], left) };
+        let (outcome, world) = world.run(&inputs());
+        assert_eq!(outcome, Some(Outcome::Done { rounds: 1 }), "{:#?}", world.steps);
+        assert_eq!(world.prompts.len(), 4, "{:#?}", world.steps);
+        assert!(!world.prompts[2].1.contains("OBSERVED"), "failures by the old specs are nobody's business");
+        let commits = world.steps.iter().filter(|step| step.starts_with("commit")).count();
+        assert_eq!(commits, 3, "{:#?}", world.steps);
+        let pass = &world.state.passes[&1];
+        let specs = [(1, EDITED), (2, "# Phase 2: B\n")];
+        assert_eq!(pass.specification, Some(specs_sha256(specs, 1)));
+        assert_eq!(pass.tree.as_deref(), Some("tree"));
+    }
+}
+
+#[test]
+fn a_spec_that_is_gone_is_a_persons_business() {
+    let mut inputs = inputs();
+    inputs.start.specs_identity = Some("before".to_owned());
+    let (outcome, world) = World::default().run(&inputs);
+    let Some(Outcome::NeedsPerson { cause, .. }) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((cause.code.as_str(), world.prompts.len()), ("spec-gone", 0));
+}
+
+#[test]
+fn a_phase_that_is_taken_up_again_tells_the_builder_what_changed_until_it_is_built() {
+    let mut inputs = inputs();
+    inputs.start.built_for = [(1, "# Phase 1: Old\n".to_owned())].into();
+    let (_, world) = World::new(&[], &[FAILS]).run(&inputs);
+    let told: Vec<bool> =
+        world.prompts.iter().map(|(_, prompt)| prompt.contains("-# Phase 1: Old")).collect();
+    assert_eq!(told, [true, false, false, false]);
+}
+
 #[test]
 fn a_phase_whose_work_is_not_committed_has_not_passed() {
-    let start = Start { iteration: 1, builder_done: true, failures: None };
+    let start = Start { iteration: 1, builder_done: true, ..inputs().start };
     let world = World { git_fails: true, ..World::default() };
     let (outcome, world) = world.run(&Inputs { start, ..inputs() });
     assert_eq!(world.steps.last().unwrap(), "commit src phase1/passed");
@@ -268,9 +336,11 @@ fn from_any_prefix_of_the_answers_the_loop_goes_on_with_the_same_requests() {
     let turns = [cut_off("t1", None, false), no_result(Role::Builder)];
     let left = [Left::Text("INPUT: a\n"), Left::Odd, FAILS];
     for left in [&left[..], &[FAILS, FAILS], &[Left::Odd, Left::Odd]] {
-        let (whole, never_stopped) = World::new(&turns, left).run(&inputs());
+        let world = World { edits: vec![(3, EDITED)], ..World::new(&turns, left) };
+        let (whole, never_stopped) = world.run(&inputs());
         for stop in 0..never_stopped.journal.len() {
-            let world = World { stop_after: Some(stop), ..World::new(&turns, left) };
+            let world =
+                World { stop_after: Some(stop), edits: vec![(3, EDITED)], ..World::new(&turns, left) };
             let (none, world) = world.run(&inputs());
             assert_eq!(none, None, "stopped after {stop}");
             let (outcome, world) = World { stop_after: None, ..world }.run(&inputs());

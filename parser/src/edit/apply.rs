@@ -49,12 +49,7 @@ pub fn apply<'h>(old: &str, hunks: impl IntoIterator<Item = Hunk<'h>>) -> Result
         }
     }
     found.sort_by_key(|one| (one.span.start, one.hunk));
-    for (one, next) in found.iter().zip(found.iter().skip(1)) {
-        if next.span.start < one.span.end {
-            let (first, second) = (one.hunk.min(next.hunk), one.hunk.max(next.hunk));
-            misfits.push(Misfit { hunk: second, why: Why::Overlaps(first) });
-        }
-    }
+    misfits.extend(overlaps(&found));
     if !misfits.is_empty() {
         misfits.sort_by_key(|misfit| misfit.hunk);
         return Err(misfits);
@@ -71,6 +66,20 @@ struct Found<'h> {
     span: Span,
     replace: Cow<'h, str>,
     hunk: usize,
+}
+
+/// Every hunk that begins before an earlier one in the text has ended. The hunk that reaches furthest may
+/// not be the neighbour.
+fn overlaps(found: &[Found<'_>]) -> Vec<Misfit> {
+    let (mut misfits, mut furthest) = (Vec::new(), None::<&Found<'_>>);
+    for one in found {
+        if let Some(other) = furthest.filter(|other| one.span.start < other.span.end) {
+            let (first, second) = (one.hunk.min(other.hunk), one.hunk.max(other.hunk));
+            misfits.push(Misfit { hunk: second, why: Why::Overlaps(first) });
+        }
+        furthest = furthest.filter(|other| one.span.end <= other.span.end).or(Some(one));
+    }
+    misfits
 }
 
 /// The place of whole lines that occur exactly once.
@@ -150,6 +159,13 @@ mod tests {
         assert_eq!(applied("x\na\na\n", &[("x\n", ""), ("a\n", "")]), misfit(2, Why::Ambiguous(2, 3)));
         assert_eq!(applied("a\na\na\n", &[("a\na\n", "")]), misfit(1, Why::Ambiguous(1, 2)), "overlapping");
         assert_eq!(applied("a\nb\nc\n", &[("b\nc\n", ""), ("a\nb\n", "")]), misfit(2, Why::Overlaps(1)));
+    }
+
+    #[test]
+    fn every_hunk_inside_a_longer_one_is_told() {
+        let hunks = [("a\nb\nc\nd\ne\n", ""), ("b\n", ""), ("d\n", ""), ("f\n", "")];
+        let overlaps = |hunk| Misfit { hunk, why: Why::Overlaps(1) };
+        assert_eq!(applied("a\nb\nc\nd\ne\nf\n", &hunks), Err(vec![overlaps(2), overlaps(3)]));
     }
 
     #[test]

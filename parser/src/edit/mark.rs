@@ -11,7 +11,7 @@ use nom::error::Error;
 use nom::sequence::terminated;
 use nom::{IResult, Parser};
 
-use super::{PLAIN, REPLACE, SEARCH};
+use super::{PLAIN, REPLACE, SEARCH, SIGNS};
 use crate::Span;
 
 /// What a mark says.
@@ -38,9 +38,10 @@ pub(super) struct MarkLine {
 ///
 /// mark = 7*`<` ` SEARCH` / 7*`=` / 7*`>` ` REPLACE`
 fn mark(line: &str) -> IResult<&str, (Mark, usize)> {
-    let search = terminated(signs('<'), (tag(" "), tag(SEARCH))).map(|length| (Mark::Search, length));
-    let divider = signs('=').map(|length| (Mark::Divider, length));
-    let replace = terminated(signs('>'), (tag(" "), tag(REPLACE))).map(|length| (Mark::Replace, length));
+    let [opens, divides, closes] = SIGNS.map(signs);
+    let search = terminated(opens, (tag(" "), tag(SEARCH))).map(|length| (Mark::Search, length));
+    let divider = divides.map(|length| (Mark::Divider, length));
+    let replace = terminated(closes, (tag(" "), tag(REPLACE))).map(|length| (Mark::Replace, length));
     terminated(alt((search, divider, replace)), eof).parse(line)
 }
 
@@ -77,16 +78,13 @@ pub(super) fn longest(text: &str) -> usize {
 
 /// Searches for all three plain runs at once with vector instructions; `None` on machines without them.
 static RUNS: LazyLock<Option<Searcher>> =
-    LazyLock::new(|| Searcher::new(["<", "=", ">"].map(|sign| sign.repeat(PLAIN))));
+    LazyLock::new(|| Searcher::new(SIGNS.map(|sign| sign.to_string().repeat(PLAIN))));
 
 /// The start of the first run of at least seven equal signs at or after `from`, or a place inside of it if
 /// `from` is.
 fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
-    let is_run = |seven: &[u8]| {
-        let first = seven.first().copied().unwrap_or_default();
-        b"<=>".contains(&first) && seven.iter().all(|byte| *byte == first)
-    };
+    let is_run = |seven: &[u8]| SIGNS.iter().any(|sign| seven.iter().all(|byte| char::from(*byte) == *sign));
     if rest.get(..PLAIN).is_some_and(is_run) {
         return Some(from);
     }

@@ -94,6 +94,26 @@ impl<'l> Layer<'l> {
         Ok(found)
     }
 
+    /// What a path shows, symlinks not followed.
+    pub(super) fn stat(&self, path: &Path) -> io::Result<Option<Stat>> {
+        let (mut level, mut is_hidden) = (self.top()?, false);
+        let mut names = path.iter().peekable();
+        while let Some(name) = names.next() {
+            let Some(entry) = self.entry(&level, name.to_owned())? else {
+                return if is_hidden { Ok(None) } else { stat_below(&self.tree, path) };
+            };
+            if is_whiteout(&entry.upper) || names.peek().is_none() {
+                return Ok(Some(entry.upper).filter(|found| !is_whiteout(found)));
+            }
+            if !is_folder(&entry.upper) {
+                return Ok(None);
+            }
+            is_hidden |= entry.covers_folder(&level);
+            level = level.enter(name, Belongs::Accounted)?;
+        }
+        Ok(None)
+    }
+
     fn top(&self) -> io::Result<Level> {
         Ok(Level {
             upper: self.upper.try_clone()?,
@@ -224,6 +244,14 @@ fn unless_closed<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
     match looked {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
         looked => looked.map(Some),
+    }
+}
+
+/// What stands at a path below a folder; nothing stands below what is no folder.
+pub(super) fn stat_below(folder: &Folder, path: &Path) -> io::Result<Option<Stat>> {
+    match folder.folder_of(path) {
+        Err(error) if dir::reach::is_gone(&error) => Ok(None),
+        folder => folder?.stat(path.file_name().unwrap_or_default()),
     }
 }
 

@@ -12,9 +12,10 @@ use dir::Folder;
 use guard::{Difference, Guard};
 use logging::RunFolder;
 use runner::View;
+use rustix::fs::Stat;
 
 use super::adopt::Places;
-use super::layer::Layer;
+use super::layer::{Layer, stat_below};
 use super::{Account, Accounted, State, warning};
 use crate::fault::Fault;
 use crate::seal::{Attic, last};
@@ -79,6 +80,31 @@ impl Account {
             Ok(broken)
         };
         restore().map_err(Fault::file("restore what the command changed in", &upper))
+    }
+
+    /// What stands at a path, as the commands see it.
+    pub(crate) fn stat(&self, guard: &Guard, path: &Path) -> Result<Option<Stat>, Fault> {
+        let found = match &self.state {
+            State::InView(layers) => {
+                Layer::open(guard, &layers.upper(), &[], &[]).and_then(|layer| layer.stat(path))
+            }
+            State::Idle | State::Surveyed(_) => {
+                Folder::open(guard.root()).and_then(|tree| stat_below(&tree, path))
+            }
+        };
+        found.map_err(Fault::file("look at", path))
+    }
+
+    /// Brings in what is not accounted for, and nothing else.
+    pub(super) fn bring_in_ignored(&self, layers: &Layers, guard: &Guard) -> Result<(), Fault> {
+        let upper = layers.upper();
+        let bring_in = || {
+            let layer = Layer::open(guard, &upper, &self.own, &self.products)?;
+            let refused = layer.differences()?.into_iter().map(|one| one.path).collect();
+            layer.bring_in(&refused)?;
+            layers.remove()
+        };
+        bring_in().map_err(Fault::file("bring in ignored files, from", &upper))
     }
 
     /// Judges what the layer holds, stores pre-images in `undo`, and brings in what may stay.

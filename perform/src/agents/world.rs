@@ -6,17 +6,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::{
     Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer,
-    Committed, Delete, Digest, List, Listed, Live, Named as _, Note, Outcome, Place, Project, Read, Recorded,
-    Replace, Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, WasRead, World, Wrote,
+    Committed, Delete, Digest, HoldsFor, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome,
+    Place, Project, Read, Recorded, Replace, Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait,
+    Waited, WasRead, World, Wrote,
 };
 use logging::{Durability, Stamp};
+use repo::Git;
 use runner::{Cancel, Confinement, Env, Limits};
 
 use crate::agents::checkpoint::{self, commit_all, made};
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::limits::{AgentLimits, AgentUsage};
-use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
+use crate::agents::role::{AgentWatch, Guarded, IDENTITY, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
+use crate::identity::identity;
+use crate::note_commit;
 use crate::record::{Record, store};
 
 /// Larger files are not read.
@@ -33,6 +37,20 @@ pub trait Cast<P: Project> {
     fn folder(&self, place: P::Place) -> PathBuf;
     /// Which repository is meant.
     fn repository(&self, repository: P::Repository) -> &Repository;
+    /// Which files of a place make its identity.
+    fn counted(&self, place: P::Place) -> Counted;
+}
+
+/// The files that make the identity of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Counted {
+    /// All of them.
+    All,
+    /// Those that no rule ignores, without these paths.
+    NotIgnored {
+        /// Relative to the folder.
+        without: Vec<String>,
+    },
 }
 
 /// How the user's own command lines run.
@@ -70,6 +88,8 @@ pub struct AgentWorld<'w, 'o, C> {
     pub limits: AgentLimits,
     /// Usage so far.
     pub used: AgentUsage,
+    /// What a verdict given now holds for.
+    pub holds_for: &'w dyn Fn(&Outcome) -> HoldsFor,
     /// Template for session names: a UUID whose end is replaced by the turn's number.
     pub session: Option<String>,
 }
@@ -94,7 +114,8 @@ impl<C> World for AgentWorld<'_, '_, C> {
     }
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), AgentFault> {
-        Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
+        let holds_for = (self.holds_for)(outcome);
+        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
     }
 }
 
@@ -141,6 +162,8 @@ impl<P: Project, C: Cast<P>> Live<CommitAll<P>> for AgentWorld<'_, '_, C> {
             None => commit_all(repository, message).map_err(AgentFault::Commit)?,
         };
         left_out.iter().for_each(|folder| self.watch.left_out(name.name(), folder));
+        let git = repository.git.clone();
+        self.note(&git, &commit)?;
         Ok(CommitAnswer::Committed(Committed {
             repository: Some(name.name().to_owned()),
             message: Some(message.clone()),
@@ -165,11 +188,34 @@ impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, '_, C> {
         let message = checkpoint::short(&redactor.redact(message));
         let (mut checkpoint, left_out) =
             checkpoint::checkpoint(self.cast.repository(*name), &message, spare, redactor);
-        if let CheckpointResult::Failed { error } = &mut checkpoint {
-            *error = self.record.short(error);
+        match &mut checkpoint {
+            CheckpointResult::Failed { error } => *error = self.record.short(error),
+            CheckpointResult::Made { commit } => {
+                let git = self.cast.repository(*name).git.clone();
+                self.note(&git, commit)?;
+            }
+            CheckpointResult::Nothing => {}
         }
         left_out.iter().for_each(|folder| self.watch.left_out(name.name(), folder));
         Ok(Checkpointed { repository: name.name().to_owned(), message, checkpoint })
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<Identify<P>> for AgentWorld<'_, '_, C> {
+    fn perform(&mut self, Identify { place }: &Identify<P>) -> Result<Identified, AgentFault> {
+        self.begin()?;
+        let folder = self.cast.folder(*place);
+        let sha256 = match self.cast.counted(*place) {
+            Counted::All if folder.is_dir() => {
+                let hash = repo::stable_hash(&folder);
+                Some(hash.map_err(|error| fault("read", &error.path)(error.source))?)
+            }
+            Counted::All => None,
+            Counted::NotIgnored { without } => {
+                identity(&folder, &without).map_err(fault("identify", &folder))?
+            }
+        };
+        Ok(Identified { place: place.name().to_owned(), sha256 })
     }
 }
 
@@ -236,6 +282,12 @@ impl<P: Project, C: Cast<P>> Live<Delete<P>> for AgentWorld<'_, '_, C> {
 }
 
 impl<C> AgentWorld<'_, '_, C> {
+    /// Before the commit is in the journal: a run that is killed here finds its commit, and notes it again.
+    fn note(&mut self, git: &Git, commit: &str) -> Result<(), AgentFault> {
+        let noted = note_commit(git, self.record.folder(), commit, Some(IDENTITY));
+        Ok(noted.or_else(|error| self.record.warn(error.problem()))?)
+    }
+
     /// Before every request but one.
     fn begin(&mut self) -> Result<(), AgentFault> {
         if self.cancel.is_set() {
@@ -340,6 +392,7 @@ pub(super) mod tests {
             kept: Kept::default(),
             limits: AgentLimits::default(),
             used: AgentUsage::default(),
+            holds_for: &|_| HoldsFor::default(),
             session: None,
         }
     }

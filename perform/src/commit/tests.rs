@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use guard::Policy;
 use llm::Scripted;
 use logging::{Redactor, RunFolder};
@@ -28,13 +30,14 @@ fn kept(replies: &[(u32, &str)]) -> String {
             sealed: Vec::new(),
         },
         account: Account::new("the build", Policy::build(Binds::Commit), Vec::new()),
-        code: Box::new(|_| None),
+        code: Box::new(|_, _| None),
         layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),
+        holds_for: &|_| engine::HoldsFor::default(),
         cancel: Cancel::new().unwrap(),
     };
     for (round, reply) in replies {
-        world.perform(&Apply { round: *round, reply: reply_of(reply) }).unwrap();
+        world.perform(&Apply { round: *round, reply: reply_of(reply), seen: BTreeMap::new() }).unwrap();
     }
     std::fs::read_to_string(said_log).unwrap()
 }

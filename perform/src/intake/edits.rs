@@ -1,12 +1,14 @@
 //! Edit blocks: from hunks to the whole content of a file, which is then written like any other.
 //!
 //! Only a file that the guard has admitted is read, through the guard's own descriptor, and only with the
-//! content that it was judged with. `apply` compares that content once more before it writes.
+//! content that it was judged with. `apply` compares that content once more before it writes. The next prompt
+//! shows the new content, so a file that the model was not shown is not edited: it may hold secrets.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use apply::{Action, Applied, UndoError, kept_name};
 use guard::Admitted;
 use logging::sha256_hex;
 use parser::edit::{self, Hunk, Hunks, Misfit, Why};
@@ -16,46 +18,61 @@ use engine::Problem;
 
 use super::nearest::nearest;
 use crate::fault::Fault;
-use crate::kept::undo_folders_before;
 
-/// Larger files are not edited.
-const LARGEST: u64 = 64 << 20;
+/// Larger files are not edited: no prompt shows one.
+const LARGEST: u64 = 8 << 20;
+/// Each hunk is searched for in its whole file, so a reply may not have more.
+pub(super) const MOST_HUNKS: usize = 1000;
+/// For so many hunks that do not fit, the report quotes the nearest lines.
+const MOST_QUOTES: usize = 5;
 
-/// Finds a file's content in the code that a model was sent.
-pub type Code<'c> = Box<dyn Fn(&str) -> Option<String> + 'c>;
+/// What the code that a model was sent shows of a file, given its path and its present content.
+pub type Code<'c> = Box<dyn Fn(&str, &str) -> Option<String> + 'c>;
 
 /// What whoever wrote a reply has seen of the files that it edits.
-#[derive(Default)]
-pub struct Shown<'s> {
-    code: Option<&'s Code<'s>>,
-    /// Files that the run has changed, each with the hash of the content that it left there, if any.
-    left: BTreeMap<PathBuf, Option<String>>,
+#[derive(Clone, Copy)]
+pub enum Shown<'s> {
+    /// The tree itself: the reply comes from a person.
+    Tree,
+    /// The prompts of a run.
+    Prompts {
+        /// The code.
+        code: &'s Code<'s>,
+        /// Files that the run has changed, each with the hash of the content that was shown last, if any.
+        seen: &'s BTreeMap<String, Option<String>>,
+    },
 }
 
-impl<'s> Shown<'s> {
-    /// What the prompt of this round showed: the code, and the run's own changes.
-    pub(crate) fn in_round(round: u32, run: &Path, code: &'s Code<'_>) -> Result<Self, Fault> {
-        let earlier = undo_folders_before(run, round)?;
-        let left = apply::hashes_after(&earlier).map_err(Fault::Undo)?;
-        let left = left.into_iter().map(|(path, hash)| (PathBuf::from(path), hash)).collect();
-        Ok(Self { code: Some(code), left })
-    }
-
-    /// Whether the file still is as it was shown. One that was not shown is taken as it is.
-    fn fits(&self, path: &str, content: &str) -> bool {
-        if let Some(hash) = self.left.get(Path::new(path)) {
-            return *hash == Some(sha256_hex(content.as_bytes()));
+impl Shown<'_> {
+    /// Whether a file is as it was shown; `None` if it was not shown.
+    fn is_current(self, path: &str, content: &str) -> Option<bool> {
+        let Self::Prompts { code, seen } = self else { return Some(true) };
+        if let Some(hash) = seen.get(path) {
+            return Some(*hash == Some(sha256_hex(content.as_bytes())));
         }
         let whole_lines = |text: &str| text.strip_suffix('\n').unwrap_or(text).to_owned();
-        let shown = self.code.and_then(|code| code(path));
-        shown.is_none_or(|shown| whole_lines(&shown) == whole_lines(content))
+        code(path, content).map(|shown| whole_lines(&shown) == whole_lines(content))
     }
+}
 
-    /// Whether the lines of a file may be quoted: a model must not fish for those of a file that the code
-    /// leaves out, because it may hold secrets.
-    fn may_quote(&self, path: &str) -> bool {
-        self.left.contains_key(Path::new(path)) || self.code.is_none_or(|code| code(path).is_some())
+/// Said of files that exist and of others, so that nobody learns which do.
+pub(super) const UNSEEN: &str = " was not shown, so its lines cannot be edited; give its whole content.";
+
+/// The quotes from files that a report may still hold.
+pub(super) struct Quotes(usize);
+
+impl Default for Quotes {
+    fn default() -> Self {
+        Self(MOST_QUOTES)
     }
+}
+
+/// Why there are too many hunks in a reply, if there are.
+pub(super) fn too_many(hunks: usize) -> Option<Problem> {
+    let message = format!(
+        "The reply has {hunks} hunks, and {MOST_HUNKS} are the most; give the whole content of files that change in many places."
+    );
+    (hunks > MOST_HUNKS).then(|| Problem::new("edit-too-many", message))
 }
 
 /// The new content of each file of the reply that is edited, in the order of its files; or everything that
@@ -63,15 +80,20 @@ impl<'s> Shown<'s> {
 pub(super) fn contents(
     reply: &Reply<'_>,
     admitted: &[Admitted],
-    shown: &Shown<'_>,
+    shown: Shown<'_>,
 ) -> Result<Vec<Option<String>>, Vec<Problem>> {
-    let (mut contents, mut problems) = (Vec::new(), Vec::new());
+    let hunks = |file: parser::FileBlock<'_>| hunks_of(file.action).map_or(0, |hunks| hunks.iter().count());
+    if let Some(problem) = too_many(reply.files().map(hunks).sum()) {
+        return Err(vec![problem]);
+    }
+    let (mut contents, mut problems, mut quotes) = (Vec::new(), Vec::new(), Quotes::default());
     for (file, path) in reply.files().zip(admitted) {
-        let FileAction::Edit(hunks) = file.action else {
+        let Some(hunks) = hunks_of(file.action) else {
             contents.push(None);
             continue;
         };
-        match edited(path, hunks, shown) {
+        let hunks: Vec<Hunk<'_>> = hunks.iter().collect();
+        match content(path, &hunks, shown, &mut quotes) {
             Ok(content) => contents.push(Some(content)),
             Err(more) => problems.extend(more),
         }
@@ -79,30 +101,58 @@ pub(super) fn contents(
     if problems.is_empty() { Ok(contents) } else { Err(problems) }
 }
 
-fn edited(path: &Admitted, hunks: Hunks<'_>, shown: &Shown<'_>) -> Result<String, Vec<Problem>> {
-    let old = read(path).map_err(|problem| vec![problem])?;
-    if !shown.fits(path.path(), &old) {
-        let what = " is not as you were shown it, because it was changed since; leave it as it is.";
-        return Err(vec![problem(guard::Code::StaleBase.as_str(), path, what)]);
+fn hunks_of(action: FileAction<'_>) -> Option<Hunks<'_>> {
+    match action {
+        FileAction::Edit(hunks) => Some(hunks),
+        FileAction::Write(_) | FileAction::Delete => None,
     }
-    let quotable = shown.may_quote(path.path()).then_some(&*old);
-    replaced(path, &old, &hunks.iter().collect::<Vec<_>>(), quotable)
 }
 
-/// The content of an admitted file with these hunks, for somebody who was shown the whole of it.
-pub(super) fn content(path: &Admitted, hunks: &[Hunk<'_>]) -> Result<String, Vec<Problem>> {
-    let old = read(path).map_err(|problem| vec![problem])?;
-    replaced(path, &old, hunks, Some(&old))
-}
-
-fn replaced(
+/// The content of an admitted file with these hunks.
+pub(super) fn content(
     path: &Admitted,
-    old: &str,
     hunks: &[Hunk<'_>],
-    quotable: Option<&str>,
+    shown: Shown<'_>,
+    quotes: &mut Quotes,
 ) -> Result<String, Vec<Problem>> {
-    edit::apply(old, hunks.iter().copied())
-        .map_err(|misfits| misfits.iter().map(|misfit| told(path, misfit, hunks, quotable)).collect())
+    let old = read(path);
+    let is_current = shown.is_current(path.path(), old.as_deref().unwrap_or_default());
+    let old = match (is_current, old) {
+        (None, _) => return Err(vec![problem("edit-unseen", path, UNSEEN)]),
+        (Some(true), Ok(old)) => old,
+        (Some(false), Ok(_)) => {
+            let what = " is not as you were shown it, because it was changed since; leave it as it is.";
+            return Err(vec![problem(guard::Code::StaleBase.as_str(), path, what)]);
+        }
+        (Some(_), Err(problem)) => return Err(vec![problem]),
+    };
+    edit::apply(&old, hunks.iter().copied())
+        .map_err(|misfits| misfits.iter().map(|misfit| told(path, misfit, hunks, &old, quotes)).collect())
+}
+
+/// What a reply that was applied has made of the files that it edits, from the pre-images: after a kill, the
+/// tree may have been changed.
+pub(super) fn made(
+    reply: &Reply<'_>,
+    applied: &Applied,
+    undo: &Path,
+) -> Result<Vec<(String, String)>, Fault> {
+    let mut made = Vec::new();
+    for (number, (file, change)) in reply.files().zip(&applied.changes).enumerate() {
+        let Some(hunks) = hunks_of(file.action).filter(|_| change.action == Action::Write) else { continue };
+        let kept = undo.join(kept_name(number));
+        let old = dir::read(&kept, LARGEST, dir::Links::Refused).map_err(Fault::file("read", &kept))?;
+        let new = old
+            .and_then(|old| String::from_utf8(old).ok())
+            .and_then(|old| edit::apply(&old, hunks.iter()).ok())
+            .filter(|new| change.after_sha256 == Some(sha256_hex(new.as_bytes())));
+        let path = file.path.to_owned();
+        match new {
+            Some(new) => made.push((path, new)),
+            None => return Err(Fault::Undo(UndoError::Damaged { path, kept })),
+        }
+    }
+    Ok(made)
 }
 
 /// The text that the guard has seen.
@@ -114,20 +164,26 @@ fn read(path: &Admitted) -> Result<String, Problem> {
     let mut content = Vec::new();
     let read = path.folder().open_file(path.name());
     let read = read.and_then(|file| file.take(LARGEST + 1).read_to_end(&mut content));
+    if content.len() as u64 > LARGEST {
+        let what = format!(" cannot be edited: it is larger than {} MiB.", LARGEST >> 20);
+        return Err(problem("edit-too-large", path, &what));
+    }
     let sha256: String = before.sha256.iter().map(|byte| format!("{byte:02x}")).collect();
-    if read.is_err() || content.len() as u64 > LARGEST || sha256_hex(&content) != sha256 {
-        let what = " cannot be edited: it changed while it was read, or is larger than 64 MiB.";
+    if read.is_err() || sha256_hex(&content) != sha256 {
+        let what = " cannot be edited: it was changed while it was read.";
         return Err(problem(guard::Code::StaleBase.as_str(), path, what));
     }
     let not_text = " is not UTF-8 text, so its lines cannot be replaced.";
     String::from_utf8(content).map_err(|_| problem("edit-of-no-text", path, not_text))
 }
 
-fn told(path: &Admitted, misfit: &Misfit, hunks: &[Hunk<'_>], quotable: Option<&str>) -> Problem {
+fn told(path: &Admitted, misfit: &Misfit, hunks: &[Hunk<'_>], old: &str, quotes: &mut Quotes) -> Problem {
     let number = misfit.hunk;
     match misfit.why {
         Why::Absent => {
-            let near = hunks.get(number - 1).zip(quotable).and_then(|(hunk, old)| nearest(old, hunk.search));
+            let hunk = hunks.get(number - 1).filter(|_| quotes.0 > 0);
+            quotes.0 = quotes.0.saturating_sub(1);
+            let near = hunk.and_then(|hunk| nearest(old, hunk.search));
             let what = format!(", hunk {number}: the file does not have its SEARCH lines, byte for byte.");
             problem("edit-misses", path, &(what + &near.unwrap_or_default()))
         }

@@ -8,15 +8,23 @@ use similar::{ChangeTag, TextDiff};
 const MOST_LINES: usize = 40;
 /// A longer line is cut.
 const MOST_CHARS: usize = 200;
+/// A diff of more than this is not made: its time may grow with the square of the size.
+const MOST_BYTES: usize = 32 << 10;
 
 /// The place with the most words in common, as a diff from the wanted lines to those of the file; `None` if
-/// no word of them occurs.
+/// no word of them occurs, or they are too long.
 pub(super) fn nearest(old: &str, search: &str) -> Option<String> {
+    if search.len() > MOST_BYTES {
+        return None;
+    }
     let search = &*if search.ends_with('\n') { search.to_owned() } else { format!("{search}\n") };
     let lines: Vec<&str> = old.lines().collect();
     let wanted = search.lines().count();
     let start = best_window(&lines, search, wanted)?;
     let there: String = lines.iter().skip(start).take(wanted).map(|line| format!("{line}\n")).collect();
+    if there.len() > MOST_BYTES {
+        return None;
+    }
     let diff = TextDiff::from_lines(search, &there);
     let changes = diff.iter_all_changes().take(MOST_LINES);
     let shown = changes.map(|change| {
@@ -75,6 +83,14 @@ mod tests {
         assert_eq!(nearest(old, "fn b() {"), nearest(old, "fn b() {\n"));
         assert_eq!(nearest(old, "nothing of it\n"), None);
         assert_eq!(nearest("", "a\n"), None);
+    }
+
+    #[test]
+    fn lines_that_are_too_long_are_not_compared() {
+        let long = "word ".repeat(MOST_BYTES / 5 + 1);
+        assert_eq!(nearest("word\n", &long), None);
+        assert_eq!(nearest(&long, "word\n"), None);
+        assert!(nearest("some word\n", "word\n").is_some());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use guard::{Admitted, Code, Op, Request, Verdict};
 use parser::edit::Hunk;
 use parser::proposal::{self, Change, Edit, FileWrite, Limits, Proposal, normalized_path};
 
-use super::edits;
+use super::edits::{self, Quotes, Shown};
 use super::remarks::{changed_content, flagged};
 use super::{Rules, unusable};
 use engine::{Problem, Reply, WhyRefused};
@@ -133,23 +133,44 @@ fn contents<'t>(
     admitted: &[Admitted],
     limits: Limits,
 ) -> Result<Vec<Cow<'t, str>>, Vec<Problem>> {
-    let (mut contents, mut problems) = (Vec::new(), Vec::new());
+    let hunks = |write: &FileWrite<'_>| match &write.change {
+        Change::Edits(edits) => edits.len(),
+        Change::Content(_) => 0,
+    };
+    if let Some(problem) = edits::too_many(proposal.writes.iter().map(hunks).sum()) {
+        return Err(vec![problem]);
+    }
+    let (mut contents, mut problems, mut quotes) = (Vec::new(), Vec::new(), Quotes::default());
     for (write, path) in proposal.writes.iter().zip(admitted) {
         match &write.change {
             Change::Content(content) => contents.push(Cow::Borrowed(&**content)),
-            Change::Edits(edits) => match edited(path, edits, limits) {
+            Change::Edits(edits) => match edited(path, edits, limits, &mut quotes) {
                 Ok(content) => contents.push(Cow::Owned(content)),
                 Err(more) => problems.extend(more),
             },
         }
     }
+    let total: usize = contents.iter().map(|content| content.len()).sum();
+    if total > limits.total_bytes {
+        let message = format!(
+            "The files would have {total} bytes together after their edits, more than the {} of a proposal.",
+            limits.total_bytes
+        );
+        problems.push(Problem::new(proposal::ProposalCode::ProposalTooLarge.as_str(), message));
+    }
     if problems.is_empty() { Ok(contents) } else { Err(problems) }
 }
 
-/// The limit of a file holds however its content was given (S2 §4.2).
-fn edited(path: &Admitted, edits: &[Edit<'_>], limits: Limits) -> Result<String, Vec<Problem>> {
+/// The limits of a file and of all together hold however their content was given (S2 §4.2).
+fn edited(
+    path: &Admitted,
+    edits: &[Edit<'_>],
+    limits: Limits,
+    quotes: &mut Quotes,
+) -> Result<String, Vec<Problem>> {
     let hunks: Vec<Hunk<'_>> = edits.iter().map(Edit::hunk).collect();
-    let content = edits::content(path, &hunks)?;
+    // Which files were shown whole, and as they are, is known already.
+    let content = edits::content(path, &hunks, Shown::Tree, quotes)?;
     if content.len() > limits.file_bytes {
         let message = format!(
             "`{}` would have {} bytes after its edits, more than the {} of a file.",
@@ -172,8 +193,8 @@ fn unseen(proposal: &Proposal<'_>, touched: &[String], shown: InPrompt<'_>) -> i
             return Some(problem("shown-in-part", path, format!("`{path}` {why}")));
         }
         let is_edited = matches!(change, Change::Edits(_));
-        let why = "was not shown, so its lines cannot be edited; give its whole content.";
-        (is_edited && !whole.contains(path)).then(|| problem("edit-unseen", path, format!("`{path}` {why}")))
+        (is_edited && !whole.contains(path))
+            .then(|| problem("edit-unseen", path, format!("`{path}`{}", edits::UNSEEN)))
     })
 }
 
@@ -270,5 +291,27 @@ mod tests {
         assert_eq!(take("big.txt", &big, "end", &"x".repeat(20)), "Unusable file-too-large");
         assert_eq!(take("./a.txt", &base, "two\n", "2"), "a.txt");
         assert_eq!(std::fs::read_to_string(rules.root.join("a.txt")).unwrap(), "one\n2\nthree\n");
+    }
+
+    #[test]
+    fn the_limit_of_all_contents_together_holds_for_what_edits_make_of_files() {
+        let top = tempfile::tempdir().unwrap();
+        let rules = rules(top.path());
+        let content = "line\n".repeat(38_000) + "end\n";
+        let paths = ["a.txt", "b.txt", "c.txt"].map(str::to_owned);
+        let writes = paths.each_ref().map(|path| {
+            std::fs::write(rules.root.join(path), &content).unwrap();
+            let edits = serde_json::json!([{ "search": "end\n", "replace": "END\n" }]);
+            let base = logging::sha256_hex(content.as_bytes());
+            serde_json::json!({ "path": path, "base_sha256": base, "edits": edits })
+        });
+        let take = |writes: &[serde_json::Value]| {
+            let reply = serde_json::json!({ "summary": "s", "writes": writes }).to_string();
+            let shown = InPrompt { whole: &paths, in_part: &[] };
+            rules.take_in_proposal(&reply_of(&reply), shown, &top.path().join("undo")).unwrap()
+        };
+        let Taken::Refused { why, problems, .. } = take(&writes) else { panic!("written") };
+        assert_eq!((why, problems[0].code.as_str()), (WhyRefused::Unusable, "proposal-too-large"));
+        assert!(matches!(take(&writes[1..]), Taken::Written { .. }));
     }
 }

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use apply::Changed;
 use guard::Policy;
 
@@ -31,8 +33,7 @@ fn answer(reply: &str, finish: &Finish) -> Reply {
 /// The codes of the refusals; the tree must still be empty.
 fn rejected(rules: &Rules, answer: &Reply) -> Vec<String> {
     let undo = rules.root.with_file_name("undo");
-    let Intake::Rejected { problems, report, .. } = rules.take_in(answer, &Shown::default(), &undo).unwrap()
-    else {
+    let Intake::Rejected { problems, report, .. } = rules.take_in(answer, Shown::Tree, &undo).unwrap() else {
         panic!("it was applied")
     };
     assert_eq!(report.lines().count(), 1 + problems.len(), "{report}");
@@ -55,7 +56,7 @@ fn a_reply_that_was_cut_off_is_told_in_which_file() {
     let top = tempfile::tempdir().unwrap();
     let cut = answer("^^^a.txt\na\n^^^end\n^^^src/b.rs\nfn", &Finish::Truncated);
     let Intake::Rejected { report, .. } =
-        rules(top.path()).take_in(&cut, &Shown::default(), &top.path().join("undo")).unwrap()
+        rules(top.path()).take_in(&cut, Shown::Tree, &top.path().join("undo")).unwrap()
     else {
         panic!("it was applied")
     };
@@ -78,7 +79,7 @@ fn a_model_that_answers_in_prose_is_shown_the_form_once_more() {
     let rules = rules(top.path());
     let report = |reply: &str| {
         let answer = answer(reply, &Finish::Complete);
-        match rules.take_in(&answer, &Shown::default(), &top.path().join("undo")).unwrap() {
+        match rules.take_in(&answer, Shown::Tree, &top.path().join("undo")).unwrap() {
             Intake::Rejected { report, .. } => report,
             Intake::Applied { .. } => panic!("it was applied"),
         }
@@ -95,7 +96,7 @@ fn a_reply_with_a_key_is_not_used() {
     let text = "^^^a.txt\na\n^^^end\n";
     let with_key = Reply { held_key: true, ..answer(text, &Finish::Complete) };
     assert_eq!(rejected(&rules, &with_key), ["key-in-reply"]);
-    let previewed = rules.preview(&with_key, &parser::parse(text).unwrap()).unwrap();
+    let previewed = rules.preview(&with_key, &parser::parse(text).unwrap(), Shown::Tree).unwrap();
     assert_eq!(previewed.unwrap_err()[0].code, "key-in-reply");
 }
 
@@ -108,16 +109,22 @@ fn a_preview_says_what_would_be_done() {
         "^^^gone.txt\n^^^delete\n",
         "$$$start\nall is well\n$$$end\n",
         "^^^a.txt\na\n^^^end\n^^^../b.txt\nb\n^^^end\n^^^.git/config\nc\n^^^end\n",
+        &edit("old.txt", "old\n", "new\n"),
+        &edit("old.txt", "young\n", "new\n"),
     ] {
         let top = tempfile::tempdir().unwrap();
         let rules = rules(top.path());
+        write(&rules, "old.txt", b"old\n");
         let answer = answer(text, &Finish::Complete);
-        let previewed = rules.preview(&answer, &parser::parse(text).unwrap()).unwrap();
-        let done = match rules.take_in(&answer, &Shown::default(), &top.path().join("undo")).unwrap() {
-            Intake::Applied { applied, .. } => Ok(applied.changes.into_iter().map(without_mode).collect()),
+        let previewed = rules.preview(&answer, &parser::parse(text).unwrap(), Shown::Tree).unwrap();
+        let done = match rules.take_in(&answer, Shown::Tree, &top.path().join("undo")).unwrap() {
+            Intake::Applied { applied, .. } => Ok(applied),
             Intake::Rejected { problems, .. } => Err(problems),
         };
-        assert_eq!(previewed.map(|applied| applied.changes), done, "{text}");
+        let [previewed, done] = [previewed, done].map(|taken| {
+            taken.map(|applied| applied.changes.into_iter().map(without_mode).collect::<Vec<_>>())
+        });
+        assert_eq!(previewed, done, "{text}");
     }
 }
 
@@ -130,7 +137,7 @@ fn edit(path: &str, search: &str, replace: &str) -> String {
 /// Pairs of a path and its new content, or of a code and its message.
 type Pairs = Vec<(String, String)>;
 
-fn edited(rules: &Rules, reply: &str, shown: &Shown<'_>) -> Result<Pairs, Pairs> {
+fn edited(rules: &Rules, reply: &str, shown: Shown<'_>) -> Result<Pairs, Pairs> {
     let undo = rules.root.with_file_name("undo");
     match rules.take_in(&answer(reply, &Finish::Complete), shown, &undo).unwrap() {
         Intake::Applied { edited, .. } => Ok(edited),
@@ -154,10 +161,10 @@ fn an_edit_becomes_the_whole_content_of_its_file() {
     write(&rules, "src/a.rs", OLD.as_bytes());
     let reply = edit("src/a.rs", "    two();\n", "    three();\n") + "^^^b.rs\nb\n^^^end\n";
     let new = OLD.replace("two", "three");
-    assert_eq!(edited(&rules, &reply, &Shown::default()), Ok(vec![("src/a.rs".to_owned(), new.clone())]));
+    assert_eq!(edited(&rules, &reply, Shown::Tree), Ok(vec![("src/a.rs".to_owned(), new.clone())]));
     assert_eq!(std::fs::read_to_string(rules.root.join("src/a.rs")).unwrap(), new);
     // Killed before it was recorded: taken in again, it tells the same.
-    let again = edited(&rules, &reply, &Shown::default());
+    let again = edited(&rules, &reply, Shown::Tree);
     assert_eq!(again, Ok(vec![("src/a.rs".to_owned(), new)]));
 }
 
@@ -173,7 +180,7 @@ fn one_hunk_that_does_not_fit_refuses_the_reply_and_all_of_them_are_told() {
         edit("none.rs", "x\n", ""),
         edit("latin", "x\n", ""),
     ];
-    let problems = edited(&rules, &reply.concat(), &Shown::default()).unwrap_err();
+    let problems = edited(&rules, &reply.concat(), Shown::Tree).unwrap_err();
     let told: String = problems.iter().map(|(code, message)| format!("{code}: {message}\n")).collect();
     insta::assert_snapshot!(told, @"
     edit-misses: `a.rs`, hunk 1: the file does not have its SEARCH lines, byte for byte. Nearest are those from line 6 on (`-` yours, `+` the file's):
@@ -182,7 +189,7 @@ fn one_hunk_that_does_not_fit_refuses_the_reply_and_all_of_them_are_told() {
     edit-of-no-file: `none.rs` does not exist, so it has no lines to replace; give its whole content.
     edit-of-no-text: `latin` is not UTF-8 text, so its lines cannot be replaced.
     ");
-    let twice = edited(&rules, &edit("a.rs", "}\n", ""), &Shown::default()).unwrap_err();
+    let twice = edited(&rules, &edit("a.rs", "}\n", ""), Shown::Tree).unwrap_err();
     insta::assert_snapshot!(twice[0].1, @"`a.rs`, hunk 1: the file has its SEARCH lines more than once, from line 3 and from line 7; add lines before or after them.");
     assert!(!rules.root.join("b.rs").exists());
 }
@@ -196,48 +203,89 @@ fn an_edit_reads_no_file_that_may_not_be_written() {
     std::fs::hard_link(rules.root.join("build.sh"), rules.root.join("link.sh")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", rules.root.join("passwd")).unwrap();
     for path in ["build.sh", "link.sh", "passwd", "../outside/a", "/etc/passwd", ".git/config"] {
-        let problems = edited(&rules, &edit(path, "x\n", ""), &Shown::default()).unwrap_err();
+        let problems = edited(&rules, &edit(path, "x\n", ""), Shown::Tree).unwrap_err();
         assert!(!problems.iter().any(|(code, _)| code.starts_with("edit-")), "{path}: {problems:?}");
     }
 }
 
-#[test]
-fn an_edit_is_made_only_for_the_file_that_the_model_was_shown() {
-    let top = tempfile::tempdir().unwrap();
-    let rules = rules(top.path());
-    let run = top.path().join("run");
-    write(&rules, "a.rs", OLD.as_bytes());
-    let code: Code<'_> = Box::new(|path| (path == "a.rs").then(|| "fn a() {\n    one();\n}\n".to_owned()));
-    let shown = Shown::in_round(1, &run, &code).unwrap();
-    let stale = edited(&rules, &edit("a.rs", "    one();\n", ""), &shown).unwrap_err();
-    insta::assert_snapshot!(format!("{}: {}", stale[0].0, stale[0].1), @"stale-base: `a.rs` is not as you were shown it, because it was changed since; leave it as it is.");
-    // What the code leaves out may be a secret: none of its lines is told.
-    write(&rules, "settings.env", b"PASSWORD=hunter2\n");
-    let fishing = edited(&rules, &edit("settings.env", "PASSWORD=x\n", ""), &shown).unwrap_err();
-    assert!(!fishing[0].1.contains("hunter2"), "{fishing:?}");
-    // One that it leaves out is taken as it is.
-    let unseen = edited(&rules, &edit("settings.env", "PASSWORD=hunter2\n", "PASSWORD=\n"), &shown);
-    assert_eq!(unseen.unwrap()[0].1, "PASSWORD=\n");
+/// A code that shows one file.
+fn code_of(path: &'static str, content: &'static str) -> Code<'static> {
+    Box::new(move |asked, _| (asked == path).then(|| content.to_owned()))
+}
+
+/// The files that a run has changed, each with the content that was shown last.
+fn seen_as(files: &[(&str, &str)]) -> BTreeMap<String, Option<String>> {
+    let seen =
+        |(path, content): &(&str, &str)| ((*path).to_owned(), Some(logging::sha256_hex(content.as_bytes())));
+    files.iter().map(seen).collect()
 }
 
 #[test]
-fn a_file_that_somebody_changed_after_the_run_wrote_it_is_not_edited() {
+fn only_a_file_that_the_model_was_shown_is_edited_and_nothing_is_told_of_others() {
     let top = tempfile::tempdir().unwrap();
     let rules = rules(top.path());
-    let run = top.path().join("run");
-    let code: Code<'_> = Box::new(|_| None);
-    let take = |round: u32, reply: &str| {
-        let shown = Shown::in_round(round, &run, &code).unwrap();
-        let undo = run.join(crate::UNDO).join(round.to_string());
-        rules.take_in(&answer(reply, &Finish::Complete), &shown, &undo).unwrap()
+    write(&rules, "server.pem", b"secret\n");
+    let (code, seen) = (code_of("a.rs", OLD), BTreeMap::new());
+    let shown = Shown::Prompts { code: &code, seen: &seen };
+    for (path, search) in [("server.pem", "secret\n"), ("server.pem", "guess\n"), ("none.pem", "x\n")] {
+        let told = edited(&rules, &edit(path, search, "open\n"), shown).unwrap_err();
+        let message =
+            format!("`{path}` was not shown, so its lines cannot be edited; give its whole content.");
+        assert_eq!(told, [("edit-unseen".to_owned(), message)]);
+    }
+    assert_eq!(std::fs::read_to_string(rules.root.join("server.pem")).unwrap(), "secret\n");
+}
+
+#[test]
+fn a_file_is_edited_only_as_the_model_was_shown_it_last() {
+    let top = tempfile::tempdir().unwrap();
+    let rules = rules(top.path());
+    let code = code_of("a.rs", "one\ntwo\n");
+    let take = |on_disk: &str, seen: &[(&str, &str)]| {
+        write(&rules, "a.rs", on_disk.as_bytes());
+        let seen = seen_as(seen);
+        let shown = Shown::Prompts { code: &code, seen: &seen };
+        let taken = edited(&rules, &edit("a.rs", "two\n", "2\n"), shown);
+        let _ = std::fs::remove_dir_all(top.path().join("undo"));
+        taken.map(|edited| edited[0].1.clone()).map_err(|problems| problems[0].0.clone())
     };
-    assert!(matches!(take(1, "^^^a\none\n^^^end\n"), Intake::Applied { .. }));
-    assert!(matches!(take(2, &edit("a", "one\n", "two\n")), Intake::Applied { .. }));
-    write(&rules, "a", b"zero\ntwo\n");
-    let Intake::Rejected { problems, .. } = take(3, &edit("a", "two\n", "three\n")) else {
-        panic!("applied")
-    };
-    assert_eq!(problems[0].code, "stale-base");
-    write(&rules, "a", b"two\n");
-    assert!(matches!(take(3, &edit("a", "two\n", "three\n")), Intake::Applied { .. }));
+    let stale = Err("stale-base".to_owned());
+    assert_eq!(take("one\ntwo\n", &[]).as_deref(), Ok("one\n2\n"));
+    assert_eq!(take("zero\ntwo\n", &[]), stale);
+    assert_eq!(take("zero\ntwo\n", &[("a.rs", "zero\ntwo\n")]).as_deref(), Ok("zero\n2\n"));
+    // The code is what the first prompt showed; the run has changed the file since.
+    assert_eq!(take("one\ntwo\n", &[("a.rs", "zero\ntwo\n")]), stale);
+}
+
+#[test]
+fn what_a_killed_run_has_made_of_a_file_is_told_whatever_became_of_it_since() {
+    let top = tempfile::tempdir().unwrap();
+    let rules = rules(top.path());
+    write(&rules, "a.rs", OLD.as_bytes());
+    let reply = edit("a.rs", "    two();\n", "    three();\n");
+    let first = edited(&rules, &reply, Shown::Tree).unwrap();
+    write(&rules, "a.rs", b"another text\n");
+    assert_eq!(edited(&rules, &reply, Shown::Tree), Ok(first));
+    write(&rules, "../undo/0.old", b"another pre-image\n");
+    let broken = rules.take_in(&answer(&reply, &Finish::Complete), Shown::Tree, &top.path().join("undo"));
+    assert!(matches!(broken, Err(Fault::Undo(apply::UndoError::Damaged { .. }))));
+}
+
+#[test]
+fn the_work_for_a_reply_full_of_hunks_is_bounded() {
+    let top = tempfile::tempdir().unwrap();
+    let rules = rules(top.path());
+    write(&rules, "a.rs", "fn line() {}\n".repeat(80_000).as_bytes());
+    let hunk = "<<<<<<< SEARCH\nfn line() {};\n=======\n>>>>>>> REPLACE\n";
+    let reply = |hunks: usize| format!("^^^edit a.rs\n{}^^^end\n", hunk.repeat(hunks));
+    let codes =
+        |told: &Pairs| told.iter().map(|(code, _)| code.clone()).collect::<std::collections::BTreeSet<_>>();
+    let told = edited(&rules, &reply(20_000), Shown::Tree).unwrap_err();
+    assert_eq!((told.len(), codes(&told)), (1, ["edit-too-many".to_owned()].into()));
+    let told = edited(&rules, &reply(edits::MOST_HUNKS), Shown::Tree).unwrap_err();
+    assert_eq!((told.len(), codes(&told)), (edits::MOST_HUNKS, ["edit-misses".to_owned()].into()));
+    let quoted = told.iter().filter(|(_, message)| message.contains("Nearest are those")).count();
+    assert_eq!(quoted, 5);
+    let huge = edit("a.rs", &"fn line() {}; ".repeat(200_000), "");
+    assert_eq!(edited(&rules, &huge.replace("; =======", ";\n======="), Shown::Tree).unwrap_err().len(), 1);
 }

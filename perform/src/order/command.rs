@@ -4,15 +4,17 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use guard::Guard;
 use logging::{RedactWriter, millis};
 use runner::{Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, Streams};
 
 use engine::{Ran, Tail};
 
 use crate::Event;
+use crate::account::Account;
 use crate::fault::Fault;
 use crate::record::Record;
 use crate::translate;
@@ -48,7 +50,8 @@ fn last_part(text: &str) -> &str {
 
 pub(super) struct Run<'r> {
     pub(super) settings: &'r CommandSettings,
-    pub(super) root: &'r Path,
+    pub(super) account: &'r Account,
+    pub(super) guard: &'r Guard,
     pub(super) cancel: &'r Cancel,
     /// Prefix of its file names.
     pub(super) log: &'r str,
@@ -60,7 +63,7 @@ impl Run<'_> {
     /// run again; if it breaks the seal twice it has failed, whatever its exit code.
     pub(super) fn run(&self, record: &mut Record<'_>) -> Result<Ran, Fault> {
         let once = |trial: &Trial<'_>, record: &mut Record<'_>| self.once(trial, record);
-        Ok(under_seal("command", self.root, &self.settings.sealed, record, once)?.0)
+        Ok(under_seal("command", self.guard.root(), &self.settings.sealed, record, once)?.0)
     }
 
     fn once(&self, trial: &Trial<'_>, record: &mut Record<'_>) -> Result<(Ran, Broken), Fault> {
@@ -74,7 +77,8 @@ impl Run<'_> {
         };
         sinks.take(Stream::Err, trial.head().as_bytes());
         let started = self.start(&mut sinks, record);
-        let broken = trial.restore(record.folder(), Vec::new())?;
+        let in_view = self.account.restore_in_view(self.guard, &settings.sealed)?;
+        let broken = trial.restore(record.folder(), in_view)?;
         if started.is_err() {
             broken.tell(trial, record)?;
         }
@@ -102,19 +106,21 @@ impl Run<'_> {
     }
 
     fn start(&self, sinks: &mut Sinks, record: &mut Record<'_>) -> Result<Output, Fault> {
-        let Self { settings, root, cancel, argv, .. } = self;
+        let Self { settings, account, guard, cancel, argv, .. } = self;
         let command = Command {
             deadline: Some(settings.timeout),
             limits: settings.limits,
             streams: Streams::Apart,
-            ..Command::new(argv.iter().map(OsString::from), *root, settings.env.clone())
+            ..Command::new(argv.iter().map(OsString::from), guard.root(), settings.env.clone())
         };
+        let mut confinement = settings.confinement.clone();
+        confinement.access.view = account.view()?;
         let redactor = record.folder().redactor().clone();
         let record = RefCell::new(record);
         // One for each stream: a key may be split across writes.
         let mut out = redactor.writer(Told(&record));
         let mut err = redactor.writer(Told(&record));
-        let ran = runner::run(&command, &settings.confinement, cancel, &mut |stream, bytes| {
+        let ran = runner::run(&command, &confinement, cancel, &mut |stream, bytes| {
             sinks.take(stream, bytes);
             let told = if stream == Stream::Out { &mut out } else { &mut err };
             // The observer cannot fail.

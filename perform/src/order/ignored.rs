@@ -10,8 +10,8 @@ use repo::Git;
 
 use engine::Problem;
 
+use crate::account::named;
 use crate::fault::Fault;
-use crate::order::left::names;
 use crate::seal::{Restored, Seal};
 
 /// Larger files are not remembered.
@@ -97,7 +97,7 @@ impl Ignored {
         }
         let message = format!(
             "ignored files were changed or removed while the run was under way and are not restored: {}",
-            names(&differ)
+            named(&differ)
         );
         Some(Problem { code: engine::IGNORED_FILES.to_owned(), path: None, line: None, message })
     }

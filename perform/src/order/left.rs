@@ -9,6 +9,7 @@ use repo::Git;
 
 use engine::Problem;
 
+use crate::account::named;
 use crate::fault::Fault;
 use crate::kept::undo_folders;
 
@@ -16,8 +17,6 @@ use crate::kept::undo_folders;
 const MOST_BYTES: u64 = 64 << 20;
 /// Files to keep at most.
 const MOST_FILES: usize = 2000;
-/// Paths named in a message.
-const NAMED: usize = 5;
 
 /// The hash of each file as the run last wrote it; `None` if the run deleted it.
 pub(super) type Written = BTreeMap<String, Option<String>>;
@@ -87,23 +86,14 @@ impl Left {
     pub fn warning(&self) -> Problem {
         let mut message = "while the run was under way, its commands or somebody else".to_owned();
         if !self.kept.is_empty() {
-            let kept = names(&self.kept);
+            let kept = named(&self.kept);
             message += &format!(" wrote {kept}; copies are in {}", self.folder.display());
         }
         if !self.lost.is_empty() {
             let joint = if self.kept.is_empty() { "" } else { ";" };
-            message += &format!("{joint} wrote {}, of which no copy could be kept", names(&self.lost));
+            message += &format!("{joint} wrote {}, of which no copy could be kept", named(&self.lost));
         }
         Problem { code: "left".to_owned(), path: None, line: None, message }
-    }
-}
-
-/// The first few paths, and the number of the others.
-pub(super) fn names(paths: &[String]) -> String {
-    let named = paths.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match paths.len().saturating_sub(NAMED) {
-        0 => named,
-        more => format!("{named} and {more} more"),
     }
 }
 

@@ -1,23 +1,24 @@
 //! Everything needed to carry out a work order. The loop decides when to do what.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use engine::{
-    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Live, Look, Looked, Measure,
-    Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack, Run, Stamp, Stamped,
-    Text, Tried, World, Write, WriteAnswer, Written,
+    Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, HoldsFor, Keep, Kept, Live,
+    Look, Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack,
+    Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use llm::Model;
 use logging::Durability;
-use runner::Cancel;
+use runner::{Cancel, RunError};
+use rustix::fs::FileType;
 
 use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::fault::Fault;
 use crate::intake::{InPrompt, Rules, Taken};
 use crate::kept::{UNDO, after_build, undo_folders};
+use crate::note_commit;
 use crate::order::baseline::Baseline;
 use crate::order::command::{self, CommandSettings};
 use crate::order::commit::commit;
@@ -44,6 +45,8 @@ pub struct OrderWorld<'w, 'o> {
     pub account: Account,
     /// The state that a rollback restores.
     pub baseline: Baseline,
+    /// What a verdict given now holds for.
+    pub holds_for: &'w dyn Fn(&Outcome) -> HoldsFor,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
@@ -69,7 +72,8 @@ impl World for OrderWorld<'_, '_> {
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         self.account.end(self.record.folder())?;
-        Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
+        let holds_for = (self.holds_for)(outcome);
+        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
     }
 }
 
@@ -105,8 +109,8 @@ impl Live<Write> for OrderWorld<'_, '_> {
     fn perform(&mut self, write: &Write) -> Result<Tried<WriteAnswer>, Fault> {
         self.cancel_point()?;
         let written = self.write(write);
-        // An attempt whose write was refused leaves its survey open: this one's write is not a command's change.
-        self.account.reset(self.record.folder())?;
+        // An attempt whose write was refused leaves its account open: this one's write is not a command's change.
+        self.account.reset(&self.rules.guard, self.record.folder())?;
         self.look_before()?;
         tried(&self.record, written)
     }
@@ -115,10 +119,17 @@ impl Live<Write> for OrderWorld<'_, '_> {
 impl Live<Run> for OrderWorld<'_, '_> {
     fn perform(&mut self, Run { log, argv }: &Run) -> Result<Tried<Ran>, Fault> {
         self.cancel_point()?;
-        self.look_before()?;
         self.make_parent(log)?;
-        let (settings, root, cancel) = (&self.commands, &self.rules.root, &self.cancel);
-        let ran = command::Run { settings, root, cancel, log, argv }.run(&mut self.record);
+        let is_first = !self.account.is_open();
+        let ran = match self.run_accounted(log, argv) {
+            // What commands before this one changed is in the view.
+            Err(Fault::Run(RunError::View { .. })) if is_first => {
+                self.account.leave_view();
+                self.account.reset(&self.rules.guard, self.record.folder())?;
+                self.run_accounted(log, argv)
+            }
+            ran => ran,
+        };
         tried(&self.record, ran)
     }
 }
@@ -127,9 +138,7 @@ impl Live<RollBack> for OrderWorld<'_, '_> {
     /// A failed rollback stops the run, which cannot continue.
     fn perform(&mut self, _: &RollBack) -> Result<RolledBack, Fault> {
         self.cancel_point()?;
-        let Rules { root, lock, .. } = &self.rules;
-        let warnings = self.baseline.restore(lock, root, self.record.folder().path())?;
-        self.account.reset(self.record.folder())?;
+        let warnings = self.put_back()?;
         Ok(RolledBack { warnings: self.portable(warnings) })
     }
 }
@@ -156,7 +165,13 @@ impl Live<Measure> for OrderWorld<'_, '_> {
 impl Live<Commit> for OrderWorld<'_, '_> {
     fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Fault> {
         self.cancel_point()?;
-        commit(&self.baseline.git, &self.rules.root, &self.record, message)
+        let answer = commit(&self.baseline.git, &self.rules.root, &self.record, message)?;
+        if let CommitAnswer::Committed(Committed { commit: Some(commit), .. }) = &answer {
+            // The answer is not in the journal yet: a run that is killed here finds its commit, and notes it again.
+            let noted = note_commit(&self.baseline.git, self.record.folder(), commit, None);
+            noted.or_else(|error| self.record.warn(error.problem()))?;
+        }
+        Ok(answer)
     }
 }
 
@@ -165,7 +180,22 @@ impl OrderWorld<'_, '_> {
         if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
     }
 
-    /// Surveys the tree before the first command after a write or a rollback.
+    /// Restores the tree to its state before the run; gives warnings for the user.
+    pub fn put_back(&mut self) -> Result<Vec<Problem>, Fault> {
+        let (Rules { root, lock, guard, .. }, run) = (&self.rules, self.record.folder());
+        // First: it may bring in ignored files, some of which are restored.
+        self.account.reset(guard, run)?;
+        self.baseline.restore(lock, root, run.path())
+    }
+
+    fn run_accounted(&mut self, log: &str, argv: &[String]) -> Result<Ran, Fault> {
+        self.look_before()?;
+        let (account, settings, guard, cancel) =
+            (&self.account, &self.commands, &self.rules.guard, &self.cancel);
+        command::Run { settings, account, guard, cancel, log, argv }.run(&mut self.record)
+    }
+
+    /// Begins the account before the first command after a write or a rollback.
     fn look_before(&mut self) -> Result<(), Fault> {
         if self.account.is_open() {
             return Ok(());
@@ -188,9 +218,11 @@ impl OrderWorld<'_, '_> {
         let mut failed = Vec::new();
         for condition in conditions {
             let (Condition::FileExists(path) | Condition::FileAbsent(path)) = condition;
-            let found = stat(&self.rules.root.join(path))?;
+            let found = self.account.stat(&self.rules.guard, Path::new(path))?;
             let holds = match condition {
-                Condition::FileExists(_) => found.is_some_and(|found| found.is_file()),
+                Condition::FileExists(_) => {
+                    found.is_some_and(|found| FileType::from_raw_mode(found.st_mode).is_file())
+                }
                 Condition::FileAbsent(_) => found.is_none(),
             };
             if !holds {
@@ -243,17 +275,6 @@ fn tried<A>(record: &Record<'_>, answer: Result<A, Fault>) -> Result<Tried<A>, F
         Err(Fault::Run(error)) => broke(&error),
         Err(error @ (Fault::File { .. } | Fault::Undo(_) | Fault::Seal { .. })) => broke(&error),
         Err(fault) => Err(fault),
-    }
-}
-
-/// Metadata of a path; does not follow a symlink.
-fn stat(path: &Path) -> Result<Option<fs::Metadata>, Fault> {
-    match fs::symlink_metadata(path) {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(None)
-        }
-        Err(error) => Err(Fault::file("look at", path)(error)),
     }
 }
 

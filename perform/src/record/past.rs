@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use engine::{Line, Outcome, Recorded, Stored};
+use engine::{HoldsFor, Line, Outcome, Recorded, Stored};
 use logging::{Entry, FolderError, Journal, RunFolder};
 use serde_json::Value;
+use timeline::Steps;
 
 use super::texts::{Texts, to_engine, visit_stored};
 use super::{JOURNAL, RecordError, other_version};
@@ -20,8 +21,8 @@ pub struct Past {
     pub json: Vec<Value>,
     /// The answers that are still valid: those that a resumed run repeated are left out.
     pub answers: Vec<Recorded>,
-    /// When the first and the last line were written, UTC, RFC 3339.
-    pub span: Option<(String, String)>,
+    /// When each line was written, UTC, RFC 3339.
+    pub at: Vec<String>,
     files: BTreeMap<String, String>,
 }
 
@@ -34,11 +35,9 @@ impl Past {
 
     pub(super) fn of(entries: Vec<Entry<Value>>, path: &Path) -> Result<Self, RecordError> {
         let mut past = Self::default();
-        if let (Some(first), Some(last)) = (entries.first(), entries.last()) {
-            past.span = Some((first.at.clone(), last.at.clone()));
-        }
-        for Entry { index, fact, request, .. } in entries {
+        for Entry { index, at, fact, request, .. } in entries {
             past.learn(fact, request).map_err(|source| other_version(path, index + 1, source))?;
+            past.at.push(at);
         }
         Ok(past)
     }
@@ -79,8 +78,7 @@ impl Past {
         }
         let withheld = withheld(folder);
         for (file, stored) in named {
-            let is_elsewhere = withheld.get(&file) == Some(&stored.sha256);
-            if is_elsewhere && !folder.path().join(&file).exists() {
+            if withheld.contains(&stored) && !folder.path().join(&file).exists() {
                 continue;
             }
             if to_engine(folder.adopt(&file)?.0) != stored {
@@ -88,6 +86,11 @@ impl Past {
             }
         }
         Ok(())
+    }
+
+    /// The same as steps, for pages and traces.
+    pub fn steps(&self) -> Steps {
+        Steps::of(self.at.iter().map(String::as_str).zip(&self.lines))
     }
 
     /// The files with the prompts that were sent, to models and to agents.
@@ -110,49 +113,40 @@ impl Past {
 
     /// The valid answers, as lines.
     pub fn holding(&self) -> impl Iterator<Item = Line> + '_ {
-        self.answers.iter().filter_map(|entry| serde_json::from_value(entry.answer.clone()).ok())
+        self.answers.iter().filter_map(Recorded::line)
     }
 
     /// How the run ended; `None` if it was stopped, or resumed since.
     pub fn outcome(&self) -> Option<&Outcome> {
-        if let Some(Line::Ended { outcome }) = self.lines.last() { Some(outcome) } else { None }
+        self.end().map(|(outcome, _)| outcome)
     }
 
-    /// The number of answers before the build that found the machine unfit, if the run ended with that. A
-    /// build that has changed files is not run again: its pre-images are those of the first time.
-    pub fn before_unfit(&self) -> Option<usize> {
-        let [.., built, baseline] = self.answers.as_slice() else { return None };
-        let built: Option<Line> = serde_json::from_value(built.answer.clone()).ok();
-        let is_same_again = matches!(built, Some(Line::Built(built)) if built.changes.is_empty());
-        (is_same_again
-            && baseline.answers("baseline-built")
-            && matches!(self.outcome(), Some(Outcome::Unfit { .. })))
-        .then(|| self.answers.len() - 2)
-    }
-
-    /// Whether the last valid entry is that the model gave no answer.
-    pub fn ends_unanswered(&self) -> bool {
-        self.answers.last().is_some_and(|entry| entry.answers("unanswered"))
+    /// The same, with what it holds for.
+    pub fn end(&self) -> Option<(&Outcome, &HoldsFor)> {
+        let last = self.lines.last();
+        last.and_then(|line| {
+            if let Line::Ended { outcome, holds_for } = line { Some((outcome, holds_for)) } else { None }
+        })
     }
 }
 
 /// The file that says which files of an imported record stayed where it was made.
-const WITHHELD: &str = "withheld.json";
+pub const WITHHELD: &str = "withheld.json";
 
-/// Notes in the folder of an imported record which files stayed behind, with their hashes.
+/// Notes in the folder of an imported record which files stayed behind, if any did.
 ///
 /// # Errors
 ///
 /// Fails if the note cannot be written.
-pub fn note_withheld<'w>(
-    folder: &Path,
-    files: impl IntoIterator<Item = (&'w str, &'w str)>,
-) -> io::Result<()> {
-    let files: BTreeMap<&str, &str> = files.into_iter().collect();
+pub fn note_withheld(folder: &Path, files: Vec<Stored>) -> io::Result<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
     dir::replace(&folder.join(WITHHELD), &serde_json::to_vec_pretty(&files)?)
 }
 
-fn withheld(folder: &RunFolder) -> BTreeMap<String, String> {
+/// What that note says; nothing where there is none.
+pub fn withheld(folder: &RunFolder) -> Vec<Stored> {
     let note = folder.read(WITHHELD).ok();
     note.and_then(|note| serde_json::from_str(&note).ok()).unwrap_or_default()
 }

@@ -28,11 +28,6 @@ impl Texts {
         Self { folder, files: BTreeMap::new() }
     }
 
-    /// The run's folder.
-    pub(crate) fn folder(&self) -> &RunFolder {
-        &self.folder
-    }
-
     /// Reads a text back.
     pub(crate) fn fetch(&self, text: &mut Text) -> Result<(), FolderError> {
         let content = self.folder.recall(&to_logging(&text.stored))?;

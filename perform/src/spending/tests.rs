@@ -147,6 +147,7 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
             output: Text::in_file("f", ""),
             elapsed_ms: 1500,
             changes: Vec::new(),
+            present: Vec::new(),
             put_back: Vec::new(),
             lack: None,
             ignored_bytes: 0,

@@ -14,13 +14,14 @@ use std::process::ExitCode;
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::UnshareFlags;
+use serde::{Deserialize, Serialize};
 
 use super::{Access, helper};
 use crate::spawn::program;
 
 /// Where the changes of one command go instead of the tree. Both folders must be new and empty, in a folder of
 /// their own, which is hidden from the command, and on one file system. Nobody else may use them meanwhile.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
     /// Receives the changes, in the format of overlayfs with `userxattr`.
     pub upper: PathBuf,

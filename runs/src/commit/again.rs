@@ -3,25 +3,25 @@
 //! It goes on with its unfinished run. A finished one is answered from the record only under a key, since a
 //! person who starts the command again wants another run.
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use jiff::Timestamp;
 use logging::RunFolder;
-use perform::{Past, undo_folders};
+use perform::Past;
 use repo::WorkTree;
 use report::Summary;
 use serde_json::json;
 
-use crate::changes::{self, FileChange, on_disk};
+use crate::changes::{self, FileChange};
 use crate::commit::plan::{Plan, Task};
 use crate::commit::run::can_go_on;
 use crate::commit::{Request, changed};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::records;
+use crate::records::{self, Head};
 use crate::registry::{self, Known};
+use crate::verdict;
 
 /// What there is of this work.
 pub(super) enum Again {
@@ -44,9 +44,9 @@ pub(super) fn look(plan: &Plan, args: &Request, tree: &WorkTree, host: Host<'_>)
     let mut runs = registry::all(tree)?.into_iter().filter(of_loop);
     let known = match &plan.key {
         None => runs.next(),
-        Some(key) => {
-            runs.find(|known| Plan::key_of(&records::open(&known.path(tree.root()))) == Some(key.clone()))
-        }
+        Some(_) => runs.find(|known| {
+            Head::of(&records::open(&known.path(tree.root()))).is_some_and(|head| head.key == plan.key)
+        }),
     };
     let Some(known) = known.filter(|known| !known.undone) else { return Ok(Again::New) };
     let run = Run { folder: records::open(&known.path(tree.root())), known, tree, host };
@@ -84,27 +84,28 @@ impl Run<'_> {
                     Ok(Again::New)
                 }
             },
-            (true, false) if plan.key.is_some() => self.answer(past),
+            (true, false) if plan.key.is_some() => self.answer(plan, past),
             (_, false) => Ok(Again::New),
         }
     }
 
-    /// Nobody is asked as long as the files are as the run left them.
-    fn answer(&self, past: &Past) -> Result<Again, Failure> {
-        let Some(outcome) = past.outcome().cloned() else { return Ok(Again::New) };
+    /// Nobody is asked as long as the tree is the one that the run left: all of it, since that is what its build
+    /// has judged, whether the run changed files, put them back, or wrote none.
+    fn answer(&self, plan: &Plan, past: &Past) -> Result<Again, Failure> {
+        let Some((outcome, holds_for)) = past.end() else { return Ok(Again::New) };
         let (root, output) = (self.tree.root(), self.host.output);
         let name = records::name(self.folder.path());
-        if !is_as_left(root, self.folder.path())? {
+        if holds_for.tree.is_none() || *holds_for != verdict::of_commit(root, plan) {
             output.warn(&format!("the files are no longer as {name} left them, so a new run begins"));
             return Ok(Again::New);
         }
         let changes = changes::of_run(root, self.folder.path())?;
         let files = changes.iter().map(FileChange::stat).collect();
         let log = self.folder.path().strip_prefix(root).unwrap_or(self.folder.path()).display().to_string();
-        let summary = Summary::of(&past.lines, outcome, files, elapsed(past), log);
+        let summary = Summary::of(&past.lines, outcome.clone(), files, elapsed(past), log);
         output.note(&format!("{name} has done this already: nobody was asked"));
         summary.print(output);
-        output.object(&json!({ "event": "summary", "summary": summary }));
+        output.object(&json!({ "event": "summary", "from_record": true, "summary": summary }));
         Ok(Again::Done(Exit::from(&summary.outcome)))
     }
 }
@@ -118,23 +119,17 @@ fn is_same(one: &Plan, other: &Plan) -> bool {
         Task::Commit { query, .. } => (query.text().to_owned(), None),
         Task::Implement { system, query, .. } => (query.text().to_owned(), Some(system.text().to_owned())),
     };
-    one.settings == other.settings
+    one.settings.has_same_values(&other.settings)
         && one.version == other.version
         && limits(one) == limits(other)
         && texts(one) == texts(other)
 }
 
-fn is_as_left(root: &Path, run: &Path) -> anyhow::Result<bool> {
-    let left = apply::hashes_after(&undo_folders(run)?)?;
-    let hash = |path: &str| on_disk(&root.join(path)).map(|content| logging::sha256_hex(&content));
-    Ok(left.iter().all(|(path, sha256)| hash(path) == *sha256))
-}
-
 /// From the first line of a journal to the last: nothing more precise is known of a run that is over.
 pub(crate) fn elapsed(past: &Past) -> Duration {
-    let span = past
-        .span
-        .as_ref()
-        .and_then(|(first, last)| Some(last.parse::<Timestamp>().ok()?.duration_since(first.parse().ok()?)));
+    let span =
+        past.at.first().zip(past.at.last()).and_then(|(first, last)| {
+            Some(last.parse::<Timestamp>().ok()?.duration_since(first.parse().ok()?))
+        });
     span.and_then(|span| span.try_into().ok()).unwrap_or_default()
 }

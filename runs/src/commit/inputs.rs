@@ -74,8 +74,8 @@ impl Sources<'_> {
         let root = tree.root();
         let mut missing = Vec::new();
         let is_new = self.is_new();
-        if which == Which::Commit && !is_new {
-            missing.extend(preflight::agent_config_is_ignored(root).err());
+        if !is_new {
+            missing.extend(is_visible(which, root));
         }
         let mut or_missing = |found: Result<String, Missing>| found.map_err(|what| missing.push(what)).ok();
         let query_file = self.place(QUERY);
@@ -87,9 +87,7 @@ impl Sources<'_> {
         let mut or_missing = |found: Result<String, Missing>| found.map_err(|what| missing.push(what)).ok();
         let system = (which == Which::Implement)
             .then(|| or_missing(preflight::input(root, &self.place(SYSTEM_PROMPT), SYSTEM_PROMPT_REMEDY)));
-        missing.extend(preflight::key(settings, keys).err());
-        missing.extend(preflight::price(settings).err());
-        missing.extend(preflight::build_command(root, &settings.build.value, self.environment).err());
+        missing.extend(means(root, settings, keys, self.environment));
         let (Some(text), Some(codebase), true) = (text, codebase, missing.is_empty()) else {
             // An input that is in a folder above is not missing.
             let above = preflight::project_above(tree).filter(|_| !root.join(&query_file).exists());
@@ -144,6 +142,33 @@ impl Sources<'_> {
         }
         Ok(Ok(Codebase::Ours(Box::new(Made { rollup, options, old }))))
     }
+}
+
+/// What a run lacks that has its inputs already.
+pub(super) fn lacks(
+    which: Which,
+    root: &Path,
+    settings: &Settings,
+    keys: &Keys,
+    environment: &Environment,
+) -> Vec<Missing> {
+    is_visible(which, root).into_iter().chain(means(root, settings, keys, environment)).collect()
+}
+
+/// Keys and records would be committed with the project (S1 §Safety); S0 has no such rule.
+fn is_visible(which: Which, root: &Path) -> Option<Missing> {
+    match which {
+        Which::Commit => preflight::agent_config_is_ignored(root).err(),
+        Which::Implement => None,
+    }
+}
+
+/// A key, a price and a build: without one of them every call would be in vain.
+fn means(root: &Path, settings: &Settings, keys: &Keys, environment: &Environment) -> Vec<Missing> {
+    let key = preflight::key(settings, keys).err();
+    let price = preflight::price(settings).err();
+    let build = preflight::build_command(root, &settings.build.value, environment).err();
+    [key, price, build].into_iter().flatten().collect()
 }
 
 impl Ready {

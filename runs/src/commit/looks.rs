@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use guard::Guard;
-use repo::{Asked, WorkTree};
+use repo::{Asked, RepoError, WorkTree};
 use report::{Output, phrases, printable_name};
 use settings::keys;
 
@@ -64,7 +64,7 @@ fn clean_enough(
     let (mut dirty, tracked) = (shown(&look.dirty), shown(&look.tracked));
     keys_stay_out(which, &dirty, &tracked, output)?;
     let binds = plan.task.binds();
-    dirty.retain(|path| !is_own(path, binds));
+    dirty.retain(|path| !is_own(Path::new(path), binds));
     if args.require_clean {
         // No model may write these, so the user's uncommitted changes in them are safe.
         let policy = plan.policy(tree.root());
@@ -112,7 +112,14 @@ fn keys_stay_out(which: Which, dirty: &[String], tracked: &[String], output: &Ou
 }
 
 /// Files that the harness writes into the project are no sign of unfinished work.
-fn is_own(path: &str, binds: Binds) -> bool {
+fn is_own(path: &Path, binds: Binds) -> bool {
     let mut own = names::protected(binds).filter(|name| name.writer() == Some(Writer::Harness));
-    own.any(|name| Path::new(path).starts_with(name.at_root()))
+    own.any(|name| path.starts_with(name.at_root()))
+}
+
+/// The files that are not committed, but for the harness's own.
+pub(super) fn uncommitted(tree: &WorkTree, binds: Binds) -> Result<Vec<String>, RepoError> {
+    let mut dirty = tree.dirty_paths()?;
+    dirty.retain(|path| !is_own(path, binds));
+    Ok(shown(&dirty))
 }

@@ -8,6 +8,7 @@ use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Restore};
 use guard::Policy;
 use logging::{Layout, RunFolder};
 use loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, implement};
+use names::ours::AGENT_CONFIG;
 use names::{Binds, INPUTS, Writer};
 use perform::{Account, Code};
 use prompt::edits::Form;
@@ -158,11 +159,11 @@ impl Task {
         }
     }
 
-    /// Finds a file's content in the code that the model is sent.
+    /// What the code that the model is sent shows of a file.
     pub(crate) fn code(&self) -> Code<'static> {
         let (Self::Commit { codebase, .. } | Self::Implement { codebase, .. }) = self;
         let code = Arc::clone(&codebase.text);
-        Box::new(move |path| prompt::rollup::content_of(&code, path).map(str::to_owned))
+        Box::new(move |path, present| prompt::rollup::shown(&code, path, present).map(str::to_owned))
     }
 
     /// The names of a round's files.
@@ -264,6 +265,20 @@ impl Plan {
         }
     }
 
+    /// The prompt of the first round.
+    pub(crate) fn first_prompt(&self) -> String {
+        match &self.task {
+            Task::Commit { query, codebase, protected } => {
+                let (query, codebase, form) = (query.text(), codebase.text(), form(&self.settings));
+                prompt::commit::initial(&prompt::commit::Task { query, codebase, protected, form }).text
+            }
+            Task::Implement { system, query, codebase } => {
+                let (system, query, codebase) = (system.text(), query.text(), codebase.text());
+                prompt::implement::initial(&prompt::implement::Task { system, query, codebase }).text
+            }
+        }
+    }
+
     pub(crate) fn policy(&self, root: &Path) -> Policy {
         let policy = match self.task {
             Task::Commit { .. } => Policy::commit(),
@@ -297,13 +312,10 @@ impl Plan {
         Account::new("the build", policy, paths(Writer::Harness)).with_products(paths(Writer::Build))
     }
 
-    /// The key of the run in this folder.
-    pub(crate) fn key_of(folder: &RunFolder) -> Option<String> {
-        #[derive(Deserialize)]
-        struct Head {
-            key: Option<String>,
-        }
-        serde_json::from_str::<Head>(&folder.read(RUN_JSON).ok()?).ok()?.key
+    /// What the harness itself writes into the tree.
+    pub(crate) fn own_files(&self) -> Vec<String> {
+        let rows = names::protected(self.task.binds()).filter(|row| row.writer() == Some(Writer::Harness));
+        rows.map(names::Name::at_root).chain([AGENT_CONFIG]).map(str::to_owned).collect()
     }
 
     /// The plan of a run, with its inputs read from the first prompt. Refuses a plan that differs from the

@@ -1,7 +1,6 @@
 //! From a prepared run to an exit code: the run folder, the loop, the summary.
 
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use engine::{Journaled, Line, Note, Outcome};
 use guard::{Guard, OpenError};
 use llm::Model;
 use logging::{Redactor, RunFolder};
+use loop_commit::still_holds;
 use perform::{Account, Asking, BuildCommand, CommitWorld, Paid, Past, Record, Rules};
 use repo::WorkTree;
 use report::{Counts, Output, SUMMARY, Summary};
@@ -27,10 +27,10 @@ use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::model::asking;
 use crate::observer;
-use crate::place;
 use crate::records::{self, NewRun};
 use crate::registry;
 use crate::sandbox::{self, Otherwise};
+use crate::verdict;
 
 /// What to do about a run whose record was changed.
 pub(crate) const UNLIKE_RECORDED: &str = "a record that was changed cannot be resumed: start a new run";
@@ -116,8 +116,8 @@ fn go_on(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure
     let mut observer = observer(&prepared, folder);
     let (mut record, mut past) = Record::resume(folder.clone(), &mut *observer)
         .map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
-    let before_last = || past.ends_unanswered().then(|| past.answers.len() - 1);
-    if let Some(kept) = past.before_unfit().or_else(before_last) {
+    let kept = still_holds(&past.answers, past.outcome());
+    if kept < past.answers.len() {
         past.answers.truncate(kept);
         record.note(&Note::Resumed { kept }).map_err(|e| fault(e.into(), root, folder))?;
     }
@@ -143,6 +143,7 @@ fn lead(
     let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
     asking.spending.count(&past.lines, plan.settings.model.value.first());
     let account = account(&plan, tree, &confinement)?;
+    let holds_for = |_: &Outcome| verdict::of_commit(root, &plan);
     let world = CommitWorld {
         record: record.about(root),
         build: build_command(&plan, host.environment, confinement),
@@ -152,6 +153,7 @@ fn lead(
         layout: plan.task.layout(),
         said_log: plan.task.said_log(root),
         rules: Rules { root: root.to_owned(), guard, lock },
+        holds_for: &holds_for,
         model,
         cancel,
     };
@@ -161,16 +163,9 @@ fn lead(
     finish(root, &folder, outcome, began.elapsed(), host.output)
 }
 
-/// Where the sandbox allows it, builds work in a view. State in the tree would be part of the view, and in a
-/// tree of another user the kernel could not copy what a build changes.
+/// What builds may change, in a view of the tree if possible.
 pub(crate) fn account(plan: &Plan, tree: &WorkTree, confinement: &Confinement) -> Result<Account, Failure> {
-    let (account, state) = (plan.account(tree.root()), place::state(tree)?);
-    let is_ours = || {
-        let found = tree.root().metadata();
-        found.is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw())
-    };
-    let is_possible = confinement.rung.has_views() && !place::is_in_tree(&state, tree) && is_ours();
-    Ok(if is_possible { account.in_view(&state) } else { account })
+    sandbox::in_view(plan.account(tree.root()), tree, confinement)
 }
 
 /// The guard for the current ignore rules and what the plan protects.
@@ -251,7 +246,7 @@ fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn perform::Obs
 /// Whether a run can be resumed: it was killed, or ended because the model gave no answer or the machine was
 /// unfit, and its changes were not reverted.
 pub(crate) fn can_go_on(past: &Past) -> bool {
-    past.outcome().is_none() || past.ends_unanswered() || past.before_unfit().is_some()
+    past.outcome().is_none() || still_holds(&past.answers, past.outcome()) < past.answers.len()
 }
 
 fn shown_path(folder: &RunFolder, root: &Path) -> String {

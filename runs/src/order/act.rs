@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Journaled, Keep, Outcome, Request as _, Stop};
+use engine::{Journaled, Outcome, Stop};
 use guard::Policy;
 use logging::{Redactor, RunFolder};
 use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, Verdict, proposal_schema};
@@ -26,10 +26,12 @@ use crate::order::preflight::Read;
 use crate::order::prepare::{self, Ready};
 use crate::order::recorded::{self, Beginning, Recorded};
 use crate::order::setting::{Setting, not_restored, spending_of};
+use crate::order::settle::Answer;
 use crate::order::unfinished::Unfinished;
-use crate::records::{self, cannot_begin};
+use crate::records::{self, Head, cannot_begin};
 use crate::registry::{self, Known};
 use crate::sandbox;
+use crate::verdict;
 
 pub(super) struct Done {
     pub exit: Exit,
@@ -40,29 +42,30 @@ pub(super) struct Done {
     pub changes: Vec<FileChange>,
     /// A hint, if the exit code is not enough.
     pub help: Option<String>,
+    /// It was done before: nobody was asked.
+    pub from_record: bool,
 }
 
 impl Done {
-    /// An earlier run that is over, from its record.
-    pub(super) fn before(run: &Recorded, tree: &WorkTree) -> Result<Self, Failure> {
-        let path = run.folder.path();
+    /// An earlier run that is over, from its journal.
+    pub(super) fn before(answer: Answer, tree: &WorkTree) -> Result<Self, Failure> {
+        let Answer { recorded, past, summary } = answer;
+        let path = recorded.folder.path();
         let cannot = || format!("cannot read {SUMMARY} of {}", path.display());
-        let summary = recorded::summary(&run.folder).with_context(cannot)?;
-        let past = Past::read(path).with_context(cannot)?;
         let outcome = past.outcome().with_context(cannot)?;
         let failed = match summary.verdict {
             Verdict::Pass => None,
             Verdict::Fail => Some(Stage::named(&summary.ended_stage).with_context(cannot)?),
         };
         let (exit, changes) = (exit(failed, outcome), changes::of_run(tree.root(), path)?);
-        Ok(Self { exit, summary, path: path.join(SUMMARY), changes, help: None })
+        Ok(Self { exit, summary, path: path.join(SUMMARY), changes, help: None, from_record: true })
     }
 }
 
 /// Carries one order out.
 pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
     let mut ready = prepare::ready(read, setting)?;
-    let start = folder::folder(&ready.unfinished.run, &ready.tree, setting.redactor)?;
+    let start = folder::folder(&ready.unfinished.run, &ready.tree, setting)?;
     let (folder, is_new, note) =
         (start.folder().clone(), matches!(start, Start::New { .. }), ready.state.clone());
     let take_back = || {
@@ -73,26 +76,31 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     if let Start::Resumed(folder) = &start {
         ready.inputs.form = recorded::form(folder).unwrap_or(ready.inputs.form);
     }
+    if is_new {
+        prepare::first(&ready.inputs).check(setting.model, setting.settings)?;
+    }
     enter(&mut ready, &folder, setting).inspect_err(|_| take_back())?;
     let Ready { read, tree, lock, state, guard, baseline, unfinished, mut inputs, confinement, sealed } =
         ready;
     let asking = asking(setting.settings);
     if let Start::New { of_another, .. } = &start {
         let imported = imported(&unfinished, &tree, setting.redactor)?;
-        let others = of_another.iter().chain(&imported);
+        let others = of_another.iter().chain(&imported).filter(|_| !setting.new);
         others.for_each(|other| use_again(other, &asking.paid, setting.host.output));
     }
     let mut observer = observer(setting, &folder);
     // An error here is one of the record, before the first step.
     let (record, past) = start.record(&mut *observer).inspect_err(|_| take_back())?;
-    if past.answers.iter().any(keeps_summary) {
-        recorded::as_summarized(&mut inputs, &folder);
-    }
+    recorded::as_summarized(&mut inputs, &folder, &past);
     records::pass_over(&past.lines, setting.model);
     // The order's own cost limit applies if it is lower than that of the settings.
     let spending = spending_of(read.order.max_cost, setting.settings);
     let asking = Asking { spending, ..asking };
     asking.spending.count(&past.lines, setting.settings.model.value.first());
+    let account = account(&inputs, setting.settings, tree.root(), folder.path());
+    let account = sandbox::in_view(account, &tree, &confinement)?;
+    let (root, run, asked) = (tree.root().to_owned(), folder.path().to_owned(), inputs.order.clone());
+    let holds_for = |_: &Outcome| verdict::of_order(&root, &run, &asked);
     let world = OrderWorld {
         record: record.about(tree.root()),
         verify_script: VERIFY_SCRIPT,
@@ -107,8 +115,9 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
             confinement,
             sealed,
         },
-        account: account(&inputs, setting.settings, tree.root(), folder.path()),
+        account,
         baseline,
+        holds_for: &holds_for,
         cancel: setting.cancel.clone(),
     };
     let mut harness = Journaled::new(world, past.answers);
@@ -123,11 +132,6 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
             Err(stopped(stop, folder.path()))
         }
     }
-}
-
-fn keeps_summary(entry: &engine::Recorded) -> bool {
-    let file = entry.request.get("file").and_then(serde_json::Value::as_str);
-    entry.kind == Keep::KIND && file == Some(SUMMARY)
 }
 
 /// The records of the same run that were made elsewhere.
@@ -163,7 +167,8 @@ fn enter(ready: &mut Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result
 
 /// In the run folder and in the list of runs.
 fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result<(), Failure> {
-    let begun_utc = recorded::begun_utc(folder).unwrap_or_else(|| logging::Stamp::now().rfc3339());
+    let begun_utc =
+        Head::of(folder).and_then(|head| head.begun_utc).unwrap_or_else(|| logging::Stamp::now().rfc3339());
     let settings = config::carried(setting.settings, ready.tree.root(), setting.host.environment);
     let beginning = Beginning {
         read: &ready.read,
@@ -172,6 +177,7 @@ fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Resu
         shown: &Shown::of(&ready.inputs),
         terms: setting.terms,
         settings: &settings,
+        key: setting.key,
         sandbox: ready.confinement.rung,
     };
     let plan = beginning.store(folder).map_err(cannot_begin)?;
@@ -180,16 +186,13 @@ fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Resu
 
 /// The run was stopped: restores the tree; the run can be resumed.
 fn put_back(
-    world: &OrderWorld<'_, '_>,
+    world: &mut OrderWorld<'_, '_>,
     folder: &RunFolder,
     mut unfinished: Unfinished,
     state: &Path,
     output: &Output,
 ) -> Result<(), Failure> {
-    let warnings = world
-        .baseline
-        .restore(&world.rules.lock, &world.rules.root, folder.path())
-        .map_err(|error| not_restored(error, folder.path()))?;
+    let warnings = world.put_back().map_err(|error| not_restored(error, folder.path()))?;
     warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
     unfinished.restored = true;
     Ok(unfinished.write(state)?)
@@ -197,8 +200,8 @@ fn put_back(
 
 /// Restores what commands change besides the order's files when it passes, unless the configuration keeps it.
 fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Account {
-    let out = run.parent().and_then(|out| Some(out.strip_prefix(root).ok()?.to_owned()));
-    let own = out.into_iter().chain([PathBuf::from(names::ours::STATE)]).collect();
+    let own =
+        verdict::out_in_tree(root, run).into_iter().chain([PathBuf::from(names::ours::STATE)]).collect();
     let may_change = match settings.byproducts.value {
         Byproducts::Restore => Policy::scoped(inputs.order.allowed_files.iter().cloned()),
         Byproducts::Keep => Policy::build(Binds::Always),
@@ -214,7 +217,7 @@ fn finish(finished: Finished, folder: &RunFolder, changes: Vec<FileChange>) -> R
         return Err(error.into());
     }
     let (exit, help) = (exit(failed_stage, &outcome), help(&outcome, folder)?);
-    Ok(Done { exit, path: folder.path().join(SUMMARY), summary, changes, help })
+    Ok(Done { exit, path: folder.path().join(SUMMARY), summary, changes, help, from_record: false })
 }
 
 /// The hint if the model gave no answer.

@@ -15,8 +15,9 @@ use crate::host::Host;
 use crate::order::act::{self, Done};
 use crate::order::plan::Terms;
 use crate::order::preflight::{self, Read};
+use crate::order::prepare;
 use crate::order::setting::Setting;
-use crate::order::{prepare, settle};
+use crate::order::settle::{self, Asked};
 use crate::registry;
 
 /// Orders to carry out in sequence.
@@ -34,8 +35,12 @@ pub struct Request {
     pub layer: Layer,
     /// Continue with the next order after one fails.
     pub keep_going: bool,
-    /// Begin a new run, even if the verdict of an earlier one still holds.
+    /// Begin a new run, whatever is recorded.
     pub new: bool,
+    /// Tell what the first prompt of each order takes, and send nothing.
+    pub dry_run: bool,
+    /// The supervisor's name for this work. Of several orders, each has it with its number.
+    pub key: Option<String>,
 }
 
 /// The result of one of several orders.
@@ -66,11 +71,16 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         model: &*model,
         redactor: &redactor,
         going_on: None,
+        new: args.new,
+        key: args.key.as_deref(),
     };
     settle::recover(&tree, host)?;
+    if args.dry_run {
+        return dry_run(args, &tree, &setting);
+    }
     if let [only] = args.files.as_slice() {
         let read = preflight::read(only)?;
-        let done = match before(args, &read, &tree, host)? {
+        let done = match before(&read, &tree, &setting)? {
             Some(done) => done,
             None => act::order(read, &setting)?,
         };
@@ -82,6 +92,18 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     table(&rows, args.files.len(), output);
     let failed = rows.iter().map(|row| row.exit).find(|exit| *exit != Exit::Done);
     Ok(failed.unwrap_or(Exit::Done))
+}
+
+/// Checks every order and tells what its first prompt takes.
+fn dry_run(args: &Request, tree: &WorkTree, setting: &Setting<'_>) -> Result<Exit, Failure> {
+    for file in &args.files {
+        let read = preflight::read(file)?;
+        if before(&read, tree, setting)?.is_none() {
+            let inputs = prepare::ready(read, setting)?.inputs;
+            prepare::first(&inputs).tell(setting.model, setting.settings, setting.host.output)?;
+        }
+    }
+    Ok(Exit::Done)
 }
 
 /// Reads and checks every order before the first one costs anything.
@@ -106,23 +128,26 @@ fn checked<'f>(
 }
 
 /// The result of an earlier run, if it still holds: repeating a command does not pay for it again.
-fn before(args: &Request, read: &Read, tree: &WorkTree, host: Host<'_>) -> Result<Option<Done>, Failure> {
-    if args.new {
+fn before(read: &Read, tree: &WorkTree, setting: &Setting<'_>) -> Result<Option<Done>, Failure> {
+    let Setting { host: Host { environment, output, .. }, terms, key, .. } = *setting;
+    if setting.new {
         return Ok(None);
     }
-    let git = preflight::git(tree, host.environment);
-    let Some(run) = settle::answered(&read.order, &args.terms, tree, &git)? else { return Ok(None) };
-    let name = crate::records::name(run.folder.path());
-    host.output.note(&format!("{name} has done this already: nobody was asked; --new does it again"));
-    Done::before(&run, tree).map(Some)
+    let git = preflight::git(tree, environment);
+    let asked = Asked { order: &read.order, terms, key };
+    let Some(answer) = settle::answered(&asked, tree, &git, output)? else { return Ok(None) };
+    let name = crate::records::name(answer.recorded.folder.path());
+    output.note(&format!("{name} has done this already: nobody was asked; --new does it again"));
+    Done::before(answer, tree).map(Some)
 }
 
 /// Carries them out in sequence; continues after a failure only if asked to, and never if the state of the
 /// tree is in doubt.
 fn all(orders: Vec<(&PathBuf, Read)>, args: &Request, tree: &WorkTree, setting: &Setting<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (file, read) in orders {
-        let row = one(file, read, args, tree, setting);
+    for (number, (file, read)) in (1..).zip(orders) {
+        let key = args.key.as_ref().map(|key| format!("{key}, order {number}"));
+        let row = one(file, read, tree, &Setting { key: key.as_deref(), ..*setting });
         let exit = row.exit;
         rows.push(row);
         let is_final = matches!(exit, Exit::Interrupted | Exit::TreeNotRestored);
@@ -133,9 +158,9 @@ fn all(orders: Vec<(&PathBuf, Read)>, args: &Request, tree: &WorkTree, setting: 
     rows
 }
 
-fn one(file: &Path, read: Read, args: &Request, tree: &WorkTree, setting: &Setting<'_>) -> Row {
+fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
     setting.host.output.report(&setting.host.output.paint(STRONG, &printable(&file.display().to_string())));
-    let before = before(args, &read, tree, setting.host).transpose();
+    let before = before(&read, tree, setting).transpose();
     if let Some(Ok(done)) = before {
         let stage = "done before".to_owned();
         return Row {
@@ -178,7 +203,7 @@ fn attempts_of_newest(tree: &WorkTree) -> usize {
 
 /// Prints the verdict and the path of the summary (S2 §3).
 pub(super) fn print(done: &Done, output: &Output) {
-    let Done { summary, path, changes, help, .. } = done;
+    let Done { summary, path, changes, help, from_record, .. } = done;
     let style = if summary.verdict == Verdict::Pass { GOOD } else { BAD };
     let tries = if summary.attempts.len() == 1 { "attempt" } else { "attempts" };
     let verdict = output.paint(style, summary.verdict.as_str());
@@ -190,7 +215,11 @@ pub(super) fn print(done: &Done, output: &Output) {
     if let Some(help) = help {
         output.note(&format!("help: {}", printable(help)));
     }
-    output.object(&json!({ "event": "summary", "path": path.to_string_lossy(), "summary": summary }));
+    let mut last = json!({ "event": "summary", "path": path.to_string_lossy(), "summary": summary });
+    if *from_record {
+        last["from_record"] = json!(true);
+    }
+    output.object(&last);
 }
 
 fn table(rows: &[Row], of: usize, output: &Output) {

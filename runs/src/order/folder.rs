@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::exit::{Exit, Failure};
 use crate::order::recorded;
-use crate::order::setting::not_restored;
+use crate::order::setting::{Setting, not_restored};
 use crate::order::settle::settle;
 use crate::order::unfinished::Unfinished;
 use crate::records::{self, NewRun};
@@ -62,16 +62,17 @@ impl Start {
     }
 }
 
-/// The folder of the run: an unfinished run that was made here is resumed; any other is moved aside. The id does
-/// not include the tree's path, so a clone finds what another one left.
-pub(super) fn folder(path: &Path, tree: &WorkTree, redactor: &Redactor) -> Result<Start, Failure> {
+/// The folder of the run: an unfinished run that was made here is resumed, unless another one is to begin; any
+/// other is moved aside. The id does not include the tree's path, so a clone finds what another one left.
+pub(super) fn folder(path: &Path, tree: &WorkTree, setting: &Setting<'_>) -> Result<Start, Failure> {
+    let redactor = setting.redactor;
     let there = RunFolder::open(path.to_owned(), redactor.clone());
     let mut of_another = None;
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Ok(found) if found.is_dir() && path.join(JOURNAL).is_file() => {
             let is_ours = registry::knows(tree, path)?;
-            if is_ours && !is_finished(&there)? {
+            if is_ours && !setting.new && !is_finished(&there)? {
                 return Ok(Start::Resumed(there));
             }
             is_free(path)?;
@@ -182,7 +183,7 @@ pub(super) fn clear_up(
             .map_err(|error| not_restored(error, into))?;
         if let Some(left) = left {
             output.warn(&format!(
-                "a run was killed here; the tree is as it was before it, and what stood there is in {}",
+                "a run was killed here; the tree is as it was before it, and what was there is in {}",
                 left.display()
             ));
         }

@@ -66,6 +66,8 @@ pub(crate) struct OrderPlan {
     /// Everything that the flags and the configuration say, each with its origin.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub settings: Settings,
+    /// The supervisor's own name for this work; null if it gave none.
+    pub key: Option<String>,
     /// The sandbox that is in force around the commands.
     #[schemars(with = "settings::Sandbox")]
     pub sandbox: Rung,

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use apply::Lock;
 use guard::Guard;
-use loop_order::{FieldProblem, Inputs, run_id};
+use loop_order::{FieldProblem, Inputs, proposal_schema, run_id};
 use perform::{Baseline, Ignored};
+use prompt::order::Context;
 use repo::{Git, WorkTree};
 use runner::Confinement;
 
 use crate::commit::plan::form;
+use crate::estimate::First;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::lock;
@@ -49,7 +51,7 @@ pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure>
     let state = place::state(&tree)?;
     let lock = lock::take(&tree, host)?;
     let known = folder::clear_up(&state, &tree, &git, &lock, output)?;
-    let known = known.filter(|run| run.is_of(&read.order.hash, &terms.hash(), &out));
+    let known = known.filter(|run| !setting.new && run.is_of(&read.order.hash, &terms.hash(), &out));
     preflight::clean(&tree, &git)?;
     preflight::verification(tree.root())?;
     preflight::unlocked(&git)?;
@@ -75,6 +77,17 @@ pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure>
     let sealed = access::sealed(&tree, &guard, settings)?;
     let confinement = access::confine(&tree, &sealed, setting)?;
     Ok(Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed })
+}
+
+/// What a run of these inputs would send first.
+pub(super) fn first(inputs: &Inputs) -> First<'_> {
+    let size = |file: &Context| file.text.as_ref().map_or(0, String::len);
+    First {
+        prompt: inputs.first_prompt(),
+        schema: Some(proposal_schema(inputs.form)),
+        files: inputs.context.iter().map(|file| (file.path.as_str(), size(file))).collect(),
+        remedy: "name fewer or smaller files in context_files",
+    }
 }
 
 /// Problems that would end every run of this order, found before the first.

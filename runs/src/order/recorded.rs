@@ -5,12 +5,13 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use engine::{Kept, Line};
 use logging::{Durability, RunFolder, Stored};
 use loop_order::{Inputs, RunSummary, SUMMARY, WorkOrder, run_id};
+use perform::Past;
 use prompt::edits::Form;
 use prompt::order::{Allowed, Context};
 use runner::Rung;
-use serde::Deserialize;
 use settings::Settings;
 
 use crate::order::plan::{Kind, OrderPlan, Shown, ShownHash, ShownText, Terms};
@@ -33,6 +34,7 @@ pub(crate) struct Beginning<'b> {
     pub terms: &'b Terms,
     /// As a record holds them.
     pub settings: &'b Settings,
+    pub key: Option<&'b str>,
     pub sandbox: Rung,
 }
 
@@ -52,6 +54,7 @@ impl Beginning<'_> {
             config_hash: run.config_hash.clone(),
             terms: terms.clone(),
             settings: settings.clone(),
+            key: self.key.map(str::to_owned),
             sandbox: self.sandbox,
             inputs: folder.store_json(INPUTS, self.shown)?,
         };
@@ -94,15 +97,24 @@ pub struct Recorded {
     pub read: Read,
 }
 
-/// The summary of the run in this folder; may be from an earlier end.
-pub fn summary(folder: &RunFolder) -> Option<RunSummary> {
-    serde_json::from_str(&folder.read(SUMMARY).ok()?).ok()
+/// The summary of a run that is over. `None` if the file is not the one that the journal names: whoever can write
+/// into the folder could turn a FAIL into a PASS.
+pub fn summary(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
+    past.outcome().and_then(|_| summarized(folder, past))
+}
+
+/// The same for a run that may still have to commit.
+fn summarized(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
+    let kept = |line| if let Line::Kept(Kept { stored }) = line { Some(stored) } else { None };
+    let engine::Stored { file, bytes, sha256 } =
+        past.holding().filter_map(kept).filter(|stored| stored.file == SUMMARY).last()?;
+    serde_json::from_str(&folder.recall(&Stored { file, bytes, sha256 }).ok()?).ok()
 }
 
 /// Sets the two paths that the summary of the run holds (S2 §4.6), if there is one: nothing else of the record
 /// names a place, and the summary is compared with the recorded one.
-pub(crate) fn as_summarized(inputs: &mut Inputs, folder: &RunFolder) {
-    if let Some(RunSummary { repo_path, work_order_path, .. }) = summary(folder) {
+pub(crate) fn as_summarized(inputs: &mut Inputs, folder: &RunFolder, past: &Past) {
+    if let Some(RunSummary { repo_path, work_order_path, .. }) = summarized(folder, past) {
         (inputs.repo_path, inputs.work_order_path) = (repo_path, work_order_path);
     }
 }
@@ -112,25 +124,10 @@ pub(crate) fn form(folder: &RunFolder) -> Option<Form> {
     serde_json::from_str(&folder.read(INPUTS).ok()?).ok().map(|shown: Shown| shown.form())
 }
 
-/// When the run in this folder began, according to its plan.
-pub(crate) fn begun_utc(folder: &RunFolder) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Head {
-        begun_utc: String,
-    }
-    serde_json::from_str::<Head>(&folder.read(RUN_JSON).ok()?).ok().map(|head| head.begun_utc)
-}
-
 impl Recorded {
     /// Whether the run in this folder is one of an order.
     pub fn is_in(run: &Path) -> bool {
-        #[derive(Deserialize)]
-        struct Head {
-            #[serde(rename = "loop")]
-            _kind: Kind,
-        }
-        let plan = records::open(run).read(RUN_JSON);
-        plan.is_ok_and(|text| serde_json::from_str::<Head>(&text).is_ok())
+        records::Head::of(&records::open(run)).is_some_and(|head| head.kind == "order")
     }
 
     /// Reads it. Refuses a plan or an order that was changed since the run began.
@@ -150,7 +147,7 @@ impl Recorded {
     }
 
     /// The loop's inputs when the run began, for a repository that is now in `root`.
-    pub fn inputs(&self, root: &Path) -> anyhow::Result<Inputs> {
+    pub fn inputs(&self, root: &Path, past: &Past) -> anyhow::Result<Inputs> {
         let shown: Shown = serde_json::from_str(&self.folder.recall(&self.plan.inputs)?)?;
         let form = shown.form();
         let Shown { allowed, context, .. } = shown;
@@ -171,7 +168,7 @@ impl Recorded {
                 .collect(),
             form,
         };
-        as_summarized(&mut inputs, &self.folder);
+        as_summarized(&mut inputs, &self.folder, past);
         Ok(inputs)
     }
 }

@@ -27,8 +27,8 @@ pub(crate) fn run(args: &Request, known: &Known, tree: &WorkTree, output: &Outpu
     let folder = records::open(&known.path(tree.root()));
     let unreadable = |error| Failure::refused(error, "name a finished run");
     let recorded = Recorded::load(known, folder).map_err(unreadable)?;
-    let inputs = recorded.inputs(tree.root()).map_err(unreadable)?;
     let past = records::intact(&recorded.folder).map_err(|error| unreadable(anyhow::Error::from(error)))?;
+    let inputs = recorded.inputs(tree.root(), &past).map_err(unreadable)?;
     let mut harness = Journaled::new(RecordOnly::new(recorded.folder, &past), past.answers.clone());
     match harness.run(|harness| loop_order::order(harness, &inputs)) {
         Ok(Finished { outcome, summary, .. }) => {

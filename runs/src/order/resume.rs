@@ -13,7 +13,8 @@ use crate::host::Host;
 use crate::order::act::{self, Done};
 use crate::order::recorded::Recorded;
 use crate::order::setting::Setting;
-use crate::order::{batch, folder, preflight, settle};
+use crate::order::settle::{self, Answer};
+use crate::order::{batch, folder, preflight};
 use crate::registry::Known;
 
 pub(crate) fn run(known: &Known, limits: &Layer, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
@@ -32,7 +33,9 @@ pub(crate) fn run(known: &Known, limits: &Layer, tree: &WorkTree, host: Host<'_>
     settle::recover(tree, host)?;
     // It passed and committed, but was killed before its journal said so.
     if is_over(&folder)? {
-        let done = Done::before(&Recorded { folder, plan, read }, tree)?;
+        let name = crate::records::name(folder.path());
+        let answer = Answer::of(Recorded { folder, plan, read });
+        let done = Done::before(answer.ok_or_else(|| anyhow!("the record of {name} was changed"))?, tree)?;
         batch::print(&done, output);
         return Ok(done.exit);
     }
@@ -54,6 +57,8 @@ pub(crate) fn run(known: &Known, limits: &Layer, tree: &WorkTree, host: Host<'_>
         model: &*model,
         redactor: &redactor,
         going_on: Some(&run),
+        new: false,
+        key: plan.key.as_deref(),
     };
     let done = act::order(read, &setting)?;
     batch::print(&done, output);

@@ -14,7 +14,8 @@ use crate::host::Host;
 use crate::model::spending;
 use crate::order::plan::Terms;
 
-/// What all orders of one call share.
+/// What all orders of one call share, but for their keys.
+#[derive(Clone, Copy)]
 pub(super) struct Setting<'s> {
     pub repo: &'s Path,
     pub out: &'s Path,
@@ -26,6 +27,10 @@ pub(super) struct Setting<'s> {
     pub redactor: &'s Redactor,
     /// The run folder to resume; `None` if a new run may begin.
     pub going_on: Option<&'s Path>,
+    /// Begin a new run, whatever is recorded.
+    pub new: bool,
+    /// The supervisor's name for this work.
+    pub key: Option<&'s str>,
 }
 
 impl Setting<'_> {

@@ -1,23 +1,25 @@
 //! Recovers orders whose harness was killed, before anything else: restores the tree, or finishes a run that
 //! has already committed. Also finds finished runs, so that repeating a command does not pay for them again.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
-use loop_order::{Finished, WorkOrder};
+use loop_order::{Finished, RunSummary, WorkOrder};
 use perform::{Past, Record, RecordOnly, Silent};
 use repo::{Git, WorkTree};
+use report::Output;
 use serde_json::Value;
 
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::lock;
-use crate::order::plan::Terms;
+use crate::order::plan::{OrderPlan, Terms};
 use crate::order::recorded::{self, Recorded};
 use crate::order::unfinished::Unfinished;
 use crate::order::{folder, preflight};
 use crate::place;
 use crate::records;
 use crate::registry;
+use crate::verdict;
 
 /// Cleans up after a killed run, holding the lock meanwhile.
 pub(super) fn recover(tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
@@ -35,8 +37,9 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     let Some(recorded) = known.and_then(|known| Recorded::load(&known, folder).ok()) else {
         return Ok(false);
     };
-    let (inputs, kept) = (recorded.inputs(tree.root())?, "cannot keep a record");
+    let kept = "cannot keep a record";
     let mut past = Past::read(recorded.folder.path()).context(kept)?;
+    let inputs = recorded.inputs(tree.root(), &past)?;
     let mut made = None;
     let outcome = loop {
         let mut harness =
@@ -51,55 +54,97 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
         let message = request.get("message").and_then(Value::as_str).unwrap_or_default();
         let line = message.lines().next_back().unwrap_or_default();
         let Some(commit) = git.commit_upon(&run.commit, line)? else { return Ok(false) };
+        // The commit stands, whatever becomes of its note.
+        let _ = perform::note_commit(git, &recorded.folder, &commit, None);
         let committed = Committed { repository: None, message: None, commit: Some(commit) };
         let answer = serde_json::to_value(CommitAnswer::Committed(committed)).context(kept)?;
         let entry = engine::Recorded { kind: Commit::KIND.to_owned(), request, answer };
         past.answers.push(entry.clone());
         made = Some(entry);
     };
+    let holds_for = verdict::of_order(tree.root(), recorded.folder.path(), &recorded.read.order);
     let mut silent = Silent;
     let (mut record, _) = Record::resume(recorded.folder, &mut silent).context(kept)?;
     made.map_or(Ok(()), |entry| record.answer(&entry, false)).context(kept)?;
-    record.note(&Note::Ended { outcome }).context(kept)?;
+    record.note(&Note::Ended { outcome, holds_for }).context(kept)?;
     Ok(true)
 }
 
-/// The finished run of this order under these terms, if its verdict still holds: the tree is as the run left it,
-/// or its commit is in the history. Then nothing is paid for again.
+/// A finished run, with what its journal says.
+pub(super) struct Answer {
+    pub recorded: Recorded,
+    pub past: Past,
+    pub summary: RunSummary,
+}
+
+/// The work that is asked for.
+pub(super) struct Asked<'a> {
+    pub order: &'a WorkOrder,
+    pub terms: &'a Terms,
+    /// The supervisor's name for it; without one, its content is its name.
+    pub key: Option<&'a str>,
+}
+
+/// The finished run of this work, if its verdict still holds: the tree is as the run left it, or its commit is in
+/// the history. Then nothing is paid for again. Refuses a key that was used for other work.
 pub(super) fn answered(
-    order: &WorkOrder,
-    terms: &Terms,
+    asked: &Asked<'_>,
     tree: &WorkTree,
     git: &Git,
-) -> Result<Option<Recorded>, Failure> {
-    let mut hash = None;
+    output: &Output,
+) -> Result<Option<Answer>, Failure> {
+    let (mut hash, mut is_known) = (None, false);
     for known in registry::with_imported(tree)?.into_iter().filter(|run| !run.undone && run.is_believed()) {
         let run = known.path(tree.root());
         if !Recorded::is_in(&run) {
             continue;
         }
         let Ok(recorded) = Recorded::load(&known, records::open(&run)) else { continue };
-        let plan = &recorded.plan;
-        let is_same = plan.work_order_hash == order.hash
-            && plan.config_hash == terms.hash()
-            && plan.terms.commit == terms.commit;
-        if !is_same {
+        let (name, plan) = (records::name(&run), &recorded.plan);
+        let (is_same, is_named) =
+            (asked.is_of(plan), asked.key.is_some() && plan.key.as_deref() == asked.key);
+        // The newest run decides what the key is for.
+        if is_named && !is_same && !is_known {
+            let error = anyhow!("the key was used for other work: {name}");
+            return Err(Failure::refused(error, "use another key for another order or other settings"));
+        }
+        is_known |= is_named;
+        if !is_same || (asked.key.is_some() && !is_named) {
             continue;
         }
-        let Some((past, summary)) = Past::read(&run).ok().zip(recorded::summary(&recorded.folder)) else {
+        let Ok(past) = records::intact(&recorded.folder) else {
+            output.warn(&format!("the record of {name} was changed, so its verdict does not count"));
             continue;
         };
         if !folder::is_over(&past) {
             continue;
         }
+        let Some(summary) = recorded::summary(&recorded.folder, &past) else { continue };
         let commit = past.lines.iter().find_map(commit_of);
         let is_in_history = commit.map_or(Ok(false), |commit| git.has_in_history(commit))?;
         let after = summary.repo_tree_hash_after.as_ref().unwrap_or(&summary.repo_tree_hash_before);
         if is_in_history || *tree_hash(tree, &mut hash)? == *after {
-            return Ok(Some(recorded));
+            return Ok(Some(Answer { recorded, past, summary }));
         }
     }
     Ok(None)
+}
+
+impl Answer {
+    /// What the record of a finished run says; `None` if it was changed.
+    pub(super) fn of(recorded: Recorded) -> Option<Self> {
+        let past = records::intact(&recorded.folder).ok()?;
+        let summary = recorded::summary(&recorded.folder, &past)?;
+        Some(Self { recorded, past, summary })
+    }
+}
+
+impl Asked<'_> {
+    fn is_of(&self, plan: &OrderPlan) -> bool {
+        plan.work_order_hash == self.order.hash
+            && plan.config_hash == self.terms.hash()
+            && plan.terms.commit == self.terms.commit
+    }
 }
 
 /// Reads the whole tree, once.

@@ -1,7 +1,6 @@
 //! Whether the programs of an order can be started here: checked before anything is paid for (S2 §6.1, §6.6).
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use loop_order::VERIFY_SCRIPT;
@@ -45,7 +44,7 @@ fn missing(program: &str, root: &Path, environment: &Environment) -> Option<Stri
     if program.contains('/') {
         let path = root.join(program);
         let may_come = without_parents(&path).starts_with(root);
-        return (!may_come && !can_be_started(&path)).then_some(missing);
+        return (!may_come && !runner::is_program(&path)).then_some(missing);
     }
     // Without a PATH the system searches default folders.
     let path = environment.path()?;
@@ -57,10 +56,6 @@ fn missing(program: &str, root: &Path, environment: &Environment) -> Option<Stri
     let other = format!("{program}3");
     let hint = on_path(&other, environment).map(|_| format!(" ({} is there)", printable(&other)));
     Some(format!("{missing} on PATH{}", hint.unwrap_or_default()))
-}
-
-fn can_be_started(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// The path with each `..` resolved against the name before it.

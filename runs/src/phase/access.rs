@@ -1,5 +1,6 @@
 //! What each role can see and change (S3 §Information Boundaries).
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -63,6 +64,68 @@ pub(super) fn around(
     }
 }
 
+/// The access of the configuration's commands: the source, which they may change, and the rest of the project to
+/// read. The tests, prompts, keys and the harness's own files are absent unless `granted` names them: what runs
+/// here is what the builder wrote, and must not change what it is judged by.
+pub(super) fn of_commands(around: Access, root: &Path, tests: &Path, granted: &Granted) -> Access {
+    let is_granted = |path: &Path| granted.all().any(|open| open == path);
+    let is_hidden = |path: &Path| hidden(root, tests).any(|hidden| path == hidden) && !is_granted(path);
+    let leads_to = |path: &Path| {
+        let mut others = hidden(root, tests).chain(granted.all().cloned()).chain([around.tree.clone()]);
+        others.any(|other| other.starts_with(path))
+    };
+    let mut beside = Vec::new();
+    if around.tree != root {
+        let is_its_own = |path: &Path| is_hidden(path) || is_granted(path) || path == around.tree;
+        shown(root, &is_its_own, &leads_to, &mut beside);
+    }
+    Access {
+        masked: around.masked.into_iter().filter(|path| !is_granted(path)).collect(),
+        readable: around.readable.into_iter().chain(beside).chain(granted.readable.clone()).collect(),
+        writable: around.writable.into_iter().chain(granted.writable.clone()).collect(),
+        ..around
+    }
+}
+
+/// What the user's configuration opens to commands by name.
+#[derive(Debug, Default)]
+pub(super) struct Granted {
+    pub(super) readable: Vec<PathBuf>,
+    pub(super) writable: Vec<PathBuf>,
+}
+
+impl Granted {
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.readable.iter().chain(&self.writable)
+    }
+}
+
+/// As many mounts as a sandbox can take besides its own.
+const MOST_SHOWN: usize = 1000;
+
+/// The files and folders of a folder, each whole unless something in it is hidden or has other rights. No links:
+/// one may lead to what is hidden.
+fn shown(
+    folder: &Path,
+    is_its_own: &dyn Fn(&Path) -> bool,
+    leads_to: &dyn Fn(&Path) -> bool,
+    found: &mut Vec<PathBuf>,
+) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort_unstable();
+    for path in paths {
+        if path.is_symlink() || is_its_own(&path) || found.len() >= MOST_SHOWN {
+            continue;
+        }
+        if leads_to(&path) {
+            shown(&path, is_its_own, leads_to, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
 /// The folders between one folder and another below it. Moving one of them would later expose what is below.
 fn between(upper: &Path, lower: &Path) -> Vec<PathBuf> {
     let above = lower.ancestors().skip(1).take_while(|way| way.starts_with(upper) && *way != upper);
@@ -84,8 +147,7 @@ pub(super) fn choose(
                 "a Docker container for each role".clone_into(&mut probed.why);
                 return Ok(said(probed, output));
             }
-            Err(_) if probe(Mode::Namespaces, None).is_ok() => Mode::Namespaces,
-            Err(_) => Mode::Bwrap,
+            Err(_) => with_views().map_or(Mode::Namespaces, |(mode, _)| mode),
         },
         Sandbox::Namespaces => Mode::Namespaces,
         Sandbox::Bwrap => Mode::Bwrap,
@@ -107,6 +169,11 @@ pub(super) fn choose(
         output.warn("there is no sandbox: each role can see the other's folder, its history, and everything else that you can");
     }
     Ok(said(probed, output))
+}
+
+/// The sandbox in which commands can work in a view.
+pub(super) fn with_views() -> Option<(Mode, Probed)> {
+    [Mode::Namespaces, Mode::Bwrap].into_iter().find_map(|mode| Some((mode, probe(mode, None).ok()?)))
 }
 
 fn said(probed: Probed, output: &Output) -> Probed {

@@ -1,18 +1,20 @@
 //! Runs a phase: prepares everything, runs the loop, reports the result.
 
+mod end;
 mod roles;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Named as _, Outcome};
+use engine::Named as _;
 use logging::{Redactor, RunFolder, Stamp};
-use loop_phase::{FAILED_SPECS, Inputs, Phases, Role, Start};
+use loop_phase::state::Stale;
+use loop_phase::{Inputs, Phases, Role, Start};
 use names::ours::{ABL, PHASE_CONFIG};
 use perform::{AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
-use report::{BAD, GOOD, Output, printable};
-use runner::{Cancel, Confinement, Env, Probed};
+use report::Output;
+use runner::{Cancel, Confinement, Env, Probed, Rung};
 use serde_json::json;
 use settings::phase::Config;
 use settings::{Address, Keys, Layer, Settings};
@@ -20,14 +22,14 @@ use settings::{Address, Keys, Layer, Settings};
 use crate::agents::{Words, Work, can_be_told, can_keep, limits, warn_of_calls};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::phase::access;
 use crate::phase::agents::{self, Chosen, Secrets};
 use crate::phase::desk::Counter;
 use crate::phase::lines::{Facts, Lines};
-use crate::phase::past::{LOGS, start_of, unfinished};
+use crate::phase::past::{self, LOGS, start_of, unfinished};
 use crate::phase::project::{self, Project};
+use crate::phase::{access, holds};
 use crate::place;
-use crate::records::{NewRun, cannot_begin};
+use crate::records::{self, NewRun, cannot_begin};
 
 /// Hints of phases.
 const WORDS: Words = Words {
@@ -37,7 +39,7 @@ const WORDS: Words = Words {
     key_in: "the specs and of project.md",
     unlike_recorded: |folder| {
         format!(
-            "specs, prompts and configuration have to be what they were; or move {} away and run the phase again",
+            "project.md, prompts and configuration have to be what they were; or move {} away and run the phase again",
             folder.path().display()
         )
     },
@@ -56,6 +58,12 @@ pub struct Request {
     pub verifier_model: Option<String>,
     /// The service's address for both roles; the agent's default if `None`.
     pub base_url: Option<Address>,
+    /// Whether a new run begins even if one of the phase is not finished.
+    pub new: bool,
+    /// The supervisor's own name for this work.
+    pub key: Option<String>,
+    /// Whether a phase that is stuck is tried again although nothing has changed.
+    pub retry: bool,
     /// Settings that override those of all files.
     pub layer: Layer,
     /// Time limit of one turn.
@@ -71,14 +79,26 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
     let Host { environment, output, .. } = host;
     let (_lock, project) = &Project::lock(root, host)?;
     let state = place::state_of(root)?;
-    for stale in project.stale() {
-        output.warn(&format!("phase {stale} passed for other specs than there are now: it is open again"));
+    for (phase, why) in project.stale() {
+        let why = match why {
+            Stale::Specs => "for other specs than there are now: it is open again",
+            Stale::Decider => "by a verifier with another prompt or other commands: it is verified again",
+        };
+        output.warn(&format!("phase {phase} passed {why}"));
     }
-    let Some(phase) = phase(project, args.phase)? else {
+    let of_key = past_of_key(project, args)?;
+    let asked = of_key.as_ref().map_or(args.phase, |past| Some(past.phase));
+    let Some(phase) = phase(project, asked)? else {
         output.report("Every phase has passed.");
+        if let Some(phase) = project.has_moved_on()? {
+            output.note(&format!("the source has changed since phase {phase} passed; code-commit phase reopen {phase} has it verified again"));
+        }
         return Ok(Exit::Done);
     };
     if project.has_passed(phase) {
+        if let Some(past) = of_key {
+            output.note(&format!("{} has done this already: nobody was asked", records::name(&past.path)));
+        }
         output.report(&format!("Phase {phase} has passed."));
         return Ok(Exit::Done);
     }
@@ -87,9 +107,14 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
             "a commit says that phase {phase} has passed, but no run here found that; if it is so: code-commit phase trust {phase}"
         ));
     }
+    if !args.retry && !args.new && project.is_stuck(phase)? {
+        return Ok(end::still_stuck(project, phase, output));
+    }
     let settings = crate::config::load(root, args.layer.clone(), host)?;
     let probed = access::choose(settings.sandbox.value, environment.docker_host(), output)?;
-    warn_of_commands(&project.config, output);
+    if probed.rung == Rung::Off {
+        warn_of_commands(&project.config, output);
+    }
     let cancel = crate::interrupt::watched()?;
     Setup { project, args, settings, host, probed, state, cancel }.begin(phase)
 }
@@ -102,11 +127,23 @@ fn warn_of_commands(config: &Config, output: &Output) {
     names.dedup();
     if !names.is_empty() {
         output.warn(&format!(
-            "commands of {} run outside the sandboxes, with all your rights: {}",
+            "commands of {} run with all your rights, and what they start, too: {}",
             PHASE_CONFIG,
             names.join(", ")
         ));
     }
+}
+
+/// The run that was begun under this key. It settles which phase is meant.
+fn past_of_key(project: &Project, args: &Request) -> Result<Option<past::Past>, Failure> {
+    let Some(key) = &args.key else { return Ok(None) };
+    let logs = project.root.join(ABL).join(LOGS);
+    let past = past::all(&logs).into_iter().find(|run| past::key_of(run).as_ref() == Some(key));
+    if let Some(past) = past.as_ref().filter(|past| args.phase.is_some_and(|asked| asked != past.phase)) {
+        let error = anyhow!("the key was used for phase {}: {}", past.phase, records::name(&past.path));
+        return Err(Failure::refused(error, "use another key for another phase"));
+    }
+    Ok(past)
 }
 
 fn phase(project: &Project, asked: Option<u32>) -> Result<Option<u32>, Failure> {
@@ -190,6 +227,7 @@ impl Setup<'_> {
             kept: Kept::default(),
             limits: limits(&self.settings),
             used: AgentUsage::of(&past.lines),
+            holds_for: &|_| holds::verdict(&self.project.root, phase),
             session: None,
         };
         let restored = |_: &[String]| {
@@ -214,62 +252,54 @@ impl Setup<'_> {
         observer: &'o mut Facts,
     ) -> Result<(Record<'o>, Past), Failure> {
         match unfinished(logs, inputs.phase, &redactor)? {
+            Some(folder) if self.args.new => {
+                self.leave(&folder);
+                self.first_line(logs, inputs, redactor, observer)
+            }
             Some(folder) => {
                 self.host.output.note(&format!("continuing {}", folder.path().display()));
-                inputs.start = start_of(&folder)?;
+                inputs.start = Start { decider: self.project.decider.clone(), ..start_of(&folder)? };
                 Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)
             }
-            None => {
-                let new = self.new_run(logs, inputs, redactor)?;
-                Ok((new.record(observer).map_err(cannot_begin)?, Past::default()))
-            }
+            None => self.first_line(logs, inputs, redactor, observer),
+        }
+    }
+
+    fn first_line<'o>(
+        &self,
+        logs: &Path,
+        inputs: &Inputs,
+        redactor: Redactor,
+        observer: &'o mut Facts,
+    ) -> Result<(Record<'o>, Past), Failure> {
+        let new = self.new_run(logs, inputs, redactor)?;
+        Ok((new.record(observer).map_err(cannot_begin)?, Past::default()))
+    }
+
+    /// A person may have worked on the tree since: a new run takes it as it is.
+    fn leave(&self, folder: &RunFolder) {
+        if folder.path().join(COPIES).is_dir() {
+            self.host.output.warn(&format!(
+                "{} was killed while a role worked: what that role changed and may not is left as it is now",
+                records::name(folder.path())
+            ));
         }
     }
 
     fn new_run(&self, logs: &Path, inputs: &Inputs, redactor: Redactor) -> Result<NewRun, Failure> {
         let name = format!("{}-phase{}", Stamp::now().folder_name(), inputs.phase);
         let new = NewRun::create(logs, &name, redactor, "make the folder writable")?;
-        let Start { iteration, builder_done, failures } = &inputs.start;
         let run = json!({
             "loop": "phase",
             "version": env!("CARGO_PKG_VERSION"),
             "phase": inputs.phase,
+            "key": self.args.key,
             "builder_model": inputs.builder.model,
             "verifier_model": inputs.verifier.model,
             "sandbox": self.probed.rung,
-            "start": { "iteration": iteration, "builder_done": builder_done, "failures": failures.as_deref() },
+            "start": inputs.start,
         });
         new.store(&run)?;
         Ok(new)
-    }
-
-    fn say(&self, phase: u32, outcome: &Outcome, folder: &RunFolder) -> Exit {
-        let output = self.host.output;
-        output.object(&json!({ "event": "summary", "phase": phase, "outcome": outcome }));
-        match outcome {
-            Outcome::Done { rounds } => {
-                output.report(&output.paint(GOOD, &format!("Phase {phase} passed in iteration {rounds}.")));
-                return Exit::Done;
-            }
-            Outcome::NeedsPerson { cause, .. } => {
-                output.report(&output.paint(BAD, &format!("Phase {phase} is stuck: {}.", cause.message)));
-                let failed = project::read(&self.project.tests().join(FAILED_SPECS)).unwrap_or(None);
-                output.report(printable(failed.as_deref().unwrap_or_default()).trim_end());
-            }
-            Outcome::ModelUnavailable { cause, .. } | Outcome::Unfit { cause, .. } => {
-                output.report(
-                    &output.paint(BAD, &format!("Phase {phase} stopped: {}", printable(&cause.message))),
-                );
-            }
-            Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => {}
-        }
-        if let Outcome::NeedsPerson { cause, .. }
-        | Outcome::Unfit { cause, .. }
-        | Outcome::ModelUnavailable { cause, .. } = outcome
-        {
-            output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
-        }
-        output.report(&format!("log: {}", folder.path().display()));
-        Exit::from(outcome)
     }
 }

@@ -1,5 +1,5 @@
-//! The desk: a process outside the sandbox that runs the configured commands for a role, by name and nothing
-//! else.
+//! The desk: a process that runs the configured commands for a role, by name and nothing else, in a sandbox of
+//! their own: they see what the role must not see, and run what a model wrote.
 //!
 //! It is a separate process because the harness is busy with the role's agent and runs one command at a time.
 //! It lives as long as the role's turn: when its input ends, because the turn is over or the harness was
@@ -15,16 +15,27 @@ use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use runner::{Cancel, Command, Confinement, Ended, Env, Leftovers, Limits, run};
+use report::Output;
+use runner::{Cancel, Command, Confinement, Ended, Leftovers, Limits, View, run};
 
 use crate::phase::request::{Answer, CLIENT, Desk};
 
 mod door;
+mod inside;
 
 use door::Door;
 
 /// The program name that starts the desk.
 pub const NAME: &str = "abl-desk";
+/// What the desk prints once it serves.
+const READY: &str = "ready";
+/// What it prints before that if the commands see the source read-only instead of in a view.
+const WITHOUT_VIEW: &str = "without-view";
+/// The same for a person.
+pub(super) const READ_ONLY: &str =
+    "no view of the source can be made here: commands of the verifier see it read-only";
+/// How its line begins if it cannot serve.
+const FAILED: &str = "failed: ";
 /// Bytes to pass on from each end of a command's output.
 const SHOWN_BYTES: usize = 32 << 10;
 
@@ -34,17 +45,26 @@ pub(super) struct Counter {
     folder: tempfile::TempDir,
     program: PathBuf,
     desk: Desk,
+    output: Output,
 }
 
 impl Counter {
     /// Makes the folder for one role. `program` is this program.
-    pub(super) fn new(program: &Path, mut desk: Desk) -> io::Result<Self> {
+    pub(super) fn new(program: &Path, mut desk: Desk, output: &Output) -> io::Result<Self> {
         // A socket's path is limited to 107 bytes, so it cannot be below the project.
         let folder = runner::temporary_folder(Path::new("/tmp"))?;
         fs::create_dir(folder.path().join("bin"))?;
         symlink(program, folder.path().join("bin").join(CLIENT))?;
+        symlink(program, folder.path().join(NAME))?;
         desk.socket = folder.path().join("desk");
-        Ok(Self { folder, program: program.to_owned(), desk })
+        Ok(Self { folder, program: program.to_owned(), desk, output: output.clone() })
+    }
+
+    /// The sandbox of the commands.
+    pub(super) fn confine(&mut self, mut confinement: Confinement) {
+        confinement.access.writable.push(self.folder.path().to_owned());
+        confinement.access.readable.push(self.program.clone());
+        self.desk.confinement = Some(confinement);
     }
 
     /// What a role must be able to see.
@@ -69,20 +89,26 @@ impl Counter {
     /// Opens the desk for one turn; dropping the result closes it.
     pub(super) fn open(&self) -> io::Result<Box<dyn Any>> {
         dir::remove(self.socket())?;
-        let mut open = Open { child: self.start()? };
+        let mut open = Open { child: self.start()?, _layers: self.layers()? };
         if let Some(stdin) = &mut open.child.stdin {
             serde_json::to_writer(&mut *stdin, &self.desk)?;
             stdin.write_all(b"\n")?;
         }
-        let mut ready = String::new();
-        if let Some(stdout) = open.child.stdout.take() {
-            BufReader::new(stdout).read_line(&mut ready)?;
+        let answers = open.child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines);
+        for answer in answers {
+            match answer?.as_str() {
+                READY => return Ok(Box::new(open)),
+                WITHOUT_VIEW => self.output.warn(READ_ONLY),
+                other => return Err(io::Error::other(format!("the desk for abl-cmd did not open: {other}"))),
+            }
         }
-        if ready.trim() == "ready" {
-            Ok(Box::new(open))
-        } else {
-            Err(io::Error::other("the desk for abl-cmd did not open"))
-        }
+        Err(io::Error::other("the desk for abl-cmd did not open"))
+    }
+
+    /// New layers for a view: the kernel does not allow one to be mounted twice.
+    fn layers(&self) -> io::Result<Option<Layers>> {
+        let view = self.desk.confinement.as_ref().and_then(|confinement| confinement.access.view.clone());
+        view.map(Layers::make).transpose()
     }
 
     /// In its own process group: the harness handles Ctrl-C, then closes the desk.
@@ -104,6 +130,33 @@ impl Counter {
 
 struct Open {
     child: Child,
+    _layers: Option<Layers>,
+}
+
+/// What commands change in a view of the source, which nobody keeps.
+struct Layers(View);
+
+impl Layers {
+    fn make(view: View) -> io::Result<Self> {
+        remove_layers(&view)?;
+        fs::create_dir_all(&view.upper)?;
+        fs::create_dir(&view.work)?;
+        Ok(Self(view))
+    }
+}
+
+impl Drop for Layers {
+    fn drop(&mut self) {
+        // The next turn removes them, too.
+        let _ = remove_layers(&self.0);
+    }
+}
+
+/// The kernel and the commands leave folders that even their owner may not enter.
+fn remove_layers(view: &View) -> io::Result<()> {
+    let folder = view.upper.parent().and_then(|folder| Some((folder.parent()?, folder.file_name()?)));
+    let Some((above, name)) = folder else { return Ok(()) };
+    dir::reach::remove(&dir::reach::root(above, dir::reach::CHANGE)?, name)
 }
 
 impl Drop for Open {
@@ -116,20 +169,30 @@ impl Drop for Open {
 
 /// Runs the desk: reports when it is ready, and runs until its input ends. Gives the exit code of its
 /// process.
-pub fn serve(input: impl Read, ready: impl Write) -> u8 {
+pub fn serve(input: impl Read + Send, ready: impl Write) -> u8 {
     match try_serve(BufReader::new(input), ready) {
         Ok(()) => 0,
         Err(_) => 1,
     }
 }
 
-fn try_serve(mut input: impl BufRead, mut ready: impl Write) -> io::Result<()> {
+fn try_serve(mut input: impl BufRead + Send, mut ready: impl Write) -> io::Result<()> {
     let mut line = String::new();
     input.read_line(&mut line)?;
-    let cancel = Cancel::new()?;
-    Door::new(serde_json::from_str(&line)?, cancel.clone())?.open()?;
-    writeln!(ready, "ready")?;
+    let mut desk: Desk = serde_json::from_str(&line)?;
+    if let Some(confinement) = desk.confinement.take() {
+        return inside::serve_inside(desk, confinement, input, ready);
+    }
+    let (cancel, is_inside) = (Cancel::new()?, desk.is_inside);
+    Door::new(desk, cancel.clone())?.open()?;
+    writeln!(ready, "{READY}")?;
     ready.flush()?;
+    if is_inside {
+        // The sandbox ends it, and all that it has started.
+        loop {
+            std::thread::park();
+        }
+    }
     // Until the harness closes it or exits.
     io::copy(&mut input, &mut io::sink())?;
     cancel.set();
@@ -185,15 +248,11 @@ impl Desk {
         let line = if arguments.is_empty() || uses_them { line.to_owned() } else { format!("{line} \"$@\"") };
         let words =
             ["sh", "-c", &line, CLIENT].map(str::to_owned).into_iter().chain(arguments.iter().cloned());
-        let env = self.env.iter().fold(Env::default(), |mut env, (name, value)| {
-            env.set(name, value);
-            env
-        });
         let command = Command {
             deadline: Some(Duration::from_secs(self.timeout_seconds)),
             limits: Limits { head_bytes: SHOWN_BYTES, tail_bytes: SHOWN_BYTES, ..Limits::default() },
             leftovers: Leftovers::Keep,
-            ..Command::new(words, &self.cwd, env)
+            ..Command::new(words, &self.cwd, self.env())
         };
         let ran = {
             let _at_work = at_work();

@@ -103,6 +103,15 @@ impl Observer for Facts {
                 self.output.note(&as_changed(turned.number));
             }
         }
+        if let Line::Announced(announced) = line
+            && let Some(phases) = loop_phase::specs_changed(&announced.event)
+        {
+            let phases: Vec<String> = phases.iter().map(u64::to_string).collect();
+            self.output.warn(&format!(
+                "the specs of phase {} changed: what was built and verified for the old ones does not count",
+                phases.join(", ")
+            ));
+        }
         if let Line::Committed(Committed { repository: Some(repository), message: Some(message), .. }) = line
         {
             self.output.note(&format!("committed in {repository}: {message}"));

@@ -1,13 +1,16 @@
 //! Recorded runs of a phase: is there one to resume?
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use engine::{Line, Named as _, WasRead};
 use logging::{Redactor, RunFolder};
-use loop_phase::Start;
+use loop_phase::{Place, Start};
+use serde::Deserialize;
 
 use crate::exit::Failure;
-use crate::records::is_unfinished;
+use crate::records::{self, is_unfinished};
 use crate::registry::RUN_JSON;
 
 /// The folder with the runs, in the phases' own folder.
@@ -59,14 +62,41 @@ impl Past {
 /// Where that run began: its facts only make sense from there.
 pub(crate) fn start_of(folder: &RunFolder) -> Result<Start, Failure> {
     let text = folder.read(RUN_JSON).map_err(anyhow::Error::from)?;
-    let run: serde_json::Value =
-        serde_json::from_str(&text).with_context(|| format!("cannot read {RUN_JSON}"))?;
-    let start = |name: &str| run.pointer(&format!("/start/{name}"));
-    let iteration =
-        start("iteration").and_then(serde_json::Value::as_u64).and_then(|number| u32::try_from(number).ok());
-    Ok(Start {
-        iteration: iteration.unwrap_or(1),
-        builder_done: start("builder_done").and_then(serde_json::Value::as_bool).unwrap_or(false),
-        failures: start("failures").and_then(serde_json::Value::as_str).map(Into::into),
-    })
+    let begun: Begun = serde_json::from_str(&text).with_context(|| format!("cannot read {RUN_JSON}"))?;
+    Ok(begun.start)
+}
+
+/// The part of `run.json` that a run goes on from.
+#[derive(Deserialize)]
+struct Begun {
+    start: Start,
+}
+
+/// The supervisor's name for the work of a run.
+pub(crate) fn key_of(run: &Past) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Head {
+        key: Option<String>,
+    }
+    serde_json::from_str::<Head>(&records::open(&run.path).read(RUN_JSON).ok()?).ok()?.key
+}
+
+/// The specs that the newest run of a phase worked by at its end; none if that is not known.
+pub(crate) fn specs_of_last_run(logs: &Path, phase: u32) -> BTreeMap<u32, String> {
+    let Some(run) = all(logs).into_iter().find(|run| run.phase == phase) else { return BTreeMap::new() };
+    let folder = records::open(&run.path);
+    let Ok(start) = start_of(&folder) else { return BTreeMap::new() };
+    let mut specs: BTreeMap<u32, String> =
+        start.specs.into_iter().map(|spec| (spec.number, spec.text)).collect();
+    let past = perform::Past::read(&run.path).unwrap_or_default();
+    for line in past.lines {
+        if let Line::WasRead(WasRead { place, text: Some(text), .. }) = line
+            && place.place == Place::Specs.name()
+            && let Some(number) = loop_phase::spec::number(&place.file)
+            && let Ok(text) = folder.read(&text.stored.file)
+        {
+            specs.insert(number, text);
+        }
+    }
+    specs
 }

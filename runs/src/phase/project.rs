@@ -7,18 +7,19 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
 use engine::Named as _;
-use logging::sha256_hex;
-use loop_phase::state::{State, Status};
+use loop_phase::state::{Stale, State, Status};
 use loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, Role, RoleInputs, Start};
-use names::ours::{ABL, PHASE_CONFIG};
+use names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
 use repo::Git;
 use settings::Environment;
+use settings::keys::DOT_ENV;
 use settings::phase::Config;
 
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::lock;
 use crate::phase::folders::{Folders, refuse_links};
+use crate::phase::{holds, past};
 use crate::place;
 use crate::text;
 
@@ -40,6 +41,10 @@ pub(crate) struct Project {
     folders: Folders,
     /// Specs by phase.
     pub specs: BTreeMap<u32, String>,
+    /// The identity of the folder with them when they were read.
+    specs_identity: Option<String>,
+    /// What makes the verifier.
+    pub decider: String,
     /// The loop's progress, as stored.
     pub state: State,
     /// The source folder's repository.
@@ -65,7 +70,10 @@ impl Project {
             let prompts = root.join(PROMPTS[0]);
             make_folder(&prompts)?;
         }
+        // Before they are read: an edit in between is noticed later.
+        let specs_identity = specs_identity(root);
         let specs = require_specs(root)?;
+        let decider = holds::decider(role_prompt(root, Role::Verifier)?.as_deref(), &config);
         let state = match read(&root.join(ABL).join(loop_phase::STATE))? {
             Some(text) => serde_json::from_str(&text).map_err(|error| {
                 let file = format!("{ABL}/{}", loop_phase::STATE);
@@ -78,7 +86,17 @@ impl Project {
         };
         let src_git = repository(folders.src(), environment)?;
         let tests_git = repository(folders.tests(), environment)?;
-        Ok(Self { root: root.to_owned(), config, folders, specs, state, src_git, tests_git })
+        Ok(Self {
+            root: root.to_owned(),
+            config,
+            folders,
+            specs,
+            specs_identity,
+            decider,
+            state,
+            src_git,
+            tests_git,
+        })
     }
 
     /// The same, and nobody else works on it as long as the lock lives.
@@ -102,27 +120,6 @@ impl Project {
         self.folders.tests()
     }
 
-    /// Whether a phase has passed for the current specs. A commit that says so proves nothing: anyone may
-    /// have made it.
-    pub(crate) fn has_passed(&self, phase: u32) -> bool {
-        self.state.has_passed(phase, &self.specs_sha256(phase))
-    }
-
-    /// The hash that a pass is bound to: of the specs up to this one.
-    pub(crate) fn specs_sha256(&self, phase: u32) -> String {
-        let specs = self
-            .specs
-            .range(..=phase)
-            .map(|(number, text)| format!("{number} {}\n", sha256_hex(text.as_bytes())));
-        sha256_hex(specs.collect::<String>().as_bytes())
-    }
-
-    /// Phases that passed for different specs.
-    pub(crate) fn stale(&self) -> Vec<u32> {
-        let passed = self.state.phases_completed.iter().copied();
-        passed.filter(|phase| self.specs.contains_key(phase) && !self.has_passed(*phase)).collect()
-    }
-
     /// Whether a commit says that a phase has passed.
     pub(crate) fn is_committed_as_passed(&self, phase: u32) -> Result<bool, Failure> {
         // A message ends with a newline, which `$` does not match.
@@ -139,27 +136,10 @@ impl Project {
 
     /// The loop's inputs. `builder` and `verifier` are the models that will really be called.
     pub(crate) fn inputs(&self, phase: u32, builder: &str, verifier: &str) -> Result<Inputs, Failure> {
-        let mut specs = Vec::new();
-        for (number, text) in &self.specs {
-            let title = loop_phase::spec::title(text, *number);
-            if title.is_none() && *number == phase {
-                let message =
-                    anyhow!("the first line of {SPECS}/phase{phase}.md is not `# Phase {phase}: Title`");
-                return Err(Failure::refused(
-                    message,
-                    "code-commit phase check names every fault of the specs",
-                ));
-            }
-            let completed = self.has_passed(*number);
-            let specs_sha256 = self.specs_sha256(*number);
-            let title = title.unwrap_or_default().to_owned();
-            specs.push(PhaseSpec {
-                number: *number,
-                title,
-                text: text.as_str().into(),
-                completed,
-                specs_sha256,
-            });
+        if self.specs.get(&phase).is_none_or(|text| loop_phase::spec::title(text, phase).is_none()) {
+            let message =
+                anyhow!("the first line of {SPECS}/phase{phase}.md is not `# Phase {phase}: Title`");
+            return Err(Failure::refused(message, "code-commit phase check names every fault of the specs"));
         }
         let config = &self.config;
         let role =
@@ -167,7 +147,7 @@ impl Project {
                 let commands =
                     commands.iter().map(|(name, entry)| (name.clone(), entry.description.clone())).collect();
                 Ok::<_, Failure>(RoleInputs {
-                    prompt: self.role_prompt(who)?.into(),
+                    prompt: role_prompt(&self.root, who)?.as_deref().unwrap_or(built_in(who)).into(),
                     workspace: folder.display().to_string(),
                     commands,
                     model: model.to_owned(),
@@ -175,7 +155,6 @@ impl Project {
             };
         Ok(Inputs {
             phase,
-            specs,
             project: read(&self.root.join(PROJECT))?.map(Into::into),
             builder: role(Role::Builder, self.src(), &config.builder_commands, builder)?,
             verifier: role(Role::Verifier, self.tests(), &config.verifier_commands, verifier)?,
@@ -184,37 +163,79 @@ impl Project {
         })
     }
 
-    fn role_prompt(&self, role: Role) -> Result<String, Failure> {
-        for folder in PROMPTS {
-            if let Some(text) = read(&self.root.join(folder).join(format!("{}.md", role.name())))? {
-                return Ok(text);
-            }
-        }
-        Ok(match role {
-            Role::Builder => prompt::phase::BUILDER,
-            Role::Verifier => prompt::phase::VERIFIER,
-        }
-        .to_owned())
-    }
-
     /// Where a phase begins that has no journal to resume from.
     fn start(&self, phase: u32) -> Start {
         // If it is not a text file, the verifier has to fix it, and its turn removes it first.
         let failures = read(&self.tests().join(FAILED_SPECS)).unwrap_or(None);
-        let failures = failures.filter(|text| !loop_phase::failed::parse(text).is_pass()).map(Into::into);
+        let failures = failures.filter(|text| !loop_phase::failed::parse(text).is_pass());
         let current = &self.state.current;
-        if current.phase != Some(phase) {
-            return Start { iteration: 1, builder_done: false, failures };
-        }
+        let is_open = current.phase == Some(phase);
         let (iteration, builder_done) = match current.status {
-            Status::Building => (current.verifier_iteration, current.builder_done),
-            Status::Verifying => (current.verifier_iteration, true),
-            Status::ContractsFailed => (current.verifier_iteration + 1, false),
-            // The user has dealt with the failure: all iterations are available again.
-            Status::Clean | Status::Stuck | Status::Completed => (1, false),
+            // Only the verifier has changed, so only it has to look again.
+            _ if self.state.stale(phase, &self.now(phase)) == Some(Stale::Decider) => (1, true),
+            Status::Building if is_open => (current.verifier_iteration, current.builder_done),
+            Status::Verifying if is_open => (current.verifier_iteration, true),
+            Status::ContractsFailed if is_open => (current.verifier_iteration + 1, false),
+            // All iterations are available again.
+            Status::Clean
+            | Status::Building
+            | Status::Verifying
+            | Status::ContractsFailed
+            | Status::Stuck
+            | Status::Completed => (1, false),
         };
-        Start { iteration: iteration.clamp(1, self.config.iterations), builder_done, failures }
+        let mut built_for = past::specs_of_last_run(&self.root.join(ABL).join(past::LOGS), phase);
+        built_for
+            .retain(|number, text| *number <= phase && self.specs.get(number).is_some_and(|now| now != text));
+        Start {
+            iteration: iteration.clamp(1, self.config.iterations),
+            // What was built was built for other specs.
+            builder_done: builder_done && built_for.is_empty(),
+            failures: failures.filter(|_| built_for.is_empty()),
+            specs: self.specs.iter().map(|(number, text)| self.spec(*number, text)).collect(),
+            specs_identity: self.specs_identity.clone(),
+            built_for,
+            passes: self.state.passes.clone(),
+            decider: self.decider.clone(),
+        }
     }
+
+    fn spec(&self, number: u32, text: &str) -> PhaseSpec {
+        let title = loop_phase::spec::title(text, number).unwrap_or_default().to_owned();
+        PhaseSpec { number, title, text: text.to_owned(), completed: self.has_passed(number) }
+    }
+
+    /// If a role's folder is the root itself, other files stay out of its commits.
+    pub(crate) fn never_committed(&self, top: &Path) -> Vec<String> {
+        let names = [DOT_ENV, ABL, AGENT_CONFIG, STATE].map(|name| self.root.join(name));
+        let inside = names.into_iter().chain([self.tests(), self.src()].map(Path::to_owned));
+        inside
+            .filter(|path| path != top)
+            .filter_map(|path| path.strip_prefix(top).ok().map(|path| path.display().to_string()))
+            .collect()
+    }
+}
+
+/// The project's own prompt of a role.
+fn role_prompt(root: &Path, role: Role) -> Result<Option<String>, Failure> {
+    for folder in PROMPTS {
+        if let Some(text) = read(&root.join(folder).join(format!("{}.md", role.name())))? {
+            return Ok(Some(text));
+        }
+    }
+    Ok(None)
+}
+
+fn built_in(role: Role) -> &'static str {
+    match role {
+        Role::Builder => prompt::phase::BUILDER,
+        Role::Verifier => prompt::phase::VERIFIER,
+    }
+}
+
+/// As the loop asks for it later.
+fn specs_identity(root: &Path) -> Option<String> {
+    repo::stable_hash(&root.join(SPECS)).ok()
 }
 
 /// The specs by phase; refuses a project without any.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use runner::{Confinement, Env};
 use serde::{Deserialize, Serialize};
 use settings::phase::Entry;
 
@@ -42,4 +43,20 @@ pub(crate) struct Desk {
     pub env: BTreeMap<String, String>,
     /// Time limit of one command.
     pub timeout_seconds: u64,
+    /// The sandbox that it has to make for itself and its commands.
+    #[serde(default)]
+    pub confinement: Option<Confinement>,
+    /// Whether it is in its sandbox: then it serves until it is killed.
+    #[serde(default)]
+    pub is_inside: bool,
+}
+
+impl Desk {
+    /// The commands' environment.
+    pub(crate) fn env(&self) -> Env {
+        self.env.iter().fold(Env::default(), |mut env, (name, value)| {
+            env.set(name, value);
+            env
+        })
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use engine::HoldsFor;
 use logging::Stamp;
 use names::ours::ABL;
 
@@ -34,8 +35,8 @@ pub fn overrule(root: &Path, word: Override, phase: u32, host: Host<'_>) -> Resu
             return Err(Failure::refused(error, format!("code-commit phase {phase} works on it")));
         }
         Override::Trust => {
-            let specs = project.specs_sha256(phase);
-            project.state.complete(phase, specs, at);
+            let pass = HoldsFor { tree: project.source()?, ..project.now(phase) };
+            project.state.complete(phase, pass, at);
             format!("Phase {phase} counts as passed, for the specs as they are now.")
         }
         Override::Reopen => {

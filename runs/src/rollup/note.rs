@@ -47,11 +47,17 @@ impl Options {
 struct Note {
     /// The hash of the roll-up that the note is about.
     sha256: String,
+    /// That of the one before it, if it was ours: it is still there if the program was killed before it stored
+    /// the new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replaces: Option<String>,
     options: Options,
 }
 
+/// Written before the roll-up: with a note that does not fit it, a roll-up counts as a person's own.
 pub(super) fn store(root: &Path, text: &str, options: &Options) -> anyhow::Result<()> {
-    let note = Note { sha256: sha256_hex(text.as_bytes()), options: options.clone() };
+    let replaces = Stored::ours(root).map(|old| old.sha256);
+    let note = Note { sha256: sha256_hex(text.as_bytes()), replaces, options: options.clone() };
     super::write(&root.join(NOTE), format!("{}\n", serde_json::to_string_pretty(&note)?).as_bytes())
 }
 
@@ -68,13 +74,36 @@ impl Stored {
     /// it.
     pub fn ours(root: &Path) -> Option<Self> {
         let read = |file: &str, most| dir::read(&root.join(file), most, dir::Links::Refused).ok().flatten();
-        let Note { sha256, options } = serde_json::from_slice(&read(NOTE, MOST_BYTES)?).ok()?;
-        let text = read(CODE_ROLLUP, u64::MAX)?;
-        (sha256 == sha256_hex(&text)).then_some(Self { options, sha256 })
+        let note: Note = serde_json::from_slice(&read(NOTE, MOST_BYTES)?).ok()?;
+        let sha256 = sha256_hex(&read(CODE_ROLLUP, u64::MAX)?);
+        let is_ours = sha256 == note.sha256 || Some(&sha256) == note.replaces.as_ref();
+        is_ours.then_some(Self { options: note.options, sha256 })
     }
 
     /// Whether this one has the same text.
     pub fn is(&self, other: &RollUp) -> bool {
         self.sha256 == sha256_hex(other.text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_roll_up_stays_ours_when_the_program_is_killed_between_its_note_and_itself() {
+        let root = tempfile::tempdir().unwrap();
+        let options = |budget| Options { budget: Some(budget), ..Options::default() };
+        let made = |text: &str| RollUp { text: text.to_owned(), ..RollUp::default() };
+        made("one").keep(root.path(), &options(1)).unwrap();
+        store(root.path(), "two", &options(2)).unwrap();
+        let stored = Stored::ours(root.path()).unwrap();
+        assert!(stored.is(&made("one")) && stored.options == options(2));
+        made("two").keep(root.path(), &options(2)).unwrap();
+        assert!(Stored::ours(root.path()).unwrap().is(&made("two")));
+        made("by hand").write(&root.path().join(CODE_ROLLUP)).unwrap();
+        assert!(Stored::ours(root.path()).is_none());
+        store(root.path(), "three", &options(3)).unwrap();
+        assert!(Stored::ours(root.path()).is_none(), "what a person has made is not made ours by a note");
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::order;
+use crate::records::Head;
 use crate::registry::RUN_JSON;
 
 /// One run in a few words.
@@ -35,21 +36,20 @@ pub(super) struct About {
 impl About {
     /// Reads the whole journal and checks its chain, and every file that it names.
     pub(super) fn of(folder: &RunFolder, run: &str) -> anyhow::Result<Self> {
-        let plan: Value = serde_json::from_str(&folder.read(RUN_JSON)?)
-            .with_context(|| format!("{RUN_JSON} cannot be understood"))?;
-        let text = |name: &str| plan.get(name).and_then(Value::as_str).map(str::to_owned);
+        let Head { kind, version, head: tree, .. } =
+            Head::of(folder).with_context(|| format!("{RUN_JSON} is missing or cannot be understood"))?;
         let past = Past::read(folder.path())?;
         past.intact(folder)?;
         let verdict = |verdict| match verdict {
             Verdict::Pass => "PASS".to_owned(),
             Verdict::Fail => "FAIL".to_owned(),
         };
-        let summary = past.outcome().and_then(|_| order::summary(folder));
+        let summary = order::summary(folder, &past);
         Ok(Self {
             run: run.to_owned(),
-            kind: text("loop").context("the plan does not say which loop it is of")?,
-            version: text("version").context("the plan does not say which version made it")?,
-            tree: text("head").or_else(|| text("repo_baseline_commit")),
+            kind,
+            version,
+            tree,
             outcome: past.outcome().map(|outcome| outcome.code().to_owned()),
             verdict: summary.map(|summary| verdict(summary.verdict)),
             journal_sha256: Journal::last_hash(&folder.path().join(JOURNAL))?,

@@ -5,10 +5,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use bundle::{Manifest, Survey};
+use bundle::{Item, Manifest, Survey};
 use dir::Folder;
+use engine::Stored;
 use logging::{Journal, Redactor};
-use perform::{JOURNAL, Past};
+use perform::{JOURNAL, Past, WITHHELD};
 use report::{phrases, printable};
 use serde_json::json;
 use settings::Keys;
@@ -50,12 +51,25 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let folder = Folder::open(&run).map_err(|error| cannot(error.into()))?;
     let survey = Survey::of(&folder).map_err(|error| cannot(error.into()))?;
     let prompts = if args.without_prompts { prompts(&run).map_err(cannot)? } else { Vec::new() };
-    let survey = survey.without(|file| prompts.iter().any(|prompt| prompt == file));
+    let mut survey = survey.without(|file| prompts.iter().any(|prompt| prompt == file));
+    stays_behind(&run, &mut survey);
     holds_no_key(&run, &folder, &survey, host)?;
     let manifest = Manifest::new(serde_json::to_value(&about).context("the record")?, survey);
     write(&folder, &manifest, args, host).map_err(cannot)?;
     tell(&manifest, &about, args, host);
     Ok(Exit::Done)
+}
+
+/// What stayed behind when this record came here does not come back: the manifest says so, and the note stays.
+fn stays_behind(run: &Path, survey: &mut Survey) {
+    survey.files.retain(|item| item.name != WITHHELD);
+    let withheld = perform::withheld(&records::open(run));
+    survey.withheld.extend(withheld.into_iter().map(|Stored { file, bytes, sha256 }| Item {
+        name: file,
+        bytes,
+        sha256,
+    }));
+    survey.withheld.sort();
 }
 
 /// The files that hold prompts, according to the journal.

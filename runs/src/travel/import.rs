@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use logging::{Redactor, RunFolder, Stored};
-use report::printable;
+use perform::WITHHELD;
+use repo::WorkTree;
+use report::{Output, printable};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::records::{self, IMPORTED};
-use crate::registry::{self, Imported, RUN_JSON};
+use crate::registry::{self, Imported, Known, RUN_JSON};
+use crate::travel::about::About;
 use crate::travel::signature::{Signed, allowed_by_git};
 use crate::travel::verify::{Checked, checked, in_words, run_folder, scratch};
 use crate::{lock, place};
@@ -41,39 +44,60 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         )
     };
     let scratch = scratch()?;
-    let Checked { about, signed, .. } =
+    let Checked { about, signed, manifest, .. } =
         checked(&args.file, scratch.path(), allowed.as_deref(), host).map_err(refused)?;
     let unpacked = run_folder(scratch.path());
     // They are compared with the tree and put into copies of it: reading them refuses every path that no run may
     // write.
     let rounds = perform::undo_folders(&unpacked).map_err(|error| refused(error.into()))?;
     apply::pre_images(&rounds).context("its pre-images cannot be used").map_err(refused)?;
-    let base = place::state(&tree)?.join(IMPORTED);
-    let target = RunFolder::create(&base, &about.run, Redactor::default())
-        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
     let believed = match (&signed, args.trust) {
         (Signed::By(who), _) => Some(who.clone()),
         (_, true) => Some("--trust".to_owned()),
         (_, false) => None,
     };
-    let kept = keep(&unpacked, target.path()).and_then(|plan| {
-        let imported = Imported { believed: believed.clone() };
-        registry::import(&tree, target.path(), plan, imported)
-    });
+    if let Some(there) = twin(&about, manifest.withheld.is_empty(), &tree)? {
+        let folder = there.path(tree.root());
+        let believed = believed.or_else(|| there.vouched_for());
+        registry::believe(&tree, &folder, believed.clone())?;
+        tell(&about, &folder, Imported { believed }, &signed, output);
+        return Ok(Exit::Done);
+    }
+    let base = place::state(&tree)?.join(IMPORTED);
+    let target = RunFolder::create(&base, &about.run, Redactor::default())
+        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
+    let imported = Imported { believed };
+    let kept = keep(&unpacked, target.path())
+        .and_then(|plan| registry::import(&tree, target.path(), plan, imported.clone()));
     kept.inspect_err(|_| records::discard(&target))?;
-    let name = records::name(target.path());
+    tell(&about, target.path(), imported, &signed, output);
+    Ok(Exit::Done)
+}
+
+/// The same record if it is here already: its answers would count twice. One that came without its prompts does
+/// not stand for one that has them.
+fn twin(about: &About, is_whole: bool, tree: &WorkTree) -> Result<Option<Known>, Failure> {
+    let mut imported = registry::with_imported(tree)?.into_iter().filter(Known::is_imported);
+    Ok(imported.find(|known| {
+        let folder = records::open(&known.path(tree.root()));
+        let is_same = || About::of(&folder, &about.run).is_ok_and(|there| there == *about);
+        is_same() && !(is_whole && folder.path().join(WITHHELD).exists())
+    }))
+}
+
+fn tell(about: &About, folder: &Path, imported: Imported, signed: &Signed, output: &Output) {
+    let (name, Imported { believed }) = (records::name(folder), imported);
     output.object(&json!({
-        "event": "imported", "run": name, "folder": target.path().to_string_lossy(), "about": about,
+        "event": "imported", "run": name, "folder": folder.to_string_lossy(), "about": about,
         "believed": believed,
     }));
-    output.report(&format!("{name}: {}, {}", printable(&about.line()), printable(&in_words(&signed))));
+    output.report(&format!("{name}: {}, {}", printable(&about.line()), printable(&in_words(signed))));
     if believed.is_none() {
         output.note(
             "nobody whom you trust vouches for it: it can be shown and replayed, and its answers are used again; \
              --trust believes the rest",
         );
     }
-    Ok(Exit::Done)
 }
 
 /// Moves the checked files; gives the plan.

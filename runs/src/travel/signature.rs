@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use runner::{Cancel, Command, Confinement, Env, Output, Streams};
+use runner::{Cancel, Command, Confinement, Ended, Env, Output, Streams};
 use settings::Environment;
 
 /// What the signature is for: one that was made for something else does not count.
@@ -27,10 +27,24 @@ pub(super) enum Signed {
     By(String),
     /// There is no signature.
     No,
-    /// Somebody signed, but nobody of the allowed signers; or the signature is of something else.
+    /// The signature is of something else, or damaged.
+    Bad,
+    /// Somebody signed, but nobody of the allowed signers, or not for this purpose or at this time.
     Unknown,
     /// There is a signature, and no list of allowed signers.
     Unchecked,
+}
+
+/// There is a signature, but nothing here that can judge it. That says nothing about the bundle.
+#[derive(Debug)]
+pub(super) struct CannotJudge(String);
+
+impl std::error::Error for CannotJudge {}
+
+impl std::fmt::Display for CannotJudge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot judge the signature: {}", self.0)
+    }
 }
 
 impl<'s> Signer<'s> {
@@ -39,13 +53,17 @@ impl<'s> Signer<'s> {
         Self { environment, scratch }
     }
 
-    /// Signs with a private key, or with the public key of one that an agent holds.
+    /// Signs with a private key that has no passphrase, or with one that an agent holds.
     pub(super) fn sign(&self, manifest: &[u8], key: &Path) -> anyhow::Result<Vec<u8>> {
         let file = self.keep("manifest", manifest)?;
         let argv = ["-Y", "sign", "-n", NAMESPACE, "-f"].map(OsString::from);
         let done = self.run(argv.into_iter().chain([key.into(), file.clone().into()]), None)?;
         if !done.success() {
-            bail!("ssh-keygen cannot sign with {}: {}", key.display(), last_line(&done));
+            bail!(
+                "ssh-keygen cannot sign with {}: {} (a key with a passphrase has to be in an agent: ssh-add {0})",
+                key.display(),
+                last_line(&done)
+            );
         }
         let signature = file.with_extension("sig");
         std::fs::read(&signature).with_context(|| format!("cannot read {}", signature.display()))
@@ -60,23 +78,39 @@ impl<'s> Signer<'s> {
     ) -> anyhow::Result<Signed> {
         let Some(signature) = signature else { return Ok(Signed::No) };
         let Some(allowed) = allowed else { return Ok(Signed::Unchecked) };
-        std::fs::File::open(allowed).with_context(|| format!("cannot read {}", allowed.display()))?;
+        std::fs::File::open(allowed)
+            .map_err(|error| CannotJudge(format!("cannot read {}: {error}", allowed.display())))?;
         let (file, signature) = (self.keep("manifest", manifest)?, self.keep("signature", signature)?);
-        let list = |verb: &str| {
-            let words = ["-Y", verb, "-n", NAMESPACE, "-f"].map(OsString::from);
-            words
-                .into_iter()
-                .chain([allowed.into(), "-s".into(), signature.clone().into()])
-                .collect::<Vec<_>>()
+        let argv = |words: &[&str], more: &[&Path]| -> Vec<OsString> {
+            words.iter().map(OsString::from).chain(more.iter().map(OsString::from)).collect()
         };
-        let found = self.run(list("find-principals"), None)?;
-        let text = found.text();
-        let Some(who) = text.lines().next().filter(|who| found.success() && !who.is_empty()) else {
-            return Ok(Signed::Unknown);
-        };
-        let more = ["-I".into(), OsString::from(who)];
-        let verified = self.run(list("verify").into_iter().chain(more), Some(file))?;
-        Ok(if verified.success() { Signed::By(who.to_owned()) } else { Signed::Unknown })
+        let intact = argv(&["-Y", "check-novalidate", "-n", NAMESPACE, "-s"], &[&signature]);
+        if !self.says_yes(intact, Some(&file))?.0 {
+            return Ok(Signed::Bad);
+        }
+        let listed = argv(&["-Y", "find-principals", "-s"], &[&signature, Path::new("-f"), allowed]);
+        let (is_listed, names) = self.says_yes(listed, None)?;
+        for who in names.lines().filter(|who| is_listed && !who.is_empty()) {
+            let words = ["-Y", "verify", "-n", NAMESPACE, "-I", who, "-f"];
+            let verified = argv(&words, &[allowed, Path::new("-s"), &signature]);
+            if self.says_yes(verified, Some(&file))?.0 {
+                return Ok(Signed::By(who.to_owned()));
+            }
+        }
+        Ok(Signed::Unknown)
+    }
+
+    /// Whether `ssh-keygen` agrees, and what it prints.
+    fn says_yes(&self, argv: Vec<OsString>, input: Option<&Path>) -> anyhow::Result<(bool, String)> {
+        let done = self.run(argv, input.map(Path::to_owned))?;
+        let text = done.apart.map(|apart| apart.out.text()).unwrap_or_default();
+        match done.ended {
+            Ended::Exited(code) => Ok((code == 0, text)),
+            Ended::NotFound => {
+                Err(CannotJudge("ssh-keygen is missing; it comes with OpenSSH".to_owned()).into())
+            }
+            ended => Err(CannotJudge(format!("ssh-keygen {ended}")).into()),
+        }
     }
 
     fn keep(&self, name: &str, bytes: &[u8]) -> anyhow::Result<PathBuf> {
@@ -96,7 +130,7 @@ impl<'s> Signer<'s> {
         let command = Command {
             input,
             deadline: Some(PATIENCE),
-            streams: Streams::Merged,
+            streams: Streams::Apart,
             ..Command::new(argv, self.scratch, env)
         };
         let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;

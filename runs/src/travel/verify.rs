@@ -5,8 +5,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use bundle::{Manifest, Opened};
+use bundle::{Item, Manifest, Opened};
 use dir::Folder;
+use engine::Stored;
 use report::{BAD, GOOD, printable};
 use serde_json::json;
 
@@ -14,7 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::records;
 use crate::travel::about::About;
-use crate::travel::signature::{Signed, Signer};
+use crate::travel::signature::{CannotJudge, Signed, Signer};
 
 /// Which file, and whose signatures count.
 #[derive(Debug)]
@@ -60,6 +61,10 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
             ));
             Ok(Exit::Done)
         }
+        Err(error) if error.is::<CannotJudge>() => Err(Failure::refused(
+            error,
+            "without --allowed-signers only the hashes and the record are checked",
+        )),
         Err(error) => {
             let why = format!("{error:#}");
             output.object(&json!({ "event": "verified", "ok": false, "why": why }));
@@ -91,10 +96,15 @@ pub(super) fn checked(
     let into = Folder::open(&run).context("cannot unpack it")?;
     let Opened { manifest, manifest_bytes, signature, sha256 } = bundle::open(&mut bundle, Some(&into))?;
     let said = About::read(&manifest.about)?;
-    if !manifest.withheld.is_empty() {
-        perform::note_withheld(&run, manifest.withheld.iter().map(|item| (&*item.name, &*item.sha256)))
-            .context("cannot unpack it")?;
-    }
+    // The note about what stayed behind is ours: a bundle could excuse any missing file with one of its own.
+    ensure!(
+        !manifest.files.iter().any(|item| item.name == perform::WITHHELD),
+        "it brings a {} of its own",
+        perform::WITHHELD
+    );
+    let withheld = manifest.withheld.iter().cloned();
+    let withheld = withheld.map(|Item { name: file, bytes, sha256 }| Stored { file, bytes, sha256 });
+    perform::note_withheld(&run, withheld.collect()).context("cannot unpack it")?;
     let about = About::of(&records::open(&run), &said.run).context("its record is not intact")?;
     ensure!(about == said, "its manifest does not say what its record says");
     let work = scratch.join("signature");
@@ -102,6 +112,7 @@ pub(super) fn checked(
     let allowed = allowed.map(std::path::absolute).transpose()?;
     let signer = Signer::new(host.environment, &work);
     let signed = signer.judge(&manifest_bytes, signature.as_deref(), allowed.as_deref())?;
+    ensure!(signed != Signed::Bad, "{}", in_words(&signed));
     Ok(Checked { about, manifest, signed, sha256 })
 }
 
@@ -114,6 +125,7 @@ pub(super) fn in_words(signed: &Signed) -> String {
     match signed {
         Signed::By(who) => format!("signed by {who}"),
         Signed::No => "not signed".to_owned(),
+        Signed::Bad => "its signature is not one of its manifest".to_owned(),
         Signed::Unknown => "signed by nobody in the list of allowed signers".to_owned(),
         Signed::Unchecked => "signed; --allowed-signers FILE says by whom".to_owned(),
     }

@@ -4,7 +4,7 @@ use engine::{Line, Outcome};
 use loop_order::{RunSummary, Verdict};
 use perform::Past;
 use repo::WorkTree;
-use report::{BAD, GOOD, Output, STRONG, WARN, lines, printable, rounds_asked};
+use report::{BAD, GOOD, Output, STRONG, WARN, holds_for, lines, printable, rounds_asked};
 use runs::Failure;
 use runs::changes::{self, FileChange};
 use runs::order::{Recorded, summary};
@@ -19,8 +19,7 @@ pub fn list(known: &Known, tree: &WorkTree, output: &Output) {
     let past = Past::read(run).unwrap_or_default();
     let attempts = rounds_asked(&past.lines);
     let outcome = past.outcome().map(Outcome::code);
-    // A resumed run still has the summary of its earlier end.
-    let summary = summary(&folder).filter(|_| outcome.is_some());
+    let summary = summary(&folder, &past);
     let name = records::name(run);
     let recorded = Recorded::load(known, folder).ok();
     let title = recorded.as_ref().map(|recorded| recorded.read.order.title.as_str());
@@ -47,7 +46,7 @@ pub fn show(known: &Known, tree: &WorkTree, output: &Output) -> Result<(), Failu
     let past = past(run)?;
     let changes = changes::of_run(tree.root(), run)?;
     let stats: Vec<_> = changes.iter().map(FileChange::stat).collect();
-    let summary = summary(&folder);
+    let summary = summary(&folder, &past);
     output.object(&json!({
         "run": records::name(run), "loop": "order", "undone": known.undone, "folder": run.to_string_lossy(), "facts": past.json, "files": stats,
         "summary": summary,
@@ -60,6 +59,9 @@ pub fn show(known: &Known, tree: &WorkTree, output: &Output) -> Result<(), Failu
     lines("attempt", last.map(std::slice::from_ref).unwrap_or_default(), output);
     if let Some(summary) = &summary {
         output.report(&format!("ended: {}", verdict(summary, output)));
+    }
+    if let Some((_, of)) = past.end() {
+        holds_for(of, output);
     }
     output.report(&format!("files: {}", run.display()));
     for change in &changes {

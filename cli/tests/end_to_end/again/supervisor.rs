@@ -48,21 +48,24 @@ impl Work for Commit {
     }
 }
 
-impl Work for Order {
+/// An order with these flags besides.
+struct Ordered(Order, &'static [&'static str]);
+
+impl Work for Ordered {
     fn command(&self) -> Command {
-        self.command(&["--max-attempts", "2", "--commit"])
+        self.0.command(&[&["--max-attempts", "2", "--commit"], self.1].concat())
     }
 
     fn project(&self) -> &Project {
-        &self.project
+        &self.0.project
     }
 
     fn server(&self) -> &Server {
-        &self.server
+        &self.0.server
     }
 
     fn runs(&self) -> Vec<PathBuf> {
-        self.runs()
+        self.0.runs()
     }
 }
 
@@ -75,9 +78,9 @@ fn commit() -> Commit {
 }
 
 /// Two attempts: one that fails its acceptance command, one that passes.
-fn order() -> Order {
+fn order(more: &'static [&'static str]) -> Ordered {
     let second = Script::new([]).rule("got: hello; you", Step::text(&greet(GOOD)));
-    Order::scripted(&FILES, second.rule("POST ", Step::text(&greet(BAD))))
+    Ordered(Order::scripted(&FILES, second.rule("POST ", Step::text(&greet(BAD)))), more)
 }
 
 /// Every prompt, in the order in which they came first, and how often each came.
@@ -176,7 +179,12 @@ fn the_default_loop_that_is_killed_and_started_again_comes_to_the_end_of_an_undi
 
 #[test]
 fn an_order_that_is_killed_and_started_again_comes_to_the_end_of_an_undisturbed_run() {
-    campaign(2, order);
+    campaign(2, || order(&[]));
+}
+
+#[test]
+fn an_order_under_a_key_that_is_killed_and_started_again_comes_to_the_end_of_an_undisturbed_run() {
+    campaign(2, || order(&["--key", "ticket 7"]));
 }
 
 /// A run that Ctrl-C stopped in another clone while the model thought about its third prompt, exported.

@@ -251,7 +251,7 @@ fn context_beyond_200_kb_is_cut_at_a_line_and_counted() {
     scene.project.commit("large").unwrap();
     scene.run(&["--max-attempts", "1"]);
     let prompt = scene.recorded("attempt_1/prompt.txt");
-    let note = "--- 65205 BYTES MORE OF src/greet.sh ARE NOT SHOWN; IT MAY NOT BE REPLACED ---\n";
+    let note = "--- NOT SHOWN: 65205 BYTES MORE OF src/greet.sh; IT MAY NOT BE REPLACED ---\n";
     assert!(prompt.contains(&format!("\n{line}{note}")), "{}", &prompt[..3000]);
     assert_eq!(prompt.matches(line).count(), 22_755);
 }

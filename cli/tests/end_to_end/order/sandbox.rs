@@ -2,9 +2,10 @@
 
 use std::ffi::OsStr;
 
+use fixtures::server::{Script, Step};
 use serde_json::json;
 
-use crate::scenes::order::{GOOD, Scene, greet};
+use crate::scenes::order::{BAD, FILES, GOOD, Scene, greet};
 use crate::scenes::program::Ran;
 
 /// The docker daemon that the tests may use, if it does not listen in the usual place.
@@ -61,4 +62,35 @@ fn commands_are_held_by_landlock() {
 #[test]
 fn commands_are_held_by_docker() {
     check_sandbox("docker", std::env::var_os(DOCKER).as_deref());
+}
+
+/// The first command of an attempt makes what the second one needs; the first attempt fails.
+#[test]
+fn commands_see_what_those_before_them_changed_and_only_ignored_files_outlast_the_attempt() {
+    let makes = "echo report > src/report.xml\necho run >> ignored/product\nrm src/other.txt\n";
+    let uses = "test -f src/report.xml && test ! -e src/other.txt && exec sh tests/run.sh\n";
+    let more = [("tests/makes.sh", makes), ("tests/uses.sh", uses)];
+    for sandbox in ["auto", "landlock", "off"] {
+        let files = [&FILES[..], &more].concat();
+        let scene = Scene::scripted(&files, Script::new([BAD, GOOD].map(|new| Step::text(&greet(new)))));
+        scene.project.write("ignored/there", b"").unwrap();
+        scene.place_order(&json!({
+            "acceptance_commands": ["sh tests/makes.sh", "sh tests/uses.sh"],
+            "preconditions": [{ "file_exists": "src/other.txt" }, { "file_absent": "src/report.xml" }],
+            "postconditions": [{ "file_exists": "src/report.xml" }, { "file_absent": "src/other.txt" }],
+        }));
+        let ran = scene.run(&["--sandbox", sandbox, "--max-attempts", "2"]);
+        if ran.code == Some(3) && scene.runs().is_empty() {
+            eprintln!("SKIPPED: the {sandbox} sandbox, which does not work here: {}", ran.err.trim());
+            continue;
+        }
+        assert_eq!((ran.code, scene.verdict().as_str()), (Some(0), "PASS success"), "{sandbox}: {ran}");
+        assert!(
+            ran.err.contains("a command changed src/other.txt, src/report.xml, which it may not"),
+            "{ran}"
+        );
+        assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n", "{sandbox}");
+        assert_eq!(scene.project.read("ignored/product").unwrap(), "run\nrun\n", "{sandbox}");
+        assert!(!scene.root().join(".git/code-commit/view").exists(), "{sandbox}");
+    }
 }

@@ -28,7 +28,7 @@ fn a_protected_file_that_a_command_rewrites_is_put_back_and_the_command_runs_aga
     assert_eq!((ran.code, scene.verdict().as_str()), (Some(0), "PASS success"), "{ran}");
     assert_eq!(scene.project.read("tests/run.sh").unwrap(), FILES[4].1);
     assert!(
-        ran.err.contains("the command, or somebody while it ran, changed tests/run.sh; it was restored"),
+        ran.err.contains("the command, or somebody else while it ran, changed tests/run.sh; it was restored"),
         "{}",
         ran.err
     );

@@ -1,6 +1,6 @@
 //! What `code-commit.toml`, the user's own configuration and flags say of phases too.
 
-use crate::scenes::phase::{KEY, Scene};
+use crate::scenes::phase::Scene;
 
 const EVIL: &str = "mkdir -p keep; echo evil > keep/new; echo evil > keep/old; echo mine > own; report r";
 
@@ -42,11 +42,11 @@ fn what_is_protected_is_put_back_although_the_harness_was_killed_in_the_turn() {
 fn what_a_person_changes_after_it_was_put_back_is_the_persons() {
     let scene = protected(&[("builder-1", &format!("{EVIL}; kill -9 $PPID; exit 1"))]);
     assert_eq!(scene.run(&["run"]).code, None);
-    let spec = scene.read(".abl/specs/phase1.md");
-    scene.write(".abl/specs/phase1.md", &format!("{spec}{KEY}\n"));
-    assert_eq!(scene.run(&["run"]).code, Some(3), "a key is in the prompt");
+    let project = scene.read(".abl/project.md");
+    scene.write(".abl/project.md", &format!("{project}Another one.\n"));
+    assert_eq!(scene.run(&["run"]).code, Some(3), "the prompt is another one than the recorded");
     assert!(is_protected(&scene));
-    scene.write(".abl/specs/phase1.md", &spec);
+    scene.write(".abl/project.md", &project);
     scene.write("src/keep/old", "by a person\n");
     let ran = scene.run(&["run"]);
     assert_eq!((ran.code, scene.read("src/keep/old").as_str()), (Some(0), "by a person\n"), "{ran:?}");

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use engine::{
-    Committed, Digest, Journaled, Listed, Live, ModelUsage, Named, NotCommitted, Recorded, Stop, Text,
-    TurnEnd, Usage, Wrote,
+    Announced, Committed, Digest, Identified, Journaled, Listed, Live, ModelUsage, Named, NotCommitted,
+    Recorded, Stop, Text, TurnEnd, Usage, Wrote,
 };
 
 use super::*;
@@ -25,10 +25,15 @@ pub(super) struct World {
     /// What verifications leave; all further ones leave nothing.
     pub(super) left: VecDeque<Left>,
     pub(super) git_fails: bool,
+    /// When the specs are edited, counted in looks at them from 1, with the new text of phase 1.
+    pub(super) edits: Vec<(usize, &'static str)>,
+    pub(super) looks: usize,
     /// The performed requests, one per line.
     pub(super) steps: Vec<String>,
     /// The prompts and their roles.
     pub(super) prompts: Vec<(Role, String)>,
+    /// The last state.
+    pub(super) state: State,
     /// The rows added to `tokens.csv`.
     pub(super) rows: String,
     pub(super) journal: Vec<Recorded>,
@@ -58,10 +63,13 @@ impl World {
         (outcome, harness.into_world())
     }
 
+    fn quietly(&self) -> Result<(), Stopped> {
+        let is_last = self.stop_after.is_some_and(|most| self.journal.len() >= most);
+        if is_last { Err(Stopped) } else { Ok(()) }
+    }
+
     fn step(&mut self, line: String) -> Result<(), Stopped> {
-        if self.stop_after.is_some_and(|most| self.journal.len() >= most) {
-            return Err(Stopped);
-        }
+        self.quietly()?;
         self.steps.push(line);
         assert!(self.steps.len() < 200, "no end: {:#?}", self.steps);
         Ok(())
@@ -163,9 +171,42 @@ impl Live<CommitAll<Phases>> for World {
     }
 }
 
+impl World {
+    /// The text of phase 1, if it was edited by now.
+    fn edited(&self) -> Option<&'static str> {
+        let edits = self.edits.iter().rev();
+        edits.copied().find(|(look, _)| *look <= self.looks).map(|(_, text)| text)
+    }
+}
+
+impl Live<Identify<Phases>> for World {
+    fn perform(&mut self, Identify { place }: &Identify<Phases>) -> Result<Identified, Stopped> {
+        if *place != Place::Specs {
+            self.step(format!("identify {}", place.name()))?;
+            return Ok(Identified { place: place.name().to_owned(), sha256: Some("tree".to_owned()) });
+        }
+        // Before each step: it would be every second line.
+        self.quietly()?;
+        self.looks += 1;
+        let sha256 = self.edited().map(|text| Digest::of(text).sha256);
+        Ok(Identified { place: place.name().to_owned(), sha256 })
+    }
+}
+
+impl Live<Announce> for World {
+    fn perform(&mut self, Announce(event): &Announce) -> Result<Announced, Stopped> {
+        self.step(event.to_string())?;
+        Ok(Announced { event: event.clone() })
+    }
+}
+
 impl Live<Read<Phases>> for World {
     fn perform(&mut self, Read(at): &Read<Phases>) -> Result<WasRead, Stopped> {
         self.step(format!("read {}", path(at)))?;
+        if at.place == Place::Specs {
+            let text = self.edited().map(|text| self.text(text));
+            return Ok(WasRead { place: named(at), text, odd: false });
+        }
         let (text, odd) = match self.left.pop_front().unwrap_or(Left::Nothing) {
             Left::Nothing => (None, false),
             Left::Text(text) => (Some(self.text(text)), false),
@@ -177,12 +218,16 @@ impl Live<Read<Phases>> for World {
 
 impl Live<Replace<Phases>> for World {
     fn perform(&mut self, Replace { at, text }: &Replace<Phases>) -> Result<Wrote, Stopped> {
-        self.step(if at.file == STATE {
-            let State { current, .. } = serde_json::from_str(text).unwrap();
-            format!("state {:?} {}", current.status, current.verifier_iteration)
+        let line = if at.file == STATE {
+            let state: State = serde_json::from_str(text).unwrap();
+            let State { current, .. } = &state;
+            let line = format!("state {:?} {}", current.status, current.verifier_iteration);
+            self.state = state;
+            line
         } else {
             format!("write {}", path(at))
-        })?;
+        };
+        self.step(line)?;
         Ok(Wrote { place: named(at) })
     }
 }

@@ -4,8 +4,7 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
-use super::{Belongs, Layer, is_folder, unless_closed};
-use crate::seal::last;
+use super::{Belongs, Layer, is_folder, stat_below, unless_closed};
 
 impl Layer<'_> {
     /// Makes a path, below which nothing counts, what it is in the tree; whether it was anything else. A folder
@@ -34,8 +33,7 @@ impl Layer<'_> {
     fn changes(&self, path: &Path) -> io::Result<bool> {
         let mut level = self.top()?;
         let mut is_hidden = false;
-        let exists = || self.tree.folder_of(path).and_then(|folder| folder.stat(last(path)?));
-        let exists = || exists().is_ok_and(|found| found.is_some());
+        let exists = || stat_below(&self.tree, path).is_ok_and(|found| found.is_some());
         let mut names = path.iter().peekable();
         while let Some(name) = names.next() {
             let Some(entry) = self.entry(&level, name.to_owned())? else { return Ok(is_hidden && exists()) };

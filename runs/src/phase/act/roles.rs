@@ -2,25 +2,30 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use agent::Permissions;
 use anyhow::Context as _;
 use engine::Named as _;
 use loop_phase::{Phases, Place, Repository as Where, Role as Who};
-use perform::{Cast, Repository, Role, Watched};
-use runner::Env;
-use settings::keys::DOT_ENV;
+use perform::{Cast, Counted, Repository, Role, Watched};
+use runner::{Confinement, Env, Rung, View};
 use settings::phase::Entry;
 
 use super::Setup;
 use crate::agents::{address, protected};
 use crate::exit::Failure;
+use crate::phase::access::Granted;
 use crate::phase::agents::{self, Chosen};
-use crate::phase::desk::Counter;
+use crate::phase::desk::{self, Counter};
 use crate::phase::request::{Desk, SOCKET};
 use crate::phase::{access, project};
-use names::ours::{ABL, AGENT_CONFIG, STATE};
+use crate::sandbox;
+use names::ours::{ABL, STATE};
+
+/// The folder in the state folder for what commands change in a view of the source.
+const LAYERS: &str = "desk-view";
 
 /// Builder and verifier, their folders and repositories.
 pub(super) struct Team {
@@ -29,6 +34,7 @@ pub(super) struct Team {
     /// The folder with the phases' own files.
     own: PathBuf,
     tests: PathBuf,
+    specs: PathBuf,
     src_repository: Repository,
     tests_repository: Repository,
 }
@@ -53,6 +59,18 @@ impl Cast<Phases> for Team {
         match place {
             Place::Abl => self.own.clone(),
             Place::Tests => self.tests.clone(),
+            Place::Specs => self.specs.clone(),
+            Place::Src => self.builder.cwd.clone(),
+        }
+    }
+
+    fn counted(&self, place: Place) -> Counted {
+        let without = |repository: &Repository| Counted::NotIgnored { without: repository.exclude.clone() };
+        match place {
+            // Whatever the project ignores, the specs count.
+            Place::Abl | Place::Specs => Counted::All,
+            Place::Tests => without(&self.tests_repository),
+            Place::Src => without(&self.src_repository),
         }
     }
 
@@ -73,11 +91,53 @@ impl Setup<'_> {
             (Who::Builder.name(), &config.builder_commands),
             (Who::Verifier.name(), &config.verifier_commands),
         ];
-        let desk = |(name, commands)| {
-            let counter = Counter::new(&program, self.desk(commands));
-            Ok((name, counter.context("cannot make the desk for abl-cmd")?))
+        let sandbox = self.around_commands()?;
+        let desk = |(name, commands): (&'static str, &BTreeMap<String, Entry>)| {
+            let counter = Counter::new(&program, self.desk(commands), self.host.output);
+            let mut counter = counter.context("cannot make the desk for abl-cmd")?;
+            let sandbox = sandbox.clone().filter(|_| !commands.is_empty());
+            if let Some(sandbox) = sandbox {
+                let is_verifiers = name == Who::Verifier.name();
+                counter.confine(if is_verifiers { self.without_changes(sandbox) } else { sandbox });
+            }
+            Ok((name, counter))
         };
         commands.into_iter().map(desk).collect()
+    }
+
+    /// The sandbox of the commands, if there is any: namespaces where they work, since a container gives no view.
+    fn around_commands(&self) -> Result<Option<Confinement>, Failure> {
+        if self.probed.rung == Rung::Off {
+            return Ok(None);
+        }
+        let project = self.project;
+        let (root, src, tests) = (&project.root, project.src(), project.tests());
+        let env = sandbox::build_env(&self.settings, self.host.environment);
+        let values = |places: &[settings::Setting<PathBuf>]| -> Vec<PathBuf> {
+            places.iter().map(|place| place.value.clone()).collect()
+        };
+        let granted =
+            Granted { readable: values(&self.settings.readable), writable: values(&self.settings.writable) };
+        let inside = access::dot_gits(root, src, tests)?;
+        let around = access::around(root, (src, &inside), tests, &[], &env);
+        let access = access::of_commands(around, root, tests, &granted);
+        let probed = access::with_views().map_or_else(|| self.probed.clone(), |(_, probed)| probed);
+        Ok(Some(probed.confine(access)))
+    }
+
+    /// What commands of the verifier change in the source is gone after the turn: the builder builds.
+    fn without_changes(&self, mut sandbox: Confinement) -> Confinement {
+        let src = self.project.src();
+        let is_ours = || src.metadata().is_ok_and(|it| it.uid() == rustix::process::geteuid().as_raw());
+        let is_possible = sandbox.rung.has_views() && self.state != src.join(STATE) && is_ours();
+        if is_possible {
+            let layers = self.state.join(LAYERS);
+            sandbox.access.view = Some(View { upper: layers.join("upper"), work: layers.join("work") });
+        } else {
+            self.host.output.warn(desk::READ_ONLY);
+            sandbox.access.read_only.push(src.to_owned());
+        }
+        sandbox
     }
 
     /// Who works, and where.
@@ -90,7 +150,7 @@ impl Setup<'_> {
     ) -> Result<Team, Failure> {
         let role = |who: Who, chosen| self.role(who, chosen, desks.get(who.name()), logs);
         let repository = |git: &repo::Git| {
-            let exclude = self.never_committed(git.folder());
+            let exclude = self.project.never_committed(git.folder());
             Repository { git: git.clone(), exclude }
         };
         Ok(Team {
@@ -98,13 +158,14 @@ impl Setup<'_> {
             verifier: role(Who::Verifier, verifier)?,
             own: self.project.root.join(ABL),
             tests: self.project.tests().to_owned(),
+            specs: self.project.root.join(project::SPECS),
             src_repository: repository(&self.project.src_git),
             tests_repository: repository(&self.project.tests_git),
         })
     }
 
     fn desk(&self, commands: &BTreeMap<String, Entry>) -> Desk {
-        let env = Env::allowed(self.host.environment.all().clone(), &[]);
+        let env = sandbox::build_env(&self.settings, self.host.environment);
         let text = |word: &OsStr| word.to_str().map(str::to_owned);
         Desk {
             socket: PathBuf::new(),
@@ -113,6 +174,8 @@ impl Setup<'_> {
             cwd: self.project.root.clone(),
             env: env.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect(),
             timeout_seconds: self.args.command_timeout.as_secs().max(1),
+            confinement: None,
+            is_inside: false,
         }
     }
 
@@ -168,20 +231,6 @@ impl Setup<'_> {
             protected,
             shown: vec![(way(own, root), root.join(project::SPECS))],
         }
-    }
-
-    /// If a role's folder is the root itself, other files stay out of its commits.
-    fn never_committed(&self, top: &Path) -> Vec<String> {
-        let root = &self.project.root;
-        let names = [DOT_ENV, ABL, AGENT_CONFIG, STATE];
-        let inside = names
-            .iter()
-            .map(|name| root.join(name))
-            .chain([self.project.tests(), self.project.src()].map(Path::to_owned));
-        inside
-            .filter(|path| path != top)
-            .filter_map(|path| path.strip_prefix(top).ok().map(|path| path.display().to_string()))
-            .collect()
     }
 }
 

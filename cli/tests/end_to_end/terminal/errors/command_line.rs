@@ -9,7 +9,7 @@ fn what_the_command_line_gets_wrong() {
         &[
             case("an unknown flag", &["--sandbx", "off"]),
             case("an unknown command", &["comit"]),
-            case("an unknown wall", &["--sandbox", "glass"]),
+            case("an unknown sandbox", &["--sandbox", "glass"]),
             case("no duration", &["--timeout", "10"]),
             case("no time at all", &["--build-timeout", "0s"]),
             case("no number", &["--temperature", "warm"]),

@@ -1,0 +1,99 @@
+//! What the first prompt takes, before anything is paid.
+
+use fixtures::demo::FILES;
+use fixtures::server::{Script, Step};
+use regex::Regex;
+use serde_json::{Value, json};
+
+use crate::scenes::commit::Scene;
+use crate::scenes::json_schema::Published;
+use crate::scenes::{files, order};
+
+/// The user's own file says what the model costs, and what it takes.
+fn priced(scene: &Scene, window: u64) {
+    let folder = scene.project.beside().join(".config/code-commit");
+    std::fs::create_dir_all(&folder).unwrap();
+    let price = format!(
+        "[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\nwindow = {window}\n"
+    );
+    std::fs::write(folder.join("config.toml"), price).unwrap();
+}
+
+fn without_numbers(text: &str) -> String {
+    Regex::new(r"\d[\d,.]*").unwrap().replace_all(text, "N").into_owned()
+}
+
+/// The requests that are not about the size of the prompt.
+fn calls(scene: &Scene) -> usize {
+    scene.server.requests().iter().filter(|request| !request.path.ends_with(":countTokens")).count()
+}
+
+#[test]
+fn a_dry_run_tells_what_the_first_prompt_takes_and_sends_and_stores_nothing() {
+    let scene = Scene::new(Script::new([]));
+    priced(&scene, 1_000_000);
+    std::fs::remove_dir_all(scene.project.root().join("agent-config")).unwrap();
+    let ran = scene.commit(&["-m", "Greet whoever is named.", "--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    insta::assert_snapshot!(without_numbers(&ran.out), @r"
+    prompt: N tokens (counted by the service); gemini/gemini-test takes N
+    cost: $N for the prompt, $N with the longest answer
+      tests/greet_test.sh (N)
+      build.sh (N)
+      src/greet.sh (N)
+      .gitignore (N)
+    ");
+    assert!(!scene.project.root().join("agent-config").exists());
+    let json = scene.commit(&["-m", "Greet whoever is named.", "--dry-run", "--json"]);
+    let line: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(Published::read("events.schema.json").faults(&line), [""; 0], "{line}");
+    let (tokens, dollars) = (line["input_tokens"].as_f64().unwrap(), line["input_usd"].as_f64().unwrap());
+    assert_eq!(
+        (&line["counted"], &line["fits"], &line["window"]),
+        (&json!(true), &json!(true), &json!(1_000_000))
+    );
+    assert!((dollars - tokens / 1e6).abs() < 1e-9 && line["most_usd"].as_f64().unwrap() > 0.01, "{line}");
+    assert_eq!(calls(&scene), 0);
+}
+
+#[test]
+fn a_prompt_that_the_model_does_not_take_is_refused_with_the_largest_files_before_anything_is_paid() {
+    let big = "word ".repeat(9000);
+    let more: Vec<String> = (b'a'..b'm').map(|letter| format!("{}.txt", char::from(letter))).collect();
+    let content = "x ".repeat(600);
+    let small = more.iter().map(|path| (path.as_str(), content.as_str()));
+    let files: Vec<_> = FILES.into_iter().chain([("docs/big.txt", big.as_str())]).chain(small).collect();
+    let scene = Scene::with_files(&files, Script::new([Step::text("unused")]));
+    priced(&scene, 10_000);
+    for more in [&[][..], &["--dry-run"]] {
+        let ran = scene.commit(more);
+        assert_eq!(ran.code, Some(3), "{ran}");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(without_numbers(&ran.err), @r"
+            error: the prompt has N tokens (counted by the service), more than the N that gemini/gemini-test takes
+             help: show the model less, with --budget TOKENS or --exclude PATTERN of code-commit rollup; the largest files: docs/big.txt (N), a.txt (N), b.txt (N), c.txt (N), d.txt (N), e.txt (N), f.txt (N), g.txt (N), h.txt (N), i.txt (N)
+            ");
+        }
+    }
+    assert_eq!((calls(&scene), scene.runs().len()), (0, 0));
+    // The service knows better than three bytes a token.
+    priced(&scene, 18_000);
+    assert_eq!(scene.commit(&["--dry-run"]).code, Some(0));
+}
+
+#[test]
+fn a_dry_run_of_orders_tells_what_the_first_prompt_of_each_takes() {
+    let scene = order::Scene::with(&[]);
+    let ran = scene.run(&["--dry-run", "--llm-model", "gpt-test", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let line: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(
+        (&line["event"], &line["counted"], &line["window"]),
+        (&json!("estimate"), &json!(false), &Value::Null)
+    );
+    assert_eq!(
+        line["largest"],
+        json!([{ "path": "src/greet.sh", "tokens": order::FILES[2].1.len().div_ceil(3) }])
+    );
+    assert!(scene.server.requests().is_empty() && files::entries(scene.beside("out")).is_empty());
+}

@@ -1,0 +1,116 @@
+//! What commands of the configuration can reach in their sandbox.
+
+use crate::scenes::phase::{KEY, Scene};
+
+/// Whether bubblewrap works here; says so loudly if not.
+fn is_possible(what: &str) -> bool {
+    let works = runner::probe(runner::Mode::Bwrap, None).is_ok();
+    if !works {
+        eprintln!("SKIPPED: {what}, because bubblewrap does not work here");
+    }
+    works
+}
+
+fn configured(scene: &Scene, commands: &str) {
+    scene.write(".abl/abl.config.yaml", commands);
+}
+
+fn run(scene: &Scene) -> crate::scenes::program::Ran {
+    scene.run_with(&["run", "--sandbox", "bwrap"], &[])
+}
+
+/// Tries to read and to write what is not the builder's; what works is printed.
+const PROBE: &str = r#"for place in .env prompts/verifier.md .abl/tests/test.txt .abl/abl.config.yaml .abl/state.json \
+  .code-commit "$SECRET"; do
+  if [ -n "$(cat "$place" 2>/dev/null; ls -A "$place" 2>/dev/null)" ]; then echo "SEEN $place"; fi
+done
+for place in .abl/specs/phase1.md .abl/new .abl/tests/failed_specs.md prompts/builder.md package.json new src/.git/config; do
+  if echo x 2>/dev/null >> "$place" && [ "$place" != new ] && [ "$place" != .abl/new ] && \
+    [ "$place" != .abl/tests/failed_specs.md ] && [ "$place" != prompts/builder.md ]; then echo "WROTE $place"; fi
+done
+cat package.json .abl/specs/phase1.md src/code.txt; echo made >> src/made"#;
+
+#[test]
+fn a_command_sees_the_source_and_the_specs_and_changes_only_the_source() {
+    if !is_possible("the sandbox of the commands") {
+        return;
+    }
+    let scene = Scene::new(&[("builder-1", "abl-cmd probe > probed 2>&1")]);
+    std::fs::write(scene.at("home/secret"), "private").unwrap();
+    scene.write("src/code.txt", "the source\n");
+    scene.write("package.json", "{}\n");
+    scene.write(".abl/tests/test.txt", "the tests");
+    std::os::unix::fs::symlink(".env", scene.project("link")).unwrap();
+    let probe = PROBE.replace("$SECRET", scene.at("home/secret").to_str().unwrap());
+    scene.write("probe.sh", &format!("{probe}\ncat link\n"));
+    configured(&scene, "builder_commands:\n  probe: {command: 'sh probe.sh'}\n");
+    let ran = run(&scene);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!ran.err.contains("with all your rights"), "{}", ran.err);
+    let probed = scene.read("src/probed");
+    assert!(probed.starts_with("{}\n# Phase 1: A page\n\n- GET / → 200\nthe source\n"), "{probed}");
+    assert!(!probed.contains(KEY), "{probed}");
+    assert_eq!(scene.read("src/made"), "made\n");
+    assert_eq!(scene.read("package.json"), "{}\n");
+    for none in ["new", ".abl/new", ".abl/tests/failed_specs.md"] {
+        assert!(!scene.project(none).exists(), "{none}");
+    }
+    assert!(!scene.read("prompts/builder.md").ends_with("x\n"));
+    assert_eq!(scene.commits("src").len(), 2, "the repository was not led elsewhere");
+}
+
+#[test]
+fn a_server_of_the_verifier_lives_in_a_view_of_the_source_until_the_turn_is_over() {
+    if !is_possible("a server in the sandbox of the commands") {
+        return;
+    }
+    let ask = "abl-cmd serve; i=0; until [ -s answer ] || [ $i -gt 2000 ]; do i=$((i+1)); \
+        python3 -c 'import urllib.request; print(urllib.request.urlopen(\"http://localhost:'$(abl-cmd port)'/page\").read().decode())' > answer 2>/dev/null; done; \
+        cat ../../src/page > leaked 2>/dev/null; abl-cmd seeded > seeded";
+    let scene = Scene::new(&[("builder-1", "echo hello > page"), ("verifier-1", ask)]);
+    configured(
+        &scene,
+        "verifier_commands:\n  serve: {command: 'cd src && echo seed > data && (python3 -u ../serve.py > port.txt &)'}\n  \
+           port: {command: 'until [ -s src/port.txt ]; do :; done; cat src/port.txt'}\n  \
+           seeded: {command: 'cat src/data; ls .abl/tests'}\n",
+    );
+    scene.write(
+        "serve.py",
+        "import http.server as h\ns = h.HTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler)\nprint(s.server_port)\ns.serve_forever()\n",
+    );
+    let ran = run(&scene);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(scene.read(".abl/tests/answer").trim(), "hello");
+    assert_eq!(scene.read(".abl/tests/leaked"), "", "the verifier itself sees no source");
+    assert!(scene.read(".abl/tests/seeded").starts_with("seed\n"), "one view for all commands of a turn");
+    assert!(
+        !scene.project("src/data").exists() && !scene.project("src/port.txt").exists(),
+        "and gone with it"
+    );
+    assert!(!crate::phase::happy::is_running("serve.py"), "the server ends with the turn");
+    assert!(!scene.project(".code-commit/desk-view").exists());
+}
+
+#[test]
+fn what_the_configuration_grants_by_name_is_there_for_commands() {
+    if !is_possible("what is granted to commands") {
+        return;
+    }
+    let scene = Scene::new(&[("builder-1", "abl-cmd show > shown 2>&1")]);
+    scene.write(".abl/tests/test.txt", "the tests\n");
+    scene.write(
+        "code-commit.toml",
+        "[sandbox]\nreadable = [\".abl/tests\"]\nwritable = [\"out\"]\nenv = [\"MINE\"]\n",
+    );
+    configured(
+        &scene,
+        "builder_commands:\n  show: {command: 'cat .abl/tests/test.txt; echo $MINE; echo x > out/made; echo x > .abl/tests/mine; true'}\n",
+    );
+    let trusted = scene.code_commit(&["trust", "--yes"], &[]);
+    assert_eq!(trusted.code, Some(0), "{trusted:?}");
+    let ran = scene.run_with(&["run", "--sandbox", "bwrap"], &[("MINE", "given")]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(scene.read("src/shown").starts_with("the tests\ngiven\n"), "{}", scene.read("src/shown"));
+    assert_eq!(scene.read("out/made"), "x\n");
+    assert!(!scene.project(".abl/tests/mine").exists());
+}

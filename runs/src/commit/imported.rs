@@ -1,0 +1,109 @@
+//! A run that was made elsewhere begins anew here, with the answers that were paid for: its own rounds were those
+//! of another tree.
+
+use anyhow::anyhow;
+use logging::RunFolder;
+use perform::Paid;
+use repo::WorkTree;
+use report::phrases;
+use settings::{Keys, Settings};
+
+use super::{Request, Which, inputs, looks, refused, seal};
+use crate::commit::plan::{Plan, Task};
+use crate::commit::run::{self, Prepared, UNLIKE_RECORDED, can_go_on};
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::registry::Known;
+use crate::resume::{self, closed};
+use crate::sandbox::Otherwise;
+use crate::{lock, preflight, records};
+
+/// Uncommitted files named in a message.
+const NAMED_FILES: usize = 5;
+
+/// Begins it with the settings of the record, after the preflight of any run.
+pub(crate) fn begin(
+    known: &Known,
+    args: &resume::Request,
+    tree: &WorkTree,
+    host: Host<'_>,
+) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    let root = tree.root();
+    let keys = Keys::find(environment, root);
+    let redactor = output.strike_out(keys.exposed());
+    let folder = RunFolder::open(known.path(root), redactor.clone());
+    let recorded = Plan::load(&folder, known).map_err(|error| Failure::refused(error, "start a new run"))?;
+    let past = records::intact(&folder).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
+    let name = records::name(folder.path());
+    if !can_go_on(&past) {
+        return Err(closed(&name, "is over"));
+    }
+    let mut settings = crate::config::unpacked(&recorded.settings, root, environment);
+    settings.put_flags(args.limits.clone());
+    let which = which(&recorded.task);
+    let own = preflight::own_or_absent(root).err();
+    let missing: Vec<_> =
+        own.into_iter().chain(inputs::lacks(which, root, &settings, &keys, environment)).collect();
+    if !missing.is_empty() {
+        return Err(refused(missing));
+    }
+    let lock = lock::take(tree, host)?;
+    if !args.force {
+        is_its_tree(&recorded, &name, tree)?;
+    }
+    let mut plan = anew(recorded, settings, tree)?;
+    let cancel = crate::interrupt::watched()?;
+    let client = host.models.open(&plan.settings, &keys, tree, host)?;
+    let guard = looks::look_at(which, tree, &plan, None, &Request::default(), output)?;
+    seal(tree, &guard, &mut plan)?;
+    let paid = Paid::default();
+    let answers = phrases::count(paid.add(&folder, &past) as u64, "answer");
+    output.note(&format!(
+        "{name} was made elsewhere: begun here anew, with {answers} that need not be paid for again"
+    ));
+    let (model, without_sandbox) = (&*client, Otherwise::Refuse);
+    let prepared = Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox };
+    run::begin_again(prepared, paid).map(|done| done.exit)
+}
+
+fn which(task: &Task) -> Which {
+    match task {
+        Task::Commit { .. } => Which::Commit,
+        Task::Implement { .. } => Which::Implement,
+    }
+}
+
+/// What was asked for, on this tree.
+fn anew(recorded: Plan, settings: Settings, tree: &WorkTree) -> Result<Plan, Failure> {
+    let Plan { version, settings, rounds, sealed, head, task, .. } =
+        super::plan(settings, tree, recorded.task.clone())?;
+    Ok(Plan { version, settings, rounds, sealed, head, task, ..recorded })
+}
+
+/// Its prompts show the code of the tree that it began with.
+fn is_its_tree(recorded: &Plan, name: &str, tree: &WorkTree) -> Result<(), Failure> {
+    let short = |commit: &Option<String>| {
+        let commit = commit.as_deref().unwrap_or("no commit");
+        commit.get(..12).unwrap_or(commit).to_owned()
+    };
+    let head = tree.head()?;
+    if recorded.head != head {
+        let (then, now) = (short(&recorded.head), short(&head));
+        let error = anyhow!("{name} began with {then}, and {now} is checked out here");
+        let help = format!("check out {then}; or start its command here; or go on with --force");
+        return Err(Failure::refused(error, help));
+    }
+    let dirty = looks::uncommitted(tree, recorded.task.binds())?;
+    if dirty.is_empty() {
+        return Ok(());
+    }
+    let error = anyhow!(
+        "{name} began with another tree: not committed here: {}",
+        phrases::first(&dirty, NAMED_FILES)
+    );
+    Err(Failure::refused(
+        error,
+        "commit or stash these files; or start its command here; or go on with --force",
+    ))
+}

@@ -1,0 +1,71 @@
+//! What the end of a run holds for: the tree, what was asked for, and what decided.
+
+use std::path::{Path, PathBuf};
+
+use engine::HoldsFor;
+use logging::sha256_hex;
+use loop_order::{VERIFY_SCRIPT, WorkOrder};
+use serde::Serialize;
+use settings::Settings;
+
+use crate::commit::plan::{Plan, Task};
+use crate::deciders;
+
+/// Decides on files up to this size; the hash of a larger one is that of its length.
+const MOST: u64 = 64 << 20;
+
+/// The end of a commit loop.
+pub(crate) fn of_commit(root: &Path, plan: &Plan) -> HoldsFor {
+    let asked = match &plan.task {
+        Task::Commit { query, .. } => vec![query.text()],
+        Task::Implement { system, query, .. } => vec![system.text(), query.text()],
+    };
+    HoldsFor {
+        tree: tree(root, &plan.own_files()),
+        specification: Some(sha256_hex(asked.join("\0").as_bytes())),
+        decider: Some(of_build(root, &plan.settings)),
+    }
+}
+
+/// The build command, and the content of every file of the project that it starts or names.
+fn of_build(root: &Path, settings: &Settings) -> String {
+    let deciders = deciders::find(root, settings).into_iter().map(|decider| decider.path);
+    let named = [names::ours::BUILD.to_owned()].into_iter().chain(deciders);
+    decider(root, &settings.build.value.argv, named.chain(deciders::graders(root, settings)))
+}
+
+/// The end of a work order, whose run is in the folder `run`.
+pub(crate) fn of_order(root: &Path, run: &Path, order: &WorkOrder) -> HoldsFor {
+    let own: Vec<String> = out_in_tree(root, run).map(|out| out.display().to_string()).into_iter().collect();
+    let words: Vec<String> =
+        order.acceptance_commands.iter().flat_map(|command| command.argv.iter().cloned()).collect();
+    let files = words.iter().cloned().chain([VERIFY_SCRIPT.to_owned()]);
+    HoldsFor {
+        tree: tree(root, &own),
+        specification: Some(order.hash.clone()),
+        decider: Some(decider(root, &words, files)),
+    }
+}
+
+/// The `--out` folder of a run, relative to the root if it is in the tree.
+pub(crate) fn out_in_tree(root: &Path, run: &Path) -> Option<PathBuf> {
+    Some(run.parent()?.strip_prefix(root).ok()?.to_owned())
+}
+
+/// `words`, and the content of these files, relative to the root.
+pub(crate) fn decider(root: &Path, words: &impl Serialize, files: impl Iterator<Item = String>) -> String {
+    let mut files: Vec<String> = files.collect();
+    files.sort_unstable();
+    files.dedup();
+    let content = |file: &String| {
+        let read = dir::read(&root.join(file), MOST, dir::Links::Followed).ok().flatten();
+        read.map(|bytes| format!("{} {file}\0", sha256_hex(&bytes)))
+    };
+    let files: String = files.iter().filter_map(content).collect();
+    sha256_hex(format!("{}\0{files}", serde_json::to_string(words).unwrap_or_default()).as_bytes())
+}
+
+/// `None` if it cannot be read: then nothing is known of what the verdict holds for.
+pub(crate) fn tree(root: &Path, own: &[String]) -> Option<String> {
+    perform::identity(root, own).ok().flatten()
+}
