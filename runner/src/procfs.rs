@@ -67,9 +67,10 @@ impl Process {
     /// The same, with its part of what it shares. Takes much longer; not for everybody to read.
     pub(crate) fn proportional_bytes(&self) -> u64 {
         let sums = slurp(format!("/proc/{}/smaps_rollup", self.pid)).unwrap_or_default();
-        let lines = sums.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"Pss_Anon:"));
-        let kilobytes = lines.map(|rest| number(rest.trim_ascii().strip_suffix(b" kB").unwrap_or(rest)));
-        kilobytes.last().map_or_else(|| self.own_bytes(), |kilobytes| kilobytes << 10)
+        let mut lines = sums.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"Pss_Anon:"));
+        let kilobytes =
+            lines.next().map(|rest| number(rest.trim_ascii().strip_suffix(b" kB").unwrap_or(rest)));
+        kilobytes.map_or_else(|| self.own_bytes(), |kilobytes| kilobytes << 10)
     }
 
     /// A variable of its initial environment. A process can clear it.

@@ -20,8 +20,6 @@ use serde::{Deserialize, Serialize};
 
 mod request;
 
-use serde::{Deserialize, Serialize};
-
 use request::{Request, authority, head};
 
 /// A host that a command may reach.
@@ -122,7 +120,7 @@ fn connection(mut client: TcpStream, hosts: &[AllowedHost]) -> io::Result<()> {
         None => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?,
     }
     server.write_all(&rest)?;
-    join(client, server)
+    join(&client, &server)
 }
 
 fn refuse(client: &mut TcpStream, why: &str) -> io::Result<()> {
@@ -153,14 +151,14 @@ fn reach(host: &str, port: u16) -> io::Result<TcpStream> {
 }
 
 /// Copies in both directions until one of them ends: a command that is gone must leave no connection.
-fn join(client: TcpStream, server: TcpStream) -> io::Result<()> {
+fn join(mut client: &TcpStream, mut server: &TcpStream) -> io::Result<()> {
     let (mut from_server, mut to_client) = (server.try_clone()?, client.try_clone()?);
     let back = thread::Builder::new().spawn(move || {
         // An error is an end, too.
         let _ = io::copy(&mut from_server, &mut to_client);
         let _ = to_client.shutdown(Shutdown::Both);
     })?;
-    let _ = io::copy(&mut &client, &mut &server);
+    let _ = io::copy(&mut client, &mut server);
     let _ = server.shutdown(Shutdown::Both);
     let _ = back.join();
     Ok(())

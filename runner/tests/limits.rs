@@ -1,7 +1,5 @@
 //! Commands that take more of the machine than they may.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
-
 mod support;
 
 use std::fs;

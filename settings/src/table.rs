@@ -173,6 +173,8 @@ settings! {
         /// A build that prints more is stopped.
         output_limit: Option<Size> => build_output: Setting<u64> = Setting::default(64 << 20), raises,
             one("build-output-limit", "SIZE", "Stop a build that prints more than this");
+        /// If a build fails after printing more, the model gets the beginning and the end.
+        prompt_limit: Option<Size> => build_prompt: Setting<u64> = Setting::default(1 << 20), raises;
         /// A build whose processes use more memory together is stopped; if not set, three quarters of the machine's. Trusted files only.
         memory: Option<Size> => build_memory: Setting<Option<u64>> = unset(), differs,
             one("build-memory", "SIZE", "Stop a build that uses more memory than this; by default three quarters of the machine's");
@@ -185,8 +187,6 @@ settings! {
         /// How large a file a build may write.
         file: Option<Size> => build_file: Setting<u64> = Setting::default(64 << 30), raises,
             one("build-file", "SIZE", "How large a file a build may write");
-        /// If a build fails after printing more, the model gets the beginning and the end.
-        prompt_limit: Option<Size> => build_prompt: Setting<u64> = Setting::default(1 << 20), raises;
     }
 
     /// `[sandbox]`. Only a trusted file can open it.

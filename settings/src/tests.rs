@@ -252,11 +252,11 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
     limits.max_time = "2h"
     limits.rounds = 9
     build.output_limit = "1GiB"
+    build.prompt_limit = "2MiB"
     build.memory = "999GiB"
     build.processes = 9999
     build.temporary = "999GiB"
     build.file = "999GiB"
-    build.prompt_limit = "2MiB"
     sandbox.mode = "off"
     sandbox.network = true
     sandbox.hosts = ["example.org"]

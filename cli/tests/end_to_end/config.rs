@@ -74,11 +74,11 @@ fn every_setting_is_shown_with_its_origin() {
     build.command               make check  project file
     build.timeout               10m  default
     build.output_limit          64MiB  default
+    build.prompt_limit          1MiB  default
     build.memory                -  default
     build.processes             4096  default
     build.temporary             -  default
     build.file                  64GiB  default
-    build.prompt_limit          1MiB  default
     sandbox.mode                auto  default
     sandbox.network             false  default
     sandbox.hosts               -  default
@@ -114,11 +114,11 @@ fn config_as_json_is_one_object_a_setting() {
     {"key":"build.command","origin":"default","value":"./build.sh"}
     {"key":"build.timeout","origin":"flag","value":"2m"}
     {"key":"build.output_limit","origin":"default","value":"64MiB"}
+    {"key":"build.prompt_limit","origin":"default","value":"1MiB"}
     {"key":"build.memory","origin":"default","value":null}
-    {"key":"build.processes","origin":"default","value":"4096"}
+    {"key":"build.processes","origin":"default","value":4096}
     {"key":"build.temporary","origin":"default","value":null}
     {"key":"build.file","origin":"default","value":"64GiB"}
-    {"key":"build.prompt_limit","origin":"default","value":"1MiB"}
     "#);
 }
 
@@ -142,7 +142,7 @@ fn an_error_in_a_file_points_at_its_line_and_nothing_is_touched() {
     exit 3
     --- out
     --- err
-    error: unknown field `netwrok`, expected one of `mode`, `network`, `writable`, `readable`, `env`
+    error: unknown field `netwrok`, expected one of `mode`, `network`, `hosts`, `writable`, `readable`, `env`
      --> code-commit.toml:2:1
       |
     2 | netwrok = true

@@ -147,8 +147,7 @@ pub(super) fn choose(
                 "a Docker container for each role".clone_into(&mut probed.why);
                 return Ok(said(probed, output));
             }
-            Err(_) if probe(Mode::Namespaces, None).is_ok() => Mode::Namespaces,
-            Err(_) => Mode::Bwrap,
+            Err(_) => with_views().map_or(Mode::Namespaces, |(mode, _)| mode),
         },
         Sandbox::Namespaces => Mode::Namespaces,
         Sandbox::Bwrap => Mode::Bwrap,
@@ -170,6 +169,11 @@ pub(super) fn choose(
         output.warn("there is no sandbox: each role can see the other's folder, its history, and everything else that you can");
     }
     Ok(said(probed, output))
+}
+
+/// The sandbox in which commands can work in a view.
+pub(super) fn with_views() -> Option<(Mode, Probed)> {
+    [Mode::Namespaces, Mode::Bwrap].into_iter().find_map(|mode| Some((mode, probe(mode, None).ok()?)))
 }
 
 fn said(probed: Probed, output: &Output) -> Probed {

@@ -70,7 +70,8 @@ impl Task {
         };
         let mounts = words.list(Reader::mount)?;
         let files = words.list(|words| Some((words.path()?, words.word()?.into_string().ok()?)))?;
-        let (temporary_bytes, processes) = (words.limit()?, words.limit()?);
+        let limit = |number| (number != NO_LIMIT).then_some(number);
+        let (temporary_bytes, processes) = (limit(words.number()?), limit(words.number()?));
         let (has_network, has_proxy, has_terminal) = (words.flag()?, words.flag()?, words.flag()?);
         let cwd = words.path()?;
         let mut env = Env::default();
@@ -95,6 +96,9 @@ impl Task {
     }
 }
 
+/// How the absence of a limit is written.
+const NO_LIMIT: u64 = u64::MAX;
+
 /// Words with their lengths: no content can be taken for the end of a word.
 #[derive(Default)]
 struct Writer {
@@ -113,8 +117,7 @@ impl Writer {
     }
 
     fn limit(&mut self, limit: Option<u64>) {
-        self.flag(limit.is_some());
-        self.bytes.extend(limit.unwrap_or(0).to_ne_bytes());
+        self.bytes.extend(limit.unwrap_or(NO_LIMIT).to_ne_bytes());
     }
 
     fn flag(&mut self, flag: bool) {
@@ -168,11 +171,6 @@ impl Reader<'_> {
 
     fn count(&mut self) -> Option<usize> {
         self.number()?.try_into().ok()
-    }
-
-    fn limit(&mut self) -> Option<Option<u64>> {
-        let (is_there, limit) = (self.flag()?, self.number()?);
-        Some(is_there.then_some(limit))
     }
 
     fn tag(&mut self) -> Option<u8> {

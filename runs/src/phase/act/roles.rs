@@ -11,7 +11,7 @@ use engine::Named as _;
 use loop_phase::{Phases, Place, Repository as Where, Role as Who};
 use perform::{Cast, Counted, Repository, Role, Watched};
 use report::Output;
-use runner::{Confinement, Env, Mode, Rung, View, probe};
+use runner::{Confinement, Env, Rung, View};
 use settings::phase::{Config, Entry};
 
 use super::Setup;
@@ -106,7 +106,7 @@ impl Setup<'_> {
         commands.into_iter().map(desk).collect()
     }
 
-    /// The sandbox of the commands, if there is any: like the roles', but for containers, which give no view.
+    /// The sandbox of the commands, if there is any: namespaces where they work, since a container gives no view.
     fn around_commands(&self) -> Result<Option<Confinement>, Failure> {
         if self.probed.rung == Rung::Off {
             return Ok(None);
@@ -122,9 +122,8 @@ impl Setup<'_> {
         let inside = access::dot_gits(root, src, tests)?;
         let around = access::around(root, (src, &inside), tests, &[], &env);
         let access = access::of_commands(around, root, tests, &granted);
-        let other = || [Mode::Namespaces, Mode::Bwrap].into_iter().find_map(|mode| probe(mode, None).ok());
-        let probed = if self.probed.rung == Rung::Docker { other() } else { None };
-        Ok(Some(probed.unwrap_or_else(|| self.probed.clone()).confine(access)))
+        let probed = access::with_views().map_or_else(|| self.probed.clone(), |(_, probed)| probed);
+        Ok(Some(probed.confine(access)))
     }
 
     /// What commands of the verifier change in the source is gone after the turn: the builder builds.
