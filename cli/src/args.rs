@@ -16,7 +16,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use flags::{BuildArgs, LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
-pub use record::{CleanArgs, ExportArgs, ImportArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs, VerifyArgs};
+pub use record::{
+    CleanArgs, ExportArgs, ImportArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs, VerifyArgs, WhyArgs,
+};
 pub use retell::{PageArgs, TraceArgs, TraceFormat};
 use runs::commit::{self, Query};
 use runs::{Failure, Product};
@@ -71,6 +73,8 @@ pub enum Command {
     Page(Later<PageArgs>),
     /// Write a run in the format of another tool: Agent Trace (which lines a model wrote) or OpenTelemetry
     Trace(Later<TraceArgs>),
+    /// Show which run, round and model the lines of a file come from, and with which verdict
+    Why(Later<WhyArgs>),
     /// Continue a run that was interrupted or got no reply; no reply is requested twice
     Resume(Later<ResumeArgs>),
     /// Repeat a finished run in a scratch copy, without a model, and compare

@@ -22,7 +22,7 @@ mod trust;
 use std::path::Path;
 
 use runs::commit::{self, Which};
-use runs::{Exit, Failure, Host, check, clean, lock, replay, resume, travel, undo};
+use runs::{Exit, Failure, Host, check, clean, lock, replay, resume, travel, undo, why};
 
 use crate::args::{Cli, Command};
 
@@ -38,6 +38,7 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Show(args)) => show::show(args, host),
         Some(Command::Page(args)) => page::run(args, host),
         Some(Command::Trace(args)) => trace::run(args, host),
+        Some(Command::Why(args)) => why::run(&args.request(), host),
         Some(Command::Replay(args)) => replay::run(&args.request(), host),
         Some(Command::Resume(args)) => resume::run(&args.request(), host),
         Some(Command::Phase(args)) => phase::run(args, host),
@@ -82,6 +83,7 @@ fn recover_first(command: Option<&Command>, host: Host<'_>) -> Result<(), Failur
             | Command::Show(_)
             | Command::Page(_)
             | Command::Trace(_)
+            | Command::Why(_)
             | Command::Resume(_)
             | Command::Replay(_)
             | Command::Init(_)

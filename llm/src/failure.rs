@@ -45,6 +45,8 @@ impl ErrorBody {
         let Self { message, .. } = self;
         let status = head.status;
         match status {
+            // LiteLLM's name for it, whatever the service behind it said.
+            400 if message.contains("ContextWindowExceededError") => CallError::TooLarge { message },
             300..=399 => {
                 let target = head.header("location").unwrap_or_default();
                 let is_whole = target.contains("://");
@@ -59,8 +61,8 @@ impl ErrorBody {
             413 => CallError::TooLarge { message },
             429 => CallError::RateLimited { message, retry_after },
             503 | 529 => CallError::Overloaded { status, message, retry_after },
-            // 520 to 524 are from Cloudflare: the service behind it is down or slow.
-            408 | 500 | 502 | 504 | 520..=524 => CallError::Server { status, message, retry_after },
+            // 409 is what OpenAI and Anthropic answer while they wait for a lock. 520 to 524 are from Cloudflare: the service behind it is down or slow.
+            408 | 409 | 500 | 502 | 504 | 520..=524 => CallError::Server { status, message, retry_after },
             _ => CallError::BadRequest { status, message },
         }
     }
@@ -157,6 +159,25 @@ mod tests {
         assert_eq!(message("a\u{202e}b\u{200b}c"), "a b c");
         assert_eq!(message("<title>backwards</title".to_owned().as_str()), "<title>backwards</title");
         assert_eq!(message("</title><title>"), "</title><title>");
+    }
+
+    /// What the official Python clients send again: openai 3.52.0 and anthropic 2.11.0, which agree, and google-genai 3.4.0.
+    #[test]
+    fn what_the_official_clients_send_again_is_sent_again_unless_it_cannot_help() {
+        let is_retried = |status| {
+            let head = Head { status, ..Head::default() };
+            ErrorBody::read(b"{}", &Secret::default()).by_status(&head, "m", None).is_retryable()
+        };
+        let openai_and_anthropic = |status| matches!(status, 408 | 409 | 429 | 500..);
+        let genai = |status| matches!(status, 408 | 429 | 500 | 502 | 503 | 504);
+        for status in 400..600 {
+            assert!(!is_retried(status) || openai_and_anthropic(status), "{status}: more than they do");
+            assert!(!genai(status) || is_retried(status), "{status}: less than any of them does");
+        }
+        // A server that cannot do something will not learn it.
+        let not_by_us: Vec<u16> =
+            (400..530).filter(|s| openai_and_anthropic(*s) && !is_retried(*s)).collect();
+        assert_eq!(not_by_us, [vec![501], (505..520).collect(), (525..529).collect()].concat());
     }
 
     #[test]

@@ -43,6 +43,7 @@ mod tests {
             output: Text::in_file("f", "printed\n"),
             elapsed_ms: 1,
             changes,
+            present: Vec::new(),
             put_back: Vec::new(),
             lack: Some(cause()),
             ignored_bytes: 0,

@@ -108,7 +108,7 @@ impl Asker<'_> {
             let no_answer = match self.ask_in_turn(question, &query.stored, &mut quotas, record)? {
                 Ok(Paying { reply, cost_usd, partial }) => {
                     let answer = answered(question, reply, cost_usd, millis(began.elapsed()), record)?;
-                    partial.is_whole(record.folder());
+                    partial.discard(record.folder());
                     return Ok(answer);
                 }
                 Err(no_answer) => no_answer,

@@ -1,13 +1,17 @@
 //! The identity of a tree: a verdict holds for it, and for no other.
 
+use std::collections::HashMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use dir::Folder;
-use guard::{Guard, Policy};
+use guard::{Guard, Policy, Seen};
 use logging::{sha256_hex, sha256_of};
 use names::ours::STATE;
+use rustix::fs::fstat;
 
 /// SHA-256 in hex over the files and symlinks below `root` that the ignore rules of now do not ignore, sorted by
 /// path: path, executable bit, content. Leaves out repositories' own files, the harness's state, and the paths
@@ -35,7 +39,7 @@ pub fn identity(root: &Path, left_out: &[String]) -> io::Result<Option<String>> 
             ('l', target(&top, path)?)
         } else if seen.kind().is_file() {
             let kind = if seen.mode & 0o100 == 0 { 'f' } else { 'x' };
-            (kind, top.open_file_below(path)?.map(|mut file| sha256_of(&mut file)).transpose()?)
+            (kind, content(&top, path, seen)?)
         } else {
             continue;
         };
@@ -46,6 +50,46 @@ pub fn identity(root: &Path, left_out: &[String]) -> io::Result<Option<String>> 
         text.push(0);
     }
     Ok(Some(sha256_hex(&text)))
+}
+
+/// Hashes of contents by what `stat` says of a file.
+type Known = HashMap<(u64, u64, u64, (i64, i64), (i64, i64)), String>;
+
+/// A file that has changed this recently may change again within the granularity of its times.
+const FRESH_SECONDS: i64 = 2;
+
+/// The hash of a file; one that looks as it did in this process is not read again.
+fn content(top: &Folder, path: &Path, listed: &Seen) -> io::Result<Option<String>> {
+    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+    let mut file = match top.open_file_below(path) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(None),
+        // Another user's, as a database leaves them: known by its times.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Ok(Some(sha256_hex(
+                format!("{:?}", (listed.len, listed.mtime, listed.ctime)).as_bytes(),
+            )));
+        }
+        Err(error) => return Err(error),
+    };
+    let seen = Seen::of(&fstat(&file)?);
+    let key = (seen.id.0, seen.id.1, seen.len, seen.mtime, seen.ctime);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(hash) = known().as_ref().and_then(|known| known.get(&key)) {
+        return Ok(Some(hash.clone()));
+    }
+    let hash = sha256_of(&mut file)?;
+    let is_same = Seen::of(&fstat(&file)?).ctime == seen.ctime;
+    if is_same && now_seconds() - seen.ctime.0 > FRESH_SECONDS {
+        known().get_or_insert_default().insert(key, hash.clone());
+    }
+    Ok(Some(hash))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the times of files are those of the calendar")]
+fn now_seconds() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 fn target(top: &Folder, path: &Path) -> io::Result<Option<String>> {

@@ -78,3 +78,62 @@ fn sides(change: ChangeDetached) -> (BString, Side, Side) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Git;
+    use crate::scratch::Scratch;
+
+    /// `PATH OLD NEW` of each file.
+    fn changed(tree: &WorkTree, commit: &str) -> Vec<String> {
+        let text =
+            |side: Option<Vec<u8>>| side.map_or("-".to_owned(), |bytes| String::from_utf8(bytes).unwrap());
+        let files = tree.changed_in(commit).unwrap().into_iter();
+        files
+            .map(|file| format!("{} {} {}", file.path.display(), text(file.before), text(file.after)))
+            .collect()
+    }
+
+    #[test]
+    fn a_commit_is_read_with_the_content_before_and_after() {
+        let scratch = Scratch::new();
+        for (path, text) in [("kept", "k"), ("sub/changed", "old"), ("gone", "g")] {
+            scratch.write(path, text);
+        }
+        scratch.commit();
+        let tree = WorkTree::at(scratch.path()).unwrap();
+        let first = tree.head().unwrap().unwrap();
+        assert_eq!(changed(&tree, &first), ["gone - g", "kept - k", "sub/changed - old"]);
+        scratch.write("sub/changed", "new");
+        scratch.write("sub/added", "a");
+        std::fs::remove_file(scratch.path().join("gone")).unwrap();
+        std::os::unix::fs::symlink("kept", scratch.path().join("link")).unwrap();
+        scratch.commit();
+        let second = tree.head().unwrap().unwrap();
+        assert_eq!(changed(&tree, &second), ["gone g -", "sub/added - a", "sub/changed old new"]);
+        let below = WorkTree::at(&scratch.path().join("sub")).unwrap();
+        assert_eq!(changed(&below, &second), ["added - a", "changed old new"]);
+        assert!(tree.changed_in("no commit").is_err());
+    }
+
+    #[test]
+    fn a_note_replaces_the_one_before_and_moves_no_branch() {
+        let scratch = Scratch::new();
+        scratch.write("file", "one");
+        scratch.commit();
+        let head = WorkTree::at(scratch.path()).unwrap().head().unwrap().unwrap();
+        let git = Git::new(scratch.path(), []);
+        let identity = crate::Identity { name: "n", email: "e@example.invalid" };
+        for text in ["{\"a\":1}", "{\"b\":2}"] {
+            git.note(&head, "code-commit", text, Some(identity)).unwrap();
+        }
+        let notes = git.commit_of("refs/notes/code-commit").unwrap().unwrap();
+        assert_eq!(
+            changed(&WorkTree::at(scratch.path()).unwrap(), &notes),
+            [format!("{head} {{\"a\":1}}\n {{\"b\":2}}\n")]
+        );
+        assert_eq!(git.commit_of("HEAD").unwrap().unwrap(), head);
+        assert!(git.note("no-commit", "code-commit", "x", Some(identity)).is_err());
+    }
+}

@@ -30,6 +30,7 @@ pub mod text;
 pub mod travel;
 pub mod undo;
 mod verdict;
+pub mod why;
 
 pub use exit::{Exit, Failure, Product};
 pub use host::Host;

@@ -188,8 +188,8 @@ pub(crate) struct Head {
     /// The supervisor's name for the work.
     pub(crate) key: Option<String>,
     /// The commit that was checked out when it began.
-    #[serde(alias = "repo_baseline_commit")]
-    pub(crate) head: Option<String>,
+    #[serde(rename = "head", alias = "repo_baseline_commit")]
+    pub(crate) commit: Option<String>,
 }
 
 impl Head {

@@ -156,10 +156,10 @@ pub(crate) fn forget(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
 }
 
 /// Notes who vouches for a run that was made elsewhere.
-pub(crate) fn believe(tree: &WorkTree, folder: &Path, believed: Option<String>) -> Result<(), Failure> {
+pub(crate) fn believe(tree: &WorkTree, folder: &Path, believed: Option<&String>) -> Result<(), Failure> {
     let mut known = read(tree)?;
     let found = known.iter_mut().find(|run| run.path(tree.root()) == folder);
-    found.into_iter().for_each(|run| run.imported = Some(Imported { believed: believed.clone() }));
+    found.into_iter().for_each(|run| run.imported = Some(Imported { believed: believed.cloned() }));
     Ok(write(tree, &known)?)
 }
 

@@ -12,6 +12,7 @@ mod mending;
 mod options;
 mod plan;
 pub mod project;
+mod said;
 mod start;
 mod uuid;
 mod watch;

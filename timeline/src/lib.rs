@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod command;
 mod read;
 mod run;
 mod step;

@@ -1,8 +1,8 @@
 //! Lines of a journal, read as steps.
 
 use engine::{
-    Answered, Asked, Attempted, BaselineBuilt, Broke, Built, Cause, CheckpointResult, Checkpointed,
-    Committed, Ended, Line, Looked, Measured, ModelUsage, Ran, ShellRan, TurnBegins, Turned, Unanswered,
+    Answered, Asked, Attempted, Broke, Cause, CheckpointResult, Checkpointed, Committed, Line, Looked,
+    ModelUsage, TurnBegins, Turned, Unanswered,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -68,28 +68,21 @@ impl Reader {
             ),
             Line::Rejected(of) => self.refusal(of.round, &of.problems),
             Line::Refused(of) => self.refusal(of.attempt, &of.problems),
-            Line::Built(built) => self.built(built),
-            Line::BaselineBuilt(built) => self.baseline(built),
-            Line::Ran(ran) => self.ran(ran),
-            Line::ShellRan(ran) => self.shell(ran),
-            Line::Measured(measured) => self.measured(measured),
+            Line::Built(built) => {
+                self.round = built.round;
+                self.command(built.elapsed_ms, built.into());
+            }
+            Line::BaselineBuilt(built) => self.command(built.elapsed_ms, built.into()),
+            Line::Ran(ran) => self.command(ran.elapsed_ms, ran.into()),
+            Line::ShellRan(ran) => self.command(ran.elapsed_ms, ran.into()),
             Line::Committed(of) => self.committed(of),
             Line::Checkpointed(of) => self.checkpointed(of),
             Line::Announced(of) => self.announced(&of.event),
-            Line::Ended { outcome, holds_for } => {
-                self.steps.outcome = Some(outcome.clone());
-                self.steps.holds_for = holds_for.clone();
-            }
-            Line::Resumed { .. } => {
-                self.cut_off();
-                self.steps.outcome = None;
-                self.event(Tone::Warning, "the run was stopped, and continued here");
-            }
             other => self.other(other),
         }
     }
 
-    /// Lines that are one sentence.
+    /// Lines that end the run or are one sentence.
     #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
     fn other(&mut self, line: &Line) {
         match line {
@@ -102,6 +95,18 @@ impl Reader {
                     let json = serde_json::to_string(condition).unwrap_or_default();
                     self.event(Tone::Bad, &format!("not as the order wants it: {json}"));
                 }
+            }
+            Line::Measured(of) if !(of.changes.is_empty() && of.put_back.is_empty()) => {
+                self.command(0, of.into());
+            }
+            Line::Ended { outcome, holds_for } => {
+                self.steps.outcome = Some(outcome.clone());
+                self.steps.holds_for = holds_for.clone();
+            }
+            Line::Resumed { .. } => {
+                self.cut_off();
+                self.steps.outcome = None;
+                self.event(Tone::Warning, "the run was stopped, and continued here");
             }
             Line::Restored(_) => self.restored("every file of the run was restored"),
             Line::RolledBack(of) => {
@@ -249,71 +254,6 @@ impl Reader {
 
     fn command(&mut self, took_ms: u64, command: Command) {
         self.push(took_ms, What::Command(command));
-    }
-
-    fn built(&mut self, built: &Built) {
-        self.round = built.round;
-        let command = Command {
-            name: "build".to_owned(),
-            ended: Some(built.ended),
-            is_good: built.passed(),
-            output: vec![built.output.stored.file.clone()],
-            changes: built.changes.clone(),
-            put_back: built.put_back.clone(),
-            ignored_bytes: built.ignored_bytes,
-            seal_broken: built.seal_broken,
-            lack: built.lack.clone(),
-        };
-        self.command(built.elapsed_ms, command);
-    }
-
-    fn baseline(&mut self, built: &BaselineBuilt) {
-        let command = Command {
-            name: "build without the changes".to_owned(),
-            ended: built.ended,
-            is_good: built.ended == Some(Ended::Exited(0)),
-            lack: built.lack.clone(),
-            ..Command::default()
-        };
-        self.command(built.elapsed_ms, command);
-    }
-
-    fn ran(&mut self, ran: &Ran) {
-        let probe = if ran.is_probe() { " (must fail before the change)" } else { "" };
-        let command = Command {
-            name: format!("{}{probe}", ran.argv.join(" ")),
-            ended: Some(ran.ended),
-            is_good: ran.passed() != ran.is_probe(),
-            output: vec![ran.stdout.file.clone(), ran.stderr.file.clone()],
-            seal_broken: ran.seal_broken,
-            ..Command::default()
-        };
-        self.command(ran.elapsed_ms, command);
-    }
-
-    fn shell(&mut self, ran: &ShellRan) {
-        let command = Command {
-            name: ran.name.clone(),
-            ended: Some(ran.ended),
-            is_good: ran.ended == Ended::Exited(0),
-            output: vec![ran.output.stored.file.clone()],
-            ..Command::default()
-        };
-        self.command(ran.elapsed_ms, command);
-    }
-
-    fn measured(&mut self, of: &Measured) {
-        if of.changes.is_empty() && of.put_back.is_empty() {
-            return;
-        }
-        let command = Command {
-            name: "what the commands changed".to_owned(),
-            is_good: true,
-            changes: of.changes.clone(),
-            put_back: of.put_back.clone(),
-            ..Command::default()
-        };
-        self.command(0, command);
     }
 
     fn committed(&mut self, of: &Committed) {

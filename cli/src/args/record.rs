@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use runs::replay::Other;
 use runs::undo::Force;
-use runs::{clean, replay, resume, travel};
+use runs::{clean, replay, resume, travel, why};
 
 use super::LimitArgs;
 use super::flags::whole_number;
@@ -15,6 +15,14 @@ use super::flags::whole_number;
 pub struct RunName {
     /// The name of its folder, or its path; the newest if not named
     pub run: Option<String>,
+}
+
+/// Flags of `why`.
+#[derive(Debug, Args)]
+pub struct WhyArgs {
+    /// The file, or one line of it: src/main.rs, src/main.rs:12
+    #[arg(value_name = "FILE[:LINE]")]
+    pub place: PathBuf,
 }
 
 /// Flags of `resume`.
@@ -131,6 +139,12 @@ impl ImportArgs {
 impl VerifyArgs {
     pub fn request(&self) -> travel::Verify {
         travel::Verify { file: self.file.clone(), allowed_signers: self.allowed_signers.clone() }
+    }
+}
+
+impl WhyArgs {
+    pub fn request(&self) -> why::Request {
+        why::Request { place: self.place.clone() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a binary asks of a model, and the most that it can cost.
+//! A program's request to a model, and the most that it can cost.
 
 use llm::{Day, ModelId, Price, Prices, Usage};
 use serde::Deserialize;
@@ -89,7 +89,7 @@ pub(crate) fn price_of(model: &ModelId) -> Option<Price> {
     priced(model, None)
 }
 
-/// What an answer has cost; the model that served it counts.
+/// The cost of an answer, at the price of the model that served it.
 pub(crate) fn cost(model: &ModelId, served: Option<&str>, usage: &Usage) -> Option<Nanodollars> {
     Nanodollars::from_usd(priced(model, served)?.cost(usage)?.as_usd())
 }

@@ -42,13 +42,13 @@ pub(crate) enum Piece {
     Cut,
 }
 
-/// Where the pieces of an answer go, as they come. Nobody may be listening any more: the answer is paid for all the same.
+/// Where the pieces of an answer go, as they come. The listener may be gone; the answer is still paid for.
 pub(crate) type Relay = mpsc::UnboundedSender<Piece>;
 
-/// Who waits for status and headers, or for the reason why no answer begins.
+/// Receives status and headers, or the reason why no answer begins.
 pub(crate) type Begun = oneshot::Sender<Result<Head, CallError>>;
 
-/// What has come of a call.
+/// How a call ended.
 pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
     /// Why it failed, if the service said so.
@@ -78,13 +78,13 @@ fn exchange(agent: &Agent, call: Call, relay: &Relay, begun: Begun) -> Ended {
     let Call { service, question, path, body } = call;
     let dialect = service.dialect(question.format, &question.model);
     let post = dialect.post(&Request::default(), None);
-    // The product's own headers and key, around the binary's own body.
+    // The product's own headers and key, around the program's own body.
     let post = post.map(|post| Post { url: service.base.join(&path), body: Arc::new(body), ..post });
     let mut exchange = match post.and_then(|post| agent.send(&post, None, &mut Blind)) {
         Ok(exchange) => exchange,
         Err(error) => {
             let outcome = if error.spend() == Spend::Nothing { Outcome::Failed } else { Outcome::Unknown };
-            // The binary may be gone.
+            // The program may be gone.
             let _ = begun.send(Err(error));
             return Ended { outcome, failure: None, is_cut: true };
         }

@@ -1,6 +1,6 @@
 //! The only process with the database password and the vendors' keys.
 //!
-//! Takes requests of workers on a Unix socket (or with a token over TCP) and requests of their binaries for models on loopback,
+//! Takes requests of workers on a Unix socket (or with a token over TCP) and requests of their programs for models on loopback,
 //! below `/m/TOKEN/`; gives orders, kept answers, and answers that it pays for. It holds no state that the database does not
 //! have: kill it and start another one.
 //!
@@ -36,7 +36,7 @@ pub struct Setup {
     pub socket: PathBuf,
     /// Where workers of other machines reach it, and the token that they have to send.
     pub remote: Option<(TcpListener, String)>,
-    /// Where binaries reach the models, and monitors `/metrics`.
+    /// Where programs reach the models, and monitors `/metrics`.
     pub models: TcpListener,
     /// The vendors that there are keys for.
     pub services: Vec<Service>,
@@ -46,7 +46,7 @@ pub struct Setup {
     pub patience: Duration,
 }
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Debug)]
 struct Gateway {
     store: Store,

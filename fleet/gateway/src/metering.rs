@@ -1,4 +1,4 @@
-//! What an answer has cost, and whether it is worth keeping.
+//! The cost of an answer, and whether it is worth keeping.
 
 use llm::sse::Frames;
 use llm::{Advice, Answer, Dialect, Unread};
@@ -23,7 +23,7 @@ pub(crate) fn judge(
     let usage = reply.usage;
     let tokens = |count: Option<u64>| count.and_then(|count| i64::try_from(count).ok());
     Outcome::Answered {
-        // The binary asks again after an answer of no use, and must not get the same one.
+        // The program asks again after an answer of no use, and must not get the same one.
         kept: (reply.finish.advice() != Advice::Retry)
             .then(|| Kept { content_type: content_type.to_owned(), body }),
         cost: cost(&question.model, reply.served_model.as_deref(), &usage),

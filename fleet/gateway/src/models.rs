@@ -1,4 +1,4 @@
-//! What binaries ask: the vendors' own paths, below `/m/TOKEN`.
+//! Requests of programs for models: the vendors' own paths, below `/m/TOKEN`.
 
 use std::io;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::workers::Failed;
 
 /// A prompt may hold a whole code base.
 const LARGEST_BODY: usize = 64 << 20;
-/// Up to this long, a binary is kept waiting for its turn; for longer waits it is told to come back.
+/// A program is kept waiting for its turn up to this long; beyond that it is told to come back.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// News of an answer may be late.
 const GLANCE: Duration = Duration::from_secs(1);
@@ -110,7 +110,7 @@ impl Gateway {
         }
     }
 
-    /// Makes a call and passes its answer on. The call goes on if the binary dies: what is paid is kept.
+    /// Makes a call and passes its answer on. The call goes on if the program dies: what is paid is kept.
     async fn call(self: Arc<Self>, id: Option<CallId>, call: Call) -> Response {
         let (begun, head) = oneshot::channel();
         let (relay, pieces) = mpsc::unbounded_channel();
@@ -122,7 +122,7 @@ impl Gateway {
             let cut = Ended { outcome: Outcome::Unknown, failure: None, is_cut: true };
             let ended = tokio::task::spawn_blocking(made).await.unwrap_or(cut);
             self.settle(id, &model, &ended).await;
-            // The body ends for the binary only now: whoever has a whole answer has one that is stored.
+            // The body ends for the program only now: a complete answer is a stored answer.
             let _ = relay.send(if ended.is_cut { Piece::Cut } else { Piece::End });
         });
         match head.await {
@@ -137,6 +137,7 @@ impl Gateway {
         const LONGEST: Duration = Duration::from_secs(5);
         let hint = ended.failure.as_ref().and_then(llm::CallError::retry_after);
         self.seen.call(model, word(&ended.outcome));
+        self.seen.paid(model, &ended.outcome);
         let mut pause = Duration::from_millis(100);
         loop {
             let paused = match hint {
@@ -187,7 +188,7 @@ fn answered(kept: Kept) -> Response {
     ([(header::CONTENT_TYPE, kept.content_type)], kept.body).into_response()
 }
 
-/// The binary waits by itself, or its order comes back later.
+/// The program waits and asks again, or its order comes back later.
 fn later(wait: Duration) -> Response {
     let seconds = wait.as_secs().saturating_add(1).to_string();
     let mut response = refuse(StatusCode::TOO_MANY_REQUESTS, "the fleet's turn with this model has not come");

@@ -1,8 +1,8 @@
-//! What monitors see.
+//! Metrics.
 
 use metrics::{counter, gauge, with_local_recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
-use store::{Snapshot, State};
+use store::{Outcome, Snapshot, State};
 
 /// Counters since the gateway began, and the fleet as the database has it.
 pub(crate) struct Seen {
@@ -34,6 +34,20 @@ impl Seen {
         let model = model.to_owned();
         with_local_recorder(&self.recorder, || {
             counter!("fleet_calls_total", "model" => model, "answer" => answer).increment(1);
+        });
+    }
+
+    /// Tokens and cost of a call.
+    pub(crate) fn paid(&self, model: &str, outcome: &Outcome) {
+        let Outcome::Answered { cost, input_tokens, output_tokens, .. } = outcome else { return };
+        let count = |count: &Option<i64>| count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
+        let (model, cost) = (model.to_owned(), cost.map_or(0, |cost| cost.0));
+        with_local_recorder(&self.recorder, || {
+            for (kind, tokens) in [("input", input_tokens), ("output", output_tokens)] {
+                counter!("fleet_tokens_total", "model" => model.clone(), "kind" => kind)
+                    .increment(count(tokens));
+            }
+            counter!("fleet_nanodollars_total", "model" => model).increment(count(&Some(cost)));
         });
     }
 

@@ -63,7 +63,7 @@ impl Service {
 }
 
 impl Format {
-    /// By the path below the address that the binary was given.
+    /// By the path below the address that the program was given.
     pub(crate) fn of(path: &str) -> Option<Self> {
         match path {
             _ if path.starts_with("/v1beta/models/") => Some(Self::Gemini),

@@ -1,4 +1,4 @@
-//! What workers ask: see the table of `wire`.
+//! Requests of workers: see the table of `wire`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,7 +138,7 @@ impl From<StoreError> for Failed {
 impl IntoResponse for Failed {
     fn into_response(self) -> Response {
         tracing::error!(error = &self.0 as &dyn std::error::Error, "a request failed");
-        // What the database says may hold content of other tenants.
+        // The database's own message may hold content of other tenants.
         (StatusCode::SERVICE_UNAVAILABLE, "the gateway cannot reach its database; try again\n")
             .into_response()
     }

@@ -22,7 +22,7 @@ pub enum LandError {
     Gone,
 }
 
-/// What became of the results that were ready.
+/// The outcome of one pass over the results that were ready.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Round {
     /// Their branch has moved.

@@ -1,4 +1,4 @@
-//! What the database has to do for an order from lease to verdict, without the program that carries it out:
+//! The database's work for one order from lease to verdict, without the program that carries it out:
 //! `cargo bench -p code-commit-fleet-store --bench cycle`.
 //!
 //! An order here is one lease, six beats, two calls of a model, one bundle and one verdict. The rate at which it levels off is

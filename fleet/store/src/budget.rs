@@ -1,4 +1,4 @@
-//! What may be spent, and by whom.
+//! Caps: how much may be spent, and by whom.
 
 use std::fmt;
 
@@ -46,7 +46,7 @@ pub struct Budget {
     pub spent_usd: f64,
 }
 
-// What was spent before there was a cap counts, too. Calls that are under way do in full, because they hold nothing of this row.
+// Money spent before there was a cap counts, too. Calls that are under way count in full, because they hold nothing of this row.
 const CAP: &str = "
     INSERT INTO budgets (scope, cap, spent)
     SELECT $1, $2, coalesce(sum(coalesce(c.cost, c.reserved)), 0)::bigint

@@ -11,7 +11,7 @@ use crate::{GatewayId, Nanodollars, QUEUED, Scope, Store, StoreError, budget, se
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallId(i64);
 
-/// What a binary wants to ask.
+/// A call that a program wants to make.
 #[derive(Debug, Clone, Copy)]
 pub struct Need<'a> {
     /// Of its lease.
@@ -52,7 +52,7 @@ pub enum Reserved {
     Refused {
         /// Which one it is.
         scope: String,
-        /// What is left of it.
+        /// The rest of it.
         left: Nanodollars,
     },
     /// The lease does not hold.
@@ -64,7 +64,7 @@ pub enum Reserved {
 pub enum Outcome {
     /// It was answered.
     Answered {
-        /// To be kept; `None` if the answer is of no use and the binary will ask again.
+        /// To be kept; `None` if the answer is of no use and the program will ask again.
         kept: Option<Kept>,
         /// `None` if the service did not say; the reservation is counted then.
         cost: Option<Nanodollars>,
@@ -215,7 +215,7 @@ impl Store {
     }
 }
 
-/// What is known of the same request.
+/// An earlier or concurrent call for the same request.
 async fn earlier(all: &Transaction<'_>, order: i64, need: &Need<'_>) -> Result<Option<Reserved>, StoreError> {
     if let Some(row) = all.query_opt(KEPT, &[&order, &need.request_sha256]).await? {
         return Ok(Some(Reserved::Kept(Kept { content_type: row.get(0), body: row.get(1) })));

@@ -36,7 +36,7 @@ const HELD: &str = "
 const READY: &str = "
     SELECT DISTINCT ON (repo, land) id, repo, land, onto, commit, epoch FROM orders
     WHERE state = 'passed' AND land IS NOT NULL ORDER BY repo, land, id";
-// One that was cancelled after its branch had moved has landed all the same.
+// An order that was cancelled after its branch had moved has still landed.
 const DONE: &str = "
     WITH landed AS (
         UPDATE orders SET state = 'landed', reason = NULL, ended_at = now()

@@ -34,9 +34,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio_postgres::{AsyncMessage, NoTls};
 
-/// What has to come to pass before anybody waits for a connection any longer.
+/// Connections of one process; a request beyond that waits for one.
 const CONNECTIONS: usize = 16;
-/// The channel on which the arrival of orders is told.
+/// The channel that tells of queued orders and settled calls.
 const QUEUED: &str = "fleet_queued";
 
 /// An order.
@@ -53,7 +53,7 @@ pub struct GatewayId(i64);
 pub struct Nanodollars(pub i64);
 
 impl Nanodollars {
-    /// Rounded up, so that a sum of reservations is never too small; `None` if it is no amount of money.
+    /// Rounded up, so that a sum of reservations is never too small; `None` if it is not an amount of money.
     pub fn from_usd(usd: f64) -> Option<Self> {
         const MOST: f64 = 1e6;
         #[expect(clippy::cast_possible_truncation, reason = "0 to 10¹⁵")]
@@ -150,10 +150,11 @@ impl Store {
     /// is lost. Returns when the connection ends; call it again.
     pub async fn listen(&self, queued: Arc<Notify>) -> Result<(), StoreError> {
         let (client, mut connection) = self.config.connect(NoTls).await?;
+        let told = Arc::clone(&queued);
         let mut messages = Box::pin(async move {
             while let Some(message) = std::future::poll_fn(|context| connection.poll_message(context)).await {
                 if let AsyncMessage::Notification(_) = message? {
-                    queued.notify_waiters();
+                    told.notify_waiters();
                 }
             }
             Ok::<(), tokio_postgres::Error>(())
@@ -164,6 +165,7 @@ impl Store {
             ended = &mut messages => return Ok(ended?),
             listening = client.batch_execute(&listen) => listening?,
         }
+        queued.notify_waiters();
         messages.await?;
         drop(client);
         Ok(())

@@ -34,7 +34,7 @@ pub struct NewOrder {
     pub record: i32,
 }
 
-/// What became of it.
+/// A submitted order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Submitted {
     /// Its number.

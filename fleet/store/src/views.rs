@@ -1,4 +1,4 @@
-//! What people and monitors see.
+//! Views for people and monitors.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub struct OrderRow {
     pub reason: Option<String>,
     /// The hub.
     pub repo: String,
-    /// What it was carried out on, or will be.
+    /// The commit that it was, or will be, carried out on.
     pub onto: String,
     /// The result.
     pub commit: Option<String>,
@@ -50,17 +50,17 @@ pub struct OrderRow {
     pub epoch: i32,
     /// How often it was lost.
     pub lost: i32,
-    /// Who has it, or had it last.
+    /// The worker that has it, or had it last.
     pub worker: Option<String>,
     /// Of its last lease.
     pub elapsed_ms: Option<i64>,
     /// SHA-256 of its exported run.
     pub bundle: Option<String>,
-    /// What it has cost, with what is not known counted in full.
+    /// Its cost; an unknown call counts in full.
     pub cost_usd: f64,
 }
 
-/// What happened to an order.
+/// An event of an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Event {
     /// RFC 3339, by the database's clock.
@@ -73,7 +73,7 @@ pub struct Event {
     pub detail: Option<String>,
 }
 
-/// What was paid for.
+/// Paid calls, summed up.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cost {
     /// Whose it was.
@@ -92,7 +92,7 @@ pub struct Cost {
     pub input_tokens: i64,
     /// Of all answers.
     pub output_tokens: i64,
-    /// With what is not known counted in full.
+    /// An unknown call counts in full.
     pub usd: f64,
 }
 
@@ -146,7 +146,7 @@ impl Store {
         self.client().await?.query(ORDERS, &filters).await?.iter().map(order_row).collect()
     }
 
-    /// What happened to an order.
+    /// An event of an order.
     pub async fn events(&self, OrderId(id): OrderId) -> Result<Vec<Event>, StoreError> {
         let rows = self.client().await?.query(EVENTS, &[&id]).await?;
         let event =
@@ -154,7 +154,7 @@ impl Store {
         Ok(rows.into_iter().map(event).collect())
     }
 
-    /// What was paid for, by tenant, batch and model.
+    /// Paid calls by tenant, batch and model.
     pub async fn costs(&self, filter: &Filter) -> Result<Vec<Cost>, StoreError> {
         let rows = self.client().await?.query(COSTS, &[&filter.tenant, &filter.batch]).await?;
         Ok(rows.iter().map(cost).collect())

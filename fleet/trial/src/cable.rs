@@ -42,7 +42,7 @@ impl Cable {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.is_cut = is_cut;
         for stream in state.open.drain(..) {
-            // It may have ended by itself.
+            // It may have ended already.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }

@@ -122,7 +122,7 @@ impl Postgres {
         Ok(String::from_utf8(done.stdout)?)
     }
 
-    /// What the server has logged.
+    /// The server's log.
     pub fn log(&self) -> anyhow::Result<String> {
         Ok(fs::read_to_string(self.folder.path().join("log"))?)
     }

@@ -1,4 +1,4 @@
-//! What workers and the gateway say to each other: JSON over HTTP, on a Unix socket or with a token over TCP.
+//! The protocol between workers and the gateway: JSON over HTTP, on a Unix socket or with a token over TCP.
 //!
 //! | request | body | answer |
 //! |---|---|---|
@@ -36,7 +36,7 @@ pub struct Lease {
     pub order: i64,
     /// How often it has been leased, this time included.
     pub epoch: i32,
-    /// The fence, and the binary's way to the models.
+    /// The fence, and the program's way to the models.
     pub token: Uuid,
     /// The hub.
     pub repo: String,
@@ -87,7 +87,7 @@ pub struct Stored {
 pub struct Finish {
     /// The lease.
     pub token: Uuid,
-    /// What came of it.
+    /// Its verdict.
     pub verdict: Verdict,
     /// The exported run, stored before.
     pub bundle: Option<String>,
@@ -95,7 +95,7 @@ pub struct Finish {
     pub elapsed_ms: i64,
 }
 
-/// What came of an order.
+/// The verdict on an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict")]
 pub enum Verdict {

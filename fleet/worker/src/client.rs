@@ -31,11 +31,13 @@ pub enum Endpoint {
     },
 }
 
-/// What the gateway says to a request with a token.
+/// The gateway's answer to a request with a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fence {
     Held,
     Gone,
+    /// It does not take such a request, and never will: the request is too large, or of another version.
+    Refused(StatusCode),
 }
 
 #[derive(Debug)]
@@ -71,24 +73,19 @@ impl Client {
         self.tell("/v1/lost", lost).await
     }
 
-    /// Stores bytes; `None` if the lease is gone.
-    pub(crate) async fn store(&self, held: Held, content: Vec<u8>) -> anyhow::Result<Option<String>> {
+    /// Stores bytes; their SHA-256 if they were taken.
+    pub(crate) async fn store(&self, held: Held, content: Vec<u8>) -> anyhow::Result<Result<String, Fence>> {
         let path = format!("/v1/artifact/{}", held.token);
         let (status, body) = self.send(Method::PUT, &path, content, PATIENCE * 6).await?;
-        match status {
-            StatusCode::OK => Ok(Some(serde_json::from_slice::<Stored>(&body)?.sha256)),
-            StatusCode::GONE => Ok(None),
-            _ => bail!("the gateway says {status}: {}", String::from_utf8_lossy(&body)),
+        if status == StatusCode::OK {
+            return Ok(Ok(serde_json::from_slice::<Stored>(&body)?.sha256));
         }
+        fence(status, &body).map(Err)
     }
 
     async fn tell(&self, path: &str, body: &impl Serialize) -> anyhow::Result<Fence> {
         let (status, body) = self.send(Method::POST, path, json(body)?, PATIENCE).await?;
-        match status {
-            StatusCode::NO_CONTENT => Ok(Fence::Held),
-            StatusCode::GONE => Ok(Fence::Gone),
-            _ => bail!("the gateway says {status}: {}", String::from_utf8_lossy(&body)),
-        }
+        fence(status, &body)
     }
 
     /// A gateway that is stopped takes connections and says nothing, so there is a limit for the whole.
@@ -115,6 +112,16 @@ impl Client {
             }
         };
         tokio::time::timeout(patience, exchange).await.context("the gateway does not answer")?
+    }
+}
+
+/// An error means that the same request may be taken later.
+fn fence(status: StatusCode, body: &Bytes) -> anyhow::Result<Fence> {
+    match status {
+        StatusCode::NO_CONTENT => Ok(Fence::Held),
+        StatusCode::GONE => Ok(Fence::Gone),
+        _ if status.is_client_error() => Ok(Fence::Refused(status)),
+        _ => bail!("the gateway says {status}: {}", String::from_utf8_lossy(body)),
     }
 }
 

@@ -40,14 +40,14 @@ pub(crate) enum Ended {
     Trouble,
 }
 
-/// What interrupts an order.
+/// Why an order was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Interrupted {
     Fenced,
     Stopped,
 }
 
-/// What of the last line of the program's output matters.
+/// The part of the program's last line of output that matters.
 #[derive(Debug, Default, Deserialize)]
 struct Line {
     #[serde(default)]
@@ -83,6 +83,10 @@ impl Job<'_> {
                 tracing::warn!(order, epoch, "the lease is gone");
                 Ended::Gone
             }
+            Ok(Ok(Fence::Refused(status))) => {
+                self.give_back(&format!("the gateway refused the verdict: {status}"), true).await;
+                Ended::Trouble
+            }
             Ok(Err(error)) => {
                 tracing::error!(order, epoch, error = &*error, "given back");
                 self.give_back(&format!("{error:#}"), true).await;
@@ -97,7 +101,7 @@ impl Job<'_> {
 
     /// If nobody hears it, the lease lapses.
     async fn give_back(self, reason: &str, counts: bool) {
-        let lost = Lost { token: self.lease.token, reason: reason.chars().take(LONGEST).collect(), counts };
+        let lost = Lost { token: self.lease.token, reason: plain(reason), counts };
         if let Err(error) = self.worker.client.lost(&lost).await {
             tracing::warn!(error = &*error, "cannot give the order back; its lease will lapse");
         }
@@ -111,7 +115,8 @@ impl Job<'_> {
             match self.worker.client.beat(self.held()).await {
                 Ok(Fence::Held) => {}
                 Ok(Fence::Gone) => return,
-                // The lease may hold all the same; whether it does, the next beat or the end will tell.
+                Ok(Fence::Refused(status)) => tracing::warn!(%status, "the gateway refused a beat"),
+                // The lease may still hold; the next beat or the end will tell.
                 Err(error) => tracing::warn!(error = &*error, "cannot beat"),
             }
         }
@@ -128,8 +133,12 @@ impl Job<'_> {
             NO_MODEL => return Ok(self.finish(no_model(folder).await, None, clock).await),
             code => anyhow::bail!("the program ended with {code}: {}", last_words(folder).await),
         };
-        let Some(bundle) = self.export(folder, &repo).await? else { return Ok(Fence::Gone) };
-        Ok(self.finish(verdict, Some(bundle), clock).await)
+        // The result counts without its bundle. Giving it back would end the same way each time.
+        let bundle = self.export(folder, &repo).await.unwrap_or_else(|error| {
+            tracing::warn!(order = self.lease.order, error = &*error, "the run is not kept");
+            None
+        });
+        Ok(self.finish(verdict, bundle, clock).await)
     }
 
     async fn finish(self, verdict: Verdict, bundle: Option<String>, clock: Instant) -> Fence {
@@ -189,7 +198,7 @@ impl Job<'_> {
         Ok(commit)
     }
 
-    /// The run as one file in the database; `None` if the lease is gone.
+    /// The run as one file in the database; `None` if the lease is gone, which the verdict's fence will say.
     async fn export(self, folder: &Path, repo: &Path) -> anyhow::Result<Option<String>> {
         let file = folder.join("run.bundle");
         let args: [&std::ffi::OsStr; 3] = ["export".as_ref(), "-o".as_ref(), file.as_ref()];
@@ -198,7 +207,13 @@ impl Job<'_> {
         let code = Program::start(&self.worker.program, args, repo, &scratch, None)?.wait().await?;
         anyhow::ensure!(code == 0, "the run cannot be exported: {}", last_words(&scratch).await);
         let content = tokio::fs::read(&file).await.context("the exported run cannot be read")?;
-        Ok(patiently(|| self.worker.client.store(self.held(), content.clone())).await)
+        match patiently(|| self.worker.client.store(self.held(), content.clone())).await {
+            Ok(sha256) => Ok(Some(sha256)),
+            Err(Fence::Refused(status)) => {
+                anyhow::bail!("the gateway refused its {} bytes: {status}", content.len())
+            }
+            Err(Fence::Held | Fence::Gone) => Ok(None),
+        }
     }
 
     fn held(self) -> Held {
@@ -240,7 +255,10 @@ async fn remove(folder: PathBuf) {
 async fn stage(folder: &Path) -> String {
     let printed = tokio::fs::read_to_string(folder.join("stdout")).await.unwrap_or_default();
     let lines = printed.lines().rev().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    lines.into_iter().find_map(|line| line.summary.ended_stage).unwrap_or_else(|| "FAIL".to_owned())
+    lines
+        .into_iter()
+        .find_map(|line| line.summary.ended_stage)
+        .map_or_else(|| "FAIL".to_owned(), |stage| plain(&stage))
 }
 
 /// The last line that the program printed for people.
@@ -248,5 +266,10 @@ async fn last_words(folder: &Path) -> String {
     let printed = tokio::fs::read(folder.join("stderr")).await.unwrap_or_default();
     let printed = String::from_utf8_lossy(&printed);
     let last = printed.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-    last.chars().take(LONGEST).collect()
+    plain(last)
+}
+
+/// Text of other programs, for one line of a terminal; the database takes no NUL.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
 }

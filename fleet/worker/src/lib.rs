@@ -50,7 +50,7 @@ pub struct Setup {
     pub memory: Option<u64>,
 }
 
-/// What a worker is asked to do.
+/// A request to the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wish {
     /// Take orders.
@@ -61,7 +61,7 @@ pub enum Wish {
     Stop,
 }
 
-/// What all slots share.
+/// State that all slots share.
 #[derive(Debug)]
 struct Worker {
     name: String,
@@ -81,7 +81,7 @@ pub async fn run(setup: Setup, wish: watch::Receiver<Wish>) -> anyhow::Result<()
     std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     let _alone = alone(&folder)?;
     let jobs = folder.join("jobs");
-    // What a worker that was killed has left.
+    // Left by a worker that was killed.
     if jobs.exists() {
         std::fs::remove_dir_all(&jobs).with_context(|| format!("{} cannot be removed", jobs.display()))?;
     }

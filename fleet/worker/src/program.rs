@@ -13,17 +13,17 @@ use tokio::time::timeout;
 
 use crate::limits::Group;
 
-/// What is passed on of the worker's environment. No key is in it: those are the gateway's.
+/// Variables that the program inherits. None of them is a key: keys are the gateway's.
 const PASSED: [&str; 9] =
     ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "CARGO_HOME"];
 /// Clients ask for a key. The product takes a word this short for no secret, so it is redacted nowhere.
 const NO_KEY: &str = "fleet";
-/// Who commits.
+/// Author and committer of results.
 const IDENTITY: [&str; 2] = ["AUTHOR", "COMMITTER"];
 /// How long the program may take to put its things away.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
-/// What it says of itself.
+/// The program's version line.
 pub(crate) async fn version(program: &Path) -> anyhow::Result<String> {
     let done = command(program, None).arg("--version").output().await;
     let done = done.with_context(|| format!("{} cannot be started", program.display()))?;
@@ -56,6 +56,8 @@ impl Program {
             .stdout(file("stdout")?)
             .stderr(file("stderr")?)
             .process_group(0)
+            // Where the worker itself ends before the program does.
+            .kill_on_drop(true)
             .spawn();
         let child = child.with_context(|| format!("{} cannot be started", program.display()))?;
         Ok(Self { child: Some(child), group })
@@ -71,7 +73,7 @@ impl Program {
 }
 
 impl Drop for Program {
-    /// First asks, because the program leaves no process of its sandbox behind if it may end by itself.
+    /// SIGTERM comes first: it lets the program end the processes in its sandbox.
     fn drop(&mut self) {
         let (Some(child), group) = (self.child.take(), self.group.take()) else { return };
         tokio::spawn(end(child, group));

@@ -112,6 +112,7 @@ impl Project {
             output: engine::Text::in_file("1-build.txt", "printed\n"),
             elapsed_ms: 1,
             changes: Vec::new(),
+            present: Vec::new(),
             put_back: Vec::new(),
             lack: None,
             ignored_bytes: 0,

@@ -13,20 +13,23 @@ pub(super) struct Partial {
     round: u32,
     /// Those of this call.
     files: Vec<String>,
-    /// The last of them, while it is written. Without it no part has begun; `Some(None)`: it cannot be written.
-    writer: Option<Option<RedactWriter<File>>>,
+    /// Whether the last of them is that of the present attempt.
+    has_begun: bool,
+    /// It, as long as it can be written.
+    writer: Option<RedactWriter<File>>,
 }
 
 impl Partial {
     pub(super) fn of_round(round: u32) -> Self {
-        Self { round, files: Vec::new(), writer: None }
+        Self { round, files: Vec::new(), has_begun: false, writer: None }
     }
 
     /// Appends text. The first text of an attempt begins a new file: an earlier one is what a killed run has left.
     pub(super) fn add(&mut self, text: &str, folder: &RunFolder) {
-        let mut writer = self.writer.take().unwrap_or_else(|| self.begin(folder));
-        let is_written = writer.as_mut().is_some_and(|writer| writer.write_all(text.as_bytes()).is_ok());
-        self.writer = Some(writer.filter(|_| is_written));
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.writer = self.begin(folder);
+        }
+        self.writer.take_if(|writer| writer.write_all(text.as_bytes()).is_err());
     }
 
     fn begin(&mut self, folder: &RunFolder) -> Option<RedactWriter<File>> {
@@ -42,11 +45,12 @@ impl Partial {
 
     /// The attempt is over: its part is kept, and another may begin.
     pub(super) fn end(&mut self) {
-        let _ = self.writer.take().flatten().map(RedactWriter::finish);
+        self.has_begun = false;
+        let _ = self.writer.take().map(RedactWriter::finish);
     }
 
     /// The whole answer is on disk: its parts are needed no longer.
-    pub(super) fn is_whole(mut self, folder: &RunFolder) {
+    pub(super) fn discard(mut self, folder: &RunFolder) {
         for file in std::mem::take(&mut self.files) {
             let _ = std::fs::remove_file(folder.path().join(file));
         }

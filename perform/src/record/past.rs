@@ -138,11 +138,11 @@ pub const WITHHELD: &str = "withheld.json";
 /// # Errors
 ///
 /// Fails if the note cannot be written.
-pub fn note_withheld(folder: &Path, files: Vec<Stored>) -> io::Result<()> {
+pub fn note_withheld(folder: &Path, files: &[Stored]) -> io::Result<()> {
     if files.is_empty() {
         return Ok(());
     }
-    dir::replace(&folder.join(WITHHELD), &serde_json::to_vec_pretty(&files)?)
+    dir::replace(&folder.join(WITHHELD), &serde_json::to_vec_pretty(files)?)
 }
 
 /// What that note says; nothing where there is none.

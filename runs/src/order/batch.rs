@@ -215,11 +215,12 @@ pub(super) fn print(done: &Done, output: &Output) {
     if let Some(help) = help {
         output.note(&format!("help: {}", printable(help)));
     }
-    let mut last = json!({ "event": "summary", "path": path.to_string_lossy(), "summary": summary });
-    if *from_record {
-        last["from_record"] = json!(true);
-    }
-    output.object(&last);
+    let path = path.to_string_lossy();
+    output.object(&if *from_record {
+        json!({ "event": "summary", "from_record": true, "path": path, "summary": summary })
+    } else {
+        json!({ "event": "summary", "path": path, "summary": summary })
+    });
 }
 
 fn table(rows: &[Row], of: usize, output: &Output) {

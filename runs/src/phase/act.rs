@@ -11,12 +11,10 @@ use engine::Named as _;
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::state::Stale;
 use loop_phase::{Inputs, Phases, Role, Start};
-use names::ours::{ABL, PHASE_CONFIG};
+use names::ours::ABL;
 use perform::{AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
-use report::Output;
 use runner::{Cancel, Confinement, Env, Probed, Rung};
 use serde_json::json;
-use settings::phase::Config;
 use settings::{Address, Keys, Layer, Settings};
 
 use crate::agents::{Words, Work, can_be_told, can_keep, limits, warn_of_calls};
@@ -97,7 +95,7 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
     };
     if project.has_passed(phase) {
         if let Some(past) = of_key {
-            output.note(&format!("{} has done this already: nobody was asked", records::name(&past.path)));
+            end::say_again(project, &past, output);
         }
         output.report(&format!("Phase {phase} has passed."));
         return Ok(Exit::Done);
@@ -113,25 +111,10 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
     let settings = crate::config::load(root, args.layer.clone(), host)?;
     let probed = access::choose(settings.sandbox.value, environment.docker_host(), output)?;
     if probed.rung == Rung::Off {
-        warn_of_commands(&project.config, output);
+        roles::warn_of_commands(&project.config, output);
     }
     let cancel = crate::interrupt::watched()?;
     Setup { project, args, settings, host, probed, state, cancel }.begin(phase)
-}
-
-/// Commands come with the project, and run code that a model wrote.
-fn warn_of_commands(config: &Config, output: &Output) {
-    let mut names: Vec<&str> =
-        config.builder_commands.keys().chain(config.verifier_commands.keys()).map(String::as_str).collect();
-    names.sort_unstable();
-    names.dedup();
-    if !names.is_empty() {
-        output.warn(&format!(
-            "commands of {} run with all your rights, and what they start, too: {}",
-            PHASE_CONFIG,
-            names.join(", ")
-        ));
-    }
 }
 
 /// The run that was begun under this key. It settles which phase is meant.

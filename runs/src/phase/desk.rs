@@ -18,7 +18,7 @@ use std::time::Duration;
 use report::Output;
 use runner::{Cancel, Command, Confinement, Ended, Leftovers, Limits, View, run};
 
-use crate::phase::request::{Answer, CLIENT, Desk};
+use crate::phase::request::{Answer, CLIENT, Desk, Side};
 
 mod door;
 mod inside;
@@ -55,14 +55,12 @@ impl Counter {
         let folder = runner::temporary_folder(Path::new("/tmp"))?;
         fs::create_dir(folder.path().join("bin"))?;
         symlink(program, folder.path().join("bin").join(CLIENT))?;
-        symlink(program, folder.path().join(NAME))?;
         desk.socket = folder.path().join("desk");
         Ok(Self { folder, program: program.to_owned(), desk, output: output.clone() })
     }
 
     /// The sandbox of the commands.
     pub(super) fn confine(&mut self, mut confinement: Confinement) {
-        confinement.access.writable.push(self.folder.path().to_owned());
         confinement.access.readable.push(self.program.clone());
         self.desk.confinement = Some(confinement);
     }
@@ -181,9 +179,9 @@ fn try_serve(mut input: impl BufRead + Send, mut ready: impl Write) -> io::Resul
     input.read_line(&mut line)?;
     let mut desk: Desk = serde_json::from_str(&line)?;
     if let Some(confinement) = desk.confinement.take() {
-        return inside::serve_inside(desk, confinement, input, ready);
+        return inside::serve_around(desk, confinement, input, ready);
     }
-    let (cancel, is_inside) = (Cancel::new()?, desk.is_inside);
+    let (cancel, is_inside) = (Cancel::new()?, desk.side == Side::Inside);
     Door::new(desk, cancel.clone())?.open()?;
     writeln!(ready, "{READY}")?;
     ready.flush()?;
@@ -213,9 +211,10 @@ impl Desk {
         match argv {
             [] => Answer { code: 0, output: self.list() },
             [name, rest @ ..] if name == "get-spec" => self.spec(rest),
-            [name, rest @ ..] => match self.commands.get(name) {
-                Some(entry) => self.run(&entry.command, rest, cancel),
-                None => Answer {
+            [name, rest @ ..] => match (self.commands.get(name), &self.side) {
+                (Some(_), Side::Outside(inner)) => inside::ask(inner, argv),
+                (Some(entry), Side::Open | Side::Inside) => self.run(&entry.command, rest, cancel),
+                (None, _) => Answer {
                     code: 127,
                     output: format!("abl-cmd: there is no command {name}\n{}", self.list()),
                 },

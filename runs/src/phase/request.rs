@@ -29,7 +29,7 @@ pub struct Answer {
 }
 
 /// The desk's configuration, passed at its start.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub(crate) struct Desk {
     /// The path of its socket.
     pub socket: PathBuf,
@@ -46,9 +46,21 @@ pub(crate) struct Desk {
     /// The sandbox that it has to make for itself and its commands.
     #[serde(default)]
     pub confinement: Option<Confinement>,
-    /// Whether it is in its sandbox: then it serves until it is killed.
+    /// Where this desk is: commands run inside of the sandbox.
     #[serde(default)]
-    pub is_inside: bool,
+    pub side: Side,
+}
+
+/// On which side of the commands' sandbox a desk is.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Side {
+    /// There is none.
+    #[default]
+    Open,
+    /// Outside: it lists commands, prints specs, and has the desk inside run commands, over this socket.
+    Outside(PathBuf),
+    /// Inside: it serves until it is killed.
+    Inside,
 }
 
 impl Desk {

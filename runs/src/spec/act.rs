@@ -9,9 +9,7 @@ use loop_spec::watch::Item;
 use loop_spec::{CommitScope, Files, Inputs, Patience, Role, Specs, still_holds};
 use names::ours::{PROJECT_FILE, SPEC_CONFIG};
 use perform::{AgentLimits, AgentUsage, AgentWorld, COPIES, Guarded, Past, Record};
-use report::{BAD, Output, Volume, printable};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use settings::{CommitScope as Scope, Origin, Settings};
 
 use crate::agents::{Words, Work, limits};
@@ -239,27 +237,6 @@ pub(super) fn is_about(folder: &RunFolder, item: &Item, tree: Option<&str>) -> b
     let past = Past::read(folder.path()).unwrap_or_default();
     let judged = past.end().and_then(|(_, holds_for)| holds_for.tree.as_deref());
     is_its_item && tree.is_some() && judged == tree
-}
-
-/// The last words of a run.
-pub(super) fn say(output: &Output, outcome: &Outcome, folder: &RunFolder) {
-    let log = folder.path().display().to_string();
-    let past = Past::read(folder.path()).unwrap_or_default();
-    let of = past.end().map(|(_, holds_for)| holds_for.clone()).unwrap_or_default();
-    output.object(&json!({ "event": "summary", "outcome": outcome, "holds_for": of, "log": log }));
-    if let Outcome::NeedsPerson { cause, .. } | Outcome::ModelUnavailable { cause, .. } = outcome {
-        if matches!(outcome, Outcome::ModelUnavailable { .. }) {
-            output.report(&output.paint(BAD, &format!("[Loop] Stopped: {}", printable(&cause.message))));
-        }
-        output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
-    }
-    if matches!(outcome, Outcome::AttemptsUsedUp { .. }) {
-        output.report("help: go on from this review, or from one of yours: code-commit spec review FILE");
-    }
-    if output.volume == Volume::Verbose {
-        report::holds_for(&of, output);
-    }
-    output.report(&format!("log: {log}"));
 }
 
 #[cfg(test)]

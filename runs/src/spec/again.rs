@@ -9,6 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::records;
 use crate::spec::act::{self, Begun};
 use crate::spec::history;
+use crate::spec::said;
 use crate::spec::workspace::Workspace;
 
 /// What there is of this work.
@@ -32,8 +33,8 @@ pub(super) fn look(workspace: &Workspace<'_>, inputs: &Inputs, key: &str) -> Res
         let error = anyhow!("the key was used for other work: {name}");
         return Err(Failure::refused(error, "use another key for another focus or other settings"));
     }
-    // One that cannot be read holds nothing that was paid for.
-    let Ok(record) = past.record() else { return Ok(Again::New) };
+    // One that was changed gives no verdict.
+    let Ok(record) = records::intact(&past.folder()) else { return Ok(Again::New) };
     match record.end().filter(|(outcome, _)| !act::goes_on(Some(outcome))) {
         Some((_, of)) if *of != workspace.holds_for(&past.begun.inputs) => {
             output.warn(&format!("files or specs are no longer as {name} left them, so a new run begins"));
@@ -41,7 +42,7 @@ pub(super) fn look(workspace: &Workspace<'_>, inputs: &Inputs, key: &str) -> Res
         }
         Some((outcome, _)) => {
             output.note(&format!("{name} has done this already: nobody was asked"));
-            act::say(output, outcome, &past.folder());
+            said::say_again(output, outcome, &past.folder());
             Ok(Again::Done(Exit::from(outcome)))
         }
         None => {

@@ -10,10 +10,11 @@ use settings::Limits;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::spec::act::{About, begin, inputs, resume, say, unfinished};
+use crate::spec::act::{About, begin, inputs, resume, unfinished};
 use crate::spec::again::{self, Again};
 use crate::spec::lines::Lines;
 use crate::spec::options::AgentOptions;
+use crate::spec::said::say;
 use crate::spec::workspace::Workspace;
 use crate::spec::{history, project};
 use crate::text::{self, read_input};

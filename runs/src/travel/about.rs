@@ -36,7 +36,7 @@ pub(super) struct About {
 impl About {
     /// Reads the whole journal and checks its chain, and every file that it names.
     pub(super) fn of(folder: &RunFolder, run: &str) -> anyhow::Result<Self> {
-        let Head { kind, version, head: tree, .. } =
+        let Head { kind, version, commit: tree, .. } =
             Head::of(folder).with_context(|| format!("{RUN_JSON} is missing or cannot be understood"))?;
         let past = Past::read(folder.path())?;
         past.intact(folder)?;

@@ -59,7 +59,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     if let Some(there) = twin(&about, manifest.withheld.is_empty(), &tree)? {
         let folder = there.path(tree.root());
         let believed = believed.or_else(|| there.vouched_for());
-        registry::believe(&tree, &folder, believed.clone())?;
+        registry::believe(&tree, &folder, believed.as_ref())?;
         tell(&about, &folder, Imported { believed }, &signed, output);
         return Ok(Exit::Done);
     }

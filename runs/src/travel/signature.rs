@@ -104,13 +104,15 @@ impl<'s> Signer<'s> {
     fn says_yes(&self, argv: Vec<OsString>, input: Option<&Path>) -> anyhow::Result<(bool, String)> {
         let done = self.run(argv, input.map(Path::to_owned))?;
         let text = done.apart.map(|apart| apart.out.text()).unwrap_or_default();
-        match done.ended {
-            Ended::Exited(code) => Ok((code == 0, text)),
-            Ended::NotFound => {
-                Err(CannotJudge("ssh-keygen is missing; it comes with OpenSSH".to_owned()).into())
-            }
-            ended => Err(CannotJudge(format!("ssh-keygen {ended}")).into()),
+        if let Ended::Exited(code) = done.ended {
+            return Ok((code == 0, text));
         }
+        let why = if done.ended == Ended::NotFound {
+            "ssh-keygen is missing; it comes with OpenSSH".to_owned()
+        } else {
+            format!("ssh-keygen {}", done.ended)
+        };
+        Err(CannotJudge(why).into())
     }
 
     fn keep(&self, name: &str, bytes: &[u8]) -> anyhow::Result<PathBuf> {

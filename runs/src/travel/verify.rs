@@ -103,8 +103,9 @@ pub(super) fn checked(
         perform::WITHHELD
     );
     let withheld = manifest.withheld.iter().cloned();
-    let withheld = withheld.map(|Item { name: file, bytes, sha256 }| Stored { file, bytes, sha256 });
-    perform::note_withheld(&run, withheld.collect()).context("cannot unpack it")?;
+    let withheld: Vec<Stored> =
+        withheld.map(|Item { name: file, bytes, sha256 }| Stored { file, bytes, sha256 }).collect();
+    perform::note_withheld(&run, &withheld).context("cannot unpack it")?;
     let about = About::of(&records::open(&run), &said.run).context("its record is not intact")?;
     ensure!(about == said, "its manifest does not say what its record says");
     let work = scratch.join("signature");

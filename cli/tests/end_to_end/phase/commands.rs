@@ -92,6 +92,24 @@ fn a_server_of_the_verifier_lives_in_a_view_of_the_source_until_the_turn_is_over
 }
 
 #[test]
+fn what_a_command_runs_cannot_take_the_place_of_what_the_role_uses() {
+    if !is_possible("what commands can do to abl-cmd") {
+        return;
+    }
+    let uses = "abl-cmd evil >/dev/null 2>&1; abl-cmd get-spec 1 > spec; command -v abl-cmd > way; abl-cmd evil > again 2>&1; true";
+    let scene = Scene::new(&[("verifier-1", uses)]);
+    // The desk beside it is within reach of the builder's code; what the verifier calls and reads is not.
+    let evil = "for folder in /tmp/* /tmp/*/*; do rm -rf $folder/desk $folder/abl-cmd; ln -s /dev/null $folder/desk; done";
+    configured(&scene, &format!("verifier_commands:\n  evil: {{command: '{evil}'}}\n"));
+    let ran = run(&scene);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(scene.read(".abl/tests/spec").starts_with("# Phase 1: A page"));
+    assert!(scene.read(".abl/tests/way").trim().ends_with("/bin/abl-cmd"));
+    let again = scene.read(".abl/tests/again");
+    assert!(again.contains("no answer"), "only the desk beside it was in reach: {again}");
+}
+
+#[test]
 fn what_the_configuration_grants_by_name_is_there_for_commands() {
     if !is_possible("what is granted to commands") {
         return;

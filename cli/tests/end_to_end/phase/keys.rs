@@ -1,5 +1,6 @@
 //! The same command again, under a supervisor's key.
 
+use crate::scenes::json_schema::Published;
 use crate::scenes::phase::Scene;
 
 #[test]
@@ -14,6 +15,11 @@ fn a_key_names_one_phase_and_its_pass_is_told_again() {
     let (code, turns, out, err) = run(&["run", "--key", "ticket-7"]);
     assert_eq!((code, turns, out.trim()), (Some(0), 1, "Phase 1 has passed."));
     assert!(err.contains("has done this already: nobody was asked"), "{err}");
+    let (_, _, json, _) = run(&["run", "--key", "ticket-7", "--json"]);
+    let last: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+    let faults = Published::read("agents.schema.json").faults_of("phase-line", &last);
+    assert_eq!(faults, Vec::<String>::new(), "{json}");
+    assert_eq!((&last["from_record"], &last["outcome"]["outcome"]), (&true.into(), &"done".into()), "{json}");
     let (code, turns, _, err) = run(&["2", "--key", "ticket-7"]);
     assert_eq!((code, turns), (Some(3), 1));
     assert!(err.contains("the key was used for phase 1"), "{err}");

@@ -8,7 +8,7 @@ use store::Store;
 
 use crate::{Exit, print};
 
-/// What is old enough to go.
+/// How old is old enough.
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
     /// How long ago the orders ended, in days

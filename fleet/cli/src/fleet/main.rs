@@ -165,7 +165,7 @@ async fn each(
 }
 
 fn usd(text: &str) -> Result<Nanodollars, String> {
-    let usd: f64 = text.parse().map_err(|_| format!("`{text}` is no number of dollars"))?;
+    let usd: f64 = text.parse().map_err(|_| format!("`{text}` is not a number of dollars"))?;
     Nanodollars::from_usd(usd).ok_or_else(|| format!("`{text}` is not between 0 and 1000000"))
 }
 

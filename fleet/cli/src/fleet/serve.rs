@@ -148,7 +148,7 @@ async fn bind(address: &str) -> anyhow::Result<TcpListener> {
 }
 
 fn seconds(seconds: f64) -> anyhow::Result<Duration> {
-    Duration::try_from_secs_f64(seconds).context("this is no number of seconds")
+    Duration::try_from_secs_f64(seconds).context("not a number of seconds")
 }
 
 /// True after SIGTERM or Ctrl-C.

@@ -20,7 +20,7 @@ pub(crate) struct Submit {
     /// The repository, as for `git clone`; workers push results to it
     #[arg(long, value_name = "URL")]
     repo: String,
-    /// What the orders change: a branch, a tag, or a commit in full
+    /// The commit that the orders change: a branch, a tag, or a commit in full
     #[arg(long, value_name = "REV")]
     base: String,
     /// The model, as for `code-commit order run --llm-model`
@@ -82,9 +82,9 @@ impl Submit {
 fn read(file: &Path) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
     anyhow::ensure!(text.len() <= LARGEST, "{} is larger than 1 MiB", file.display());
-    // What the fields mean is the product's matter: `code-commit order check`.
+    // The fields are checked by `code-commit order check` and by the run itself.
     let _: serde_json::Value =
-        serde_json::from_str(&text).with_context(|| format!("{} is no JSON", file.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} is not JSON", file.display()))?;
     Ok(text)
 }
 

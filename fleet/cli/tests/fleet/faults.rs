@@ -8,7 +8,7 @@ use crate::scene::Scene;
 
 const WORKERS: usize = 3;
 
-/// What happens to the fleet.
+/// A fault.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
     KillWorker(usize),
@@ -41,7 +41,7 @@ impl Fault {
         }
     }
 
-    /// Brings it about; what is left stopped goes on `after` it.
+    /// Causes it; a stopped process continues `after` it.
     fn happen(self, scene: &mut Scene, after: Duration) {
         match self {
             Self::KillWorker(number) => {

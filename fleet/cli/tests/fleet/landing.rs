@@ -32,7 +32,7 @@ fn results_land_one_after_the_other_on_what_they_were_verified_on() {
     let (first, last) = (&results[&orders[0]], &results[&after[0]]);
     assert_eq!((last["state"].as_str(), &last["onto"]), (Some("passed"), &first["commit"]));
 
-    // What has landed needs no name of its own any more; what has not is all that there is of it.
+    // A landed result is in its branch and needs no ref of its own; a result that only passed has nothing else.
     let folder = scene.path("land").display().to_string();
     let (_, facts) = scene.fleet(&["gc", "--older-than", "0", "--refs", "--folder", &folder]);
     assert!(facts[0]["removed_refs"].as_i64().unwrap() >= 3, "{facts:?}");

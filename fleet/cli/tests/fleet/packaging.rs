@@ -1,4 +1,4 @@
-//! What `packaging/fleet` starts is what the programs take.
+//! The programs take every command line in `packaging/fleet`.
 
 use std::path::Path;
 use std::process::Command;

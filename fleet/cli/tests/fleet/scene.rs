@@ -20,7 +20,7 @@ pub(crate) struct Scene {
     remote_port: u16,
 }
 
-/// What workers on other machines send.
+/// The token of workers on other machines.
 const TOKEN: &str = "the-fleets-token";
 
 impl Scene {

@@ -265,6 +265,8 @@ async fn monitors_see_orders_calls_and_budgets() {
         "fleet_orders{state=\"leased\"} 1",
         "fleet_calls_total{model=\"gemini-2.5-pro\",answer=\"answered\"} 1",
         "fleet_calls_total{model=\"gemini-2.5-pro\",answer=\"kept\"} 1",
+        "fleet_tokens_total{model=\"gemini-2.5-pro\",kind=\"output\"}",
+        "fleet_nanodollars_total{model=\"gemini-2.5-pro\"}",
         "fleet_budget_usd{scope=\"fleet\",kind=\"cap\"} 5",
     ] {
         assert!(page.contains(line), "{line} is missing:\n{page}");

@@ -8,6 +8,7 @@ use engine::{
 };
 
 use super::*;
+use crate::state::State;
 
 /// What a verification leaves at the path of `failed_specs.md`.
 #[derive(Clone, Copy)]

@@ -9,7 +9,9 @@ use serde_json::json;
 use super::Setup;
 use crate::exit::Exit;
 use crate::phase::holds;
+use crate::phase::past::Past;
 use crate::phase::project::{self, Project};
+use crate::records;
 
 impl Setup<'_> {
     pub(super) fn say(&self, phase: u32, outcome: &Outcome, folder: &RunFolder) -> Exit {
@@ -37,8 +39,27 @@ pub(super) fn still_stuck(project: &Project, phase: u32, output: &Output) -> Exi
         ),
     };
     let outcome = Outcome::NeedsPerson { round: project.state.current.verifier_iteration, cause };
-    output.object(&json!({ "event": "summary", "phase": phase, "outcome": outcome }));
+    output.object(&json!({
+        "event": "summary",
+        "phase": phase,
+        "outcome": outcome,
+        "holds_for": project.state.stuck_on,
+        "from_record": true,
+    }));
     report_end(project, phase, &outcome, output)
+}
+
+/// A phase that has passed under this key: nobody was asked.
+pub(super) fn say_again(project: &Project, past: &Past, output: &Output) {
+    output.note(&format!("{} has done this already: nobody was asked", records::name(&past.path)));
+    let recorded = perform::Past::read(&past.path).unwrap_or_default();
+    output.object(&json!({
+        "event": "summary",
+        "phase": past.phase,
+        "outcome": recorded.outcome(),
+        "holds_for": project.state.passes.get(&past.phase),
+        "from_record": true,
+    }));
 }
 
 /// The end of a phase, for a person.

@@ -10,8 +10,9 @@ use anyhow::Context as _;
 use engine::Named as _;
 use loop_phase::{Phases, Place, Repository as Where, Role as Who};
 use perform::{Cast, Counted, Repository, Role, Watched};
-use runner::{Confinement, Env, Rung, View};
-use settings::phase::Entry;
+use report::Output;
+use runner::{Confinement, Env, Mode, Rung, View, probe};
+use settings::phase::{Config, Entry};
 
 use super::Setup;
 use crate::agents::{address, protected};
@@ -19,10 +20,10 @@ use crate::exit::Failure;
 use crate::phase::access::Granted;
 use crate::phase::agents::{self, Chosen};
 use crate::phase::desk::{self, Counter};
-use crate::phase::request::{Desk, SOCKET};
+use crate::phase::request::{Desk, SOCKET, Side};
 use crate::phase::{access, project};
 use crate::sandbox;
-use names::ours::{ABL, STATE};
+use names::ours::{ABL, PHASE_CONFIG, STATE};
 
 /// The folder in the state folder for what commands change in a view of the source.
 const LAYERS: &str = "desk-view";
@@ -105,7 +106,7 @@ impl Setup<'_> {
         commands.into_iter().map(desk).collect()
     }
 
-    /// The sandbox of the commands, if there is any: namespaces where they work, since a container gives no view.
+    /// The sandbox of the commands, if there is any: like the roles', but for containers, which give no view.
     fn around_commands(&self) -> Result<Option<Confinement>, Failure> {
         if self.probed.rung == Rung::Off {
             return Ok(None);
@@ -121,8 +122,9 @@ impl Setup<'_> {
         let inside = access::dot_gits(root, src, tests)?;
         let around = access::around(root, (src, &inside), tests, &[], &env);
         let access = access::of_commands(around, root, tests, &granted);
-        let probed = access::with_views().map_or_else(|| self.probed.clone(), |(_, probed)| probed);
-        Ok(Some(probed.confine(access)))
+        let other = || [Mode::Namespaces, Mode::Bwrap].into_iter().find_map(|mode| probe(mode, None).ok());
+        let probed = if self.probed.rung == Rung::Docker { other() } else { None };
+        Ok(Some(probed.unwrap_or_else(|| self.probed.clone()).confine(access)))
     }
 
     /// What commands of the verifier change in the source is gone after the turn: the builder builds.
@@ -175,7 +177,7 @@ impl Setup<'_> {
             env: env.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect(),
             timeout_seconds: self.args.command_timeout.as_secs().max(1),
             confinement: None,
-            is_inside: false,
+            side: Side::Open,
         }
     }
 
@@ -231,6 +233,21 @@ impl Setup<'_> {
             protected,
             shown: vec![(way(own, root), root.join(project::SPECS))],
         }
+    }
+}
+
+/// Commands come with the project, and run code that a model wrote.
+pub(super) fn warn_of_commands(config: &Config, output: &Output) {
+    let mut names: Vec<&str> =
+        config.builder_commands.keys().chain(config.verifier_commands.keys()).map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    if !names.is_empty() {
+        output.warn(&format!(
+            "commands of {} run with all your rights, and what they start, too: {}",
+            PHASE_CONFIG,
+            names.join(", ")
+        ));
     }
 }
 

@@ -1,0 +1,79 @@
+//! `code-commit why FILE[:LINE]`: which run, round and model a line comes from, what was refused and built before,
+//! and with which verdict; or that no run recorded here made it.
+//!
+//! Git says with which commit a line came, also through renames and rebases. Whether a run had written it is
+//! decided by content: what the file held before each round and after it is in the records.
+
+mod agents;
+mod lines;
+mod origin;
+mod steps;
+mod tell;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use repo::WorkTree;
+
+use self::origin::File;
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::order::preflight::git;
+use crate::place;
+
+/// What is asked for: `FILE` or `FILE:LINE`.
+#[derive(Debug)]
+pub struct Request {
+    /// As it was given.
+    pub place: PathBuf,
+}
+
+/// Says where the lines come from.
+pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let tree = place::work_tree(place::here(host)?)?;
+    let (path, line) = split(&args.place, tree.root());
+    let shown = path.display().to_string();
+    let whole = whole(&path, &tree)?;
+    let content = dir::read(&whole, u64::MAX, dir::Links::Refused)
+        .with_context(|| format!("cannot read {shown}"))
+        .and_then(|content| content.with_context(|| format!("{shown} is not a regular file")))
+        .map_err(|error| Failure::refused(error, "name a file of this project"))?;
+    let count = lines::lines(&content).len();
+    if let Some(line) = line.filter(|line| *line == 0 || *line > count) {
+        let error =
+            anyhow!("{shown} has {}, and none is {line}", report::phrases::count(count as u64, "line"));
+        return Err(Failure::refused(error, "lines are counted from 1"));
+    }
+    let from_top = whole.strip_prefix(tree.top()).unwrap_or(&whole);
+    let path =
+        from_top.to_str().ok_or_else(|| Failure::not_utf8(from_top, "git's blame", "rename the file"))?;
+    let file = File { tree: &tree, path: path.to_owned(), content, line };
+    let origins = file.origins(&git(&tree, host.environment), host.output)?;
+    origins.tell(&shown, line.is_some(), tree.root(), host.output);
+    Ok(Exit::Done)
+}
+
+/// A file whose name ends like a line is a file.
+fn split(place: &Path, root: &Path) -> (PathBuf, Option<usize>) {
+    let line = || {
+        let (path, line) = place.to_str()?.rsplit_once(':')?;
+        Some((PathBuf::from(path), line.parse().ok()?))
+    };
+    let is_there = root.join(place).symlink_metadata().is_ok();
+    let line = if is_there { None } else { line() };
+    line.map_or_else(|| (place.to_owned(), None), |(path, line)| (path, Some(line)))
+}
+
+/// The file's place, with symlinks to its folder resolved.
+fn whole(path: &Path, tree: &WorkTree) -> Result<PathBuf, Failure> {
+    let place = tree.root().join(path);
+    let folder = place.parent().unwrap_or(&place);
+    let folder = folder.canonicalize().with_context(|| format!("cannot find {}", path.display()));
+    let folder = folder.map_err(|error| Failure::refused(error, "name a file of this project"))?;
+    let whole = folder.join(place.file_name().unwrap_or_default());
+    if whole.starts_with(tree.root()) {
+        return Ok(whole);
+    }
+    let error = anyhow!("{} is not in {}", path.display(), tree.root().display());
+    Err(Failure::refused(error, "change to the project that it belongs to"))
+}

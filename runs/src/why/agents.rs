@@ -1,0 +1,90 @@
+//! Commits that runs of phases and specs have made: what agents write is known by its commit alone.
+
+use std::path::{Path, PathBuf};
+
+use engine::{CheckpointResult, Line, Turned};
+use names::ours::ABL;
+use perform::JOURNAL;
+use repo::{Source, WorkTree};
+
+use crate::phase::past::{self, LOGS};
+use crate::records;
+use crate::spec;
+
+/// A commit of a run, with the last turn before it.
+#[derive(Debug)]
+pub(super) struct Commit {
+    pub run: PathBuf,
+    pub turn: u32,
+    pub role: String,
+    pub model: Option<String>,
+    pub outcome: Option<String>,
+    id: String,
+    /// When it was written, and the first line of its message: a rebase keeps both.
+    written: Option<(i64, String)>,
+}
+
+impl Commit {
+    /// Whether these lines came with it.
+    pub(super) fn is(&self, source: &Source) -> bool {
+        let Some(id) = &source.commit else { return false };
+        let is_written =
+            |(time, summary): &(i64, String)| (*time, summary) == (source.author_time, &source.summary);
+        self.id == *id || self.written.as_ref().is_some_and(is_written)
+    }
+}
+
+/// Those that lines of the file came with.
+pub(super) fn commits(tree: &WorkTree, sources: &[Source]) -> Vec<Commit> {
+    let root = tree.root();
+    let phases = past::all(&root.join(ABL).join(LOGS)).into_iter().map(|past| past.path);
+    let specs = spec::history::all(root).into_iter().map(|past| past.path);
+    let mut commits: Vec<Commit> = phases.chain(specs).flat_map(|run| of_run(&run, tree)).collect();
+    commits.retain(|commit| sources.iter().any(|source| commit.is(source)));
+    commits
+}
+
+/// None if its record was changed.
+fn of_run(run: &Path, tree: &WorkTree) -> Vec<Commit> {
+    let has_commit =
+        std::fs::read_to_string(run.join(JOURNAL)).is_ok_and(|text| text.contains("\"commit\":\""));
+    let Some(past) = has_commit.then(|| records::intact(&records::open(run)).ok()).flatten() else {
+        return Vec::new();
+    };
+    let outcome = past.outcome().map(|outcome| outcome.code().to_owned());
+    let (mut commits, mut turn) = (Vec::new(), None);
+    for line in past.holding() {
+        let id = if let Line::Turned(turned) = line {
+            turn = Some(turned);
+            continue;
+        } else if let Line::Committed(committed) = line {
+            committed.commit
+        } else if let Line::Checkpointed(checkpointed) = line {
+            made(checkpointed.checkpoint)
+        } else {
+            continue;
+        };
+        commits.extend(id.zip(turn.as_deref()).map(|(id, turn)| Commit {
+            run: run.to_owned(),
+            turn: turn.number,
+            role: turn.role.clone(),
+            model: model_of(turn),
+            outcome: outcome.clone(),
+            written: tree.written(&id),
+            id,
+        }));
+    }
+    commits
+}
+
+fn made(checkpoint: CheckpointResult) -> Option<String> {
+    match checkpoint {
+        CheckpointResult::Made { commit } => Some(commit),
+        CheckpointResult::Nothing | CheckpointResult::Failed { .. } => None,
+    }
+}
+
+/// The model that wrote most; others are asked for small things.
+fn model_of(turn: &Turned) -> Option<String> {
+    turn.usage.iter().max_by_key(|usage| usage.usage.output_tokens).map(|usage| usage.model.clone())
+}
