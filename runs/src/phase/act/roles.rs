@@ -106,7 +106,7 @@ impl Setup<'_> {
         commands.into_iter().map(desk).collect()
     }
 
-    /// The sandbox of the commands, if there is any: namespaces where they work, since a container gives no view.
+    /// The sandbox of the commands, if there is any: like the roles', but for containers, which give no view.
     fn around_commands(&self) -> Result<Option<Confinement>, Failure> {
         if self.probed.rung == Rung::Off {
             return Ok(None);
@@ -122,7 +122,8 @@ impl Setup<'_> {
         let inside = access::dot_gits(root, src, tests)?;
         let around = access::around(root, (src, &inside), tests, &[], &env);
         let access = access::of_commands(around, root, tests, &granted);
-        let probed = access::with_views().map_or_else(|| self.probed.clone(), |(_, probed)| probed);
+        let other = if self.probed.rung == Rung::Docker { access::with_views() } else { None };
+        let probed = other.map_or_else(|| self.probed.clone(), |(_, probed)| probed);
         Ok(Some(probed.confine(access)))
     }
 
