@@ -6,6 +6,7 @@ pub mod order;
 pub mod phase;
 mod read;
 mod record;
+mod retell;
 mod setup;
 pub mod spec;
 
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use flags::{BuildArgs, LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
 pub use record::{CleanArgs, ExportArgs, ImportArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs, VerifyArgs};
+pub use retell::{PageArgs, TraceArgs, TraceFormat};
 use runs::commit::{self, Query};
 use runs::{Failure, Product};
 use settings::Sandbox;
@@ -62,6 +64,13 @@ pub enum Command {
     Runs,
     /// Show what happened in a run, the newest if none is named
     Show(Later<RunName>),
+    /// Make one HTML file to look at a run, or at all runs of the project
+    ///
+    /// The file needs nothing else: no network, no script for a run, no other file. It shows rounds with their time and cost, the
+    /// query, what was refused and why, diffs, output with its colours, and folded prompts.
+    Page(Later<PageArgs>),
+    /// Write a run in the format of another tool: Agent Trace (which lines a model wrote) or OpenTelemetry
+    Trace(Later<TraceArgs>),
     /// Continue a run that was interrupted or got no reply; no reply is requested twice
     Resume(Later<ResumeArgs>),
     /// Repeat a finished run in a scratch copy, without a model, and compare

@@ -9,11 +9,14 @@ mod doctor;
 mod guard;
 mod init;
 mod order;
+mod page;
 mod parse;
 pub mod phase;
+mod product;
 mod rollup;
 mod show;
 mod spec;
+mod trace;
 mod trust;
 
 use std::path::Path;
@@ -33,6 +36,8 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Check(args)) => check::run(&args.settings.layer, host),
         Some(Command::Runs) => show::list(host),
         Some(Command::Show(args)) => show::show(args, host),
+        Some(Command::Page(args)) => page::run(args, host),
+        Some(Command::Trace(args)) => trace::run(args, host),
         Some(Command::Replay(args)) => replay::run(&args.request(), host),
         Some(Command::Resume(args)) => resume::run(&args.request(), host),
         Some(Command::Phase(args)) => phase::run(args, host),
@@ -75,6 +80,8 @@ fn recover_first(command: Option<&Command>, host: Host<'_>) -> Result<(), Failur
             | Command::Costs
             | Command::Runs
             | Command::Show(_)
+            | Command::Page(_)
+            | Command::Trace(_)
             | Command::Resume(_)
             | Command::Replay(_)
             | Command::Init(_)

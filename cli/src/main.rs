@@ -22,7 +22,7 @@ use settings::{Bases, Environment, Keys};
 use crate::models::Services;
 
 fn main() -> ExitCode {
-    if let Some(code) = runner::view_helper() {
+    if let Some(code) = runner::helper() {
         return code;
     }
     process::protect();
@@ -42,8 +42,7 @@ fn main() -> ExitCode {
     printing::redact_panics(&output);
     // Before anything is printed; a command that works in another folder also finds the keys of that folder.
     output.strike_out(keys(&environment).exposed());
-    let host =
-        Host { folder, environment: &environment, output: &output, has_views: true, models: &Services };
+    let host = Host { folder, environment: &environment, output: &output, models: &Services };
     let done = or_fault(|| commands::run(&arguments, host));
     let exit = done.unwrap_or_else(|failure| failure.tell(&output));
     ExitCode::from(exit.closing(arguments.product(), &output))

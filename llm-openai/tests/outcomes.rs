@@ -202,6 +202,20 @@ fn a_base_url_without_its_version_is_named_and_nothing_else_is() {
 }
 
 #[test]
+fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
+    let (count, wrong) = fixtures::faults::wrong(KEY, service).expect("a server");
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(count, 784);
+}
+
+#[test]
+fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
+    let (held, rows) = fixtures::outcomes::schema_refused(service).unwrap();
+    assert_eq!(held, [true, false, false]);
+    assert_eq!(rows, "1 Nothing Some(0), 2 Usage None, 1 Usage None");
+}
+
+#[test]
 fn a_stream_counts_only_with_its_end() {
     let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
     let cases = vec![

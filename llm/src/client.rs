@@ -1,6 +1,7 @@
 //! What all clients have in common: send, read, journal, retry. A [`Dialect`] only translates.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::http::{Agent, Exchange, Head, Next, Post};
@@ -20,6 +21,8 @@ pub struct Client<D> {
     agent: Arc<Agent>,
     retry: Retry,
     dialect: D,
+    /// The service has refused a schema: later calls do without it from the beginning.
+    refuses_schemas: AtomicBool,
 }
 
 /// One model of a service, in its wire format. Pure: bytes in, bytes out. This is all that a new service needs.
@@ -91,7 +94,7 @@ pub fn in_one_piece<'b, S: Stream>(
 impl<D: Dialect> Client<D> {
     /// A client with the usual retry rules.
     pub fn new(agent: Arc<Agent>, dialect: D) -> Self {
-        Self { agent, retry: Retry::default(), dialect }
+        Self { agent, retry: Retry::default(), dialect, refuses_schemas: AtomicBool::new(false) }
     }
 
     /// The same client with other retry rules.
@@ -107,7 +110,7 @@ impl<D: Dialect> Model for Client<D> {
     }
 
     fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
-        call(&self.agent, &self.dialect, &self.retry, request, watch)
+        call(&self.agent, &self.dialect, &self.retry, &self.refuses_schemas, request, watch)
     }
 
     fn count_tokens(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
@@ -121,21 +124,35 @@ impl<D: Dialect> Model for Client<D> {
     }
 }
 
-/// Makes a call in `dialect`, with retries.
+/// Makes a call in `dialect`, with retries. A service that refuses the request may only refuse its schema: the prompt
+/// describes the answer, too, so the request is made once more without it.
 fn call(
     agent: &Agent,
     dialect: &dyn Dialect,
     retry: &Retry,
+    refuses_schemas: &AtomicBool,
     request: &Request<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Reply, CallError> {
-    let first = dialect.post(request, None)?;
+    let schema = request.schema.filter(|_| !refuses_schemas.load(Ordering::Relaxed));
+    let mut request = Request { schema, ..*request };
+    let mut first = dialect.post(&request, None)?;
     with_retry(retry, request.time_left, watch, |next, watch| {
         let post = match next.continuation {
             None => Ok(first.clone()),
-            token => dialect.post(request, token),
+            token => dialect.post(&request, token),
         };
-        attempt(agent, dialect, post, next, watch)
+        let tried = attempt(agent, dialect, post, next, watch);
+        let is_refused = matches!(tried.outcome, Err(CallError::BadRequest { .. }));
+        let plain = Request { schema: None, ..request };
+        match dialect.post(&plain, None).ok().filter(|_| is_refused && request.schema.is_some()) {
+            Some(post) => {
+                (request, first) = (plain, post);
+                refuses_schemas.store(true, Ordering::Relaxed);
+                Tried { is_simplified: true, ..tried }
+            }
+            None => tried,
+        }
     })
 }
 
@@ -160,7 +177,7 @@ fn attempt(
         // The model did work, whatever the result.
         row.spend = Spend::Unknown;
     }
-    Tried { outcome, attempt: row }
+    Tried { outcome, attempt: row, is_simplified: false }
 }
 
 fn exchange(

@@ -77,6 +77,8 @@ pub struct Tried {
     pub outcome: Result<Answer, CallError>,
     /// Its row in the journal, except for number and wait.
     pub attempt: Attempt,
+    /// The service refused something that the next attempt does without, so that it is worth one.
+    pub is_simplified: bool,
 }
 
 /// One attempt's answer.
@@ -167,12 +169,13 @@ impl<'r> Call<'r> {
     }
 
     fn judge(&mut self, tried: Tried, watch: &mut dyn Watch) -> Verdict {
-        let Tried { outcome, mut attempt } = tried;
+        let Tried { outcome, mut attempt, is_simplified } = tried;
         self.attempts += 1;
         self.elapsed += Duration::from_millis(attempt.duration_ms);
         attempt.number = self.attempts;
         let wait = match &outcome {
             Ok(answer) => self.wait_after_answer(answer),
+            Err(_) if is_simplified => Some(Duration::ZERO),
             Err(error) => self.wait_after_failure(error, attempt.spend),
         };
         let wait = wait.filter(|_| watch.may_retry(&attempt));

@@ -131,7 +131,11 @@ impl Scripted {
             Ok(reply) => attempt.note_reply(reply),
             Err(error) => attempt.note_error(error),
         }
-        Tried { outcome: outcome.map(|reply| Answer { reply, continuation: None }), attempt }
+        Tried {
+            outcome: outcome.map(|reply| Answer { reply, continuation: None }),
+            attempt,
+            is_simplified: false,
+        }
     }
 
     fn answer(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
-use prompt::commit::{Failure, Task, initial, repair, stable_bytes};
+use prompt::commit::{Failure, Order, Task, initial, repair, stable_bytes};
 use prompt::edits::Form;
 use prompt::rollup::{left_out, text_of};
 
@@ -24,6 +24,8 @@ pub struct Inputs {
     pub protected: Vec<String>,
     /// Whether the model may edit lines.
     pub form: Form,
+    /// The order of a prompt's parts.
+    pub order: Order,
 }
 
 /// S1: asks with the query and the codebase, applies the reply, builds, and sends what failed back.
@@ -49,8 +51,8 @@ struct Repairs<'i> {
 
 impl<'i> Repairs<'i> {
     fn task(&self) -> Task<'i> {
-        let Inputs { query, codebase, protected, form } = self.inputs;
-        Task { query, codebase, protected, form: *form }
+        let Inputs { query, codebase, protected, form, order } = self.inputs;
+        Task { query, codebase, protected, form: *form, order: *order }
     }
 }
 

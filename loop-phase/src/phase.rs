@@ -4,14 +4,15 @@ mod ask;
 mod end;
 mod inputs;
 mod judge;
+mod progress;
 mod specs;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::{
-    Announce, Append, At, CommitAll, CommitAnswer, Delete, Harness, HoldsFor, Identify, List, Named as _,
-    Outcome, Read, Replace, Session, Turn, TurnAdvice, TurnAnswer, Turned, WasRead,
+    Announce, Append, At, CommitAll, CommitAnswer, Delete, Harness, Identify, List, Named as _, Outcome,
+    Read, Replace, Session, Turn, TurnAdvice, TurnAnswer, Turned, WasRead,
 };
 
 pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start, specs_sha256};
@@ -19,7 +20,7 @@ pub use judge::has_report;
 pub use specs::specs_changed;
 
 use crate::phase::judge::{Verdict, judge, left_failures, verification};
-use crate::state::{Current, State, Status};
+use crate::state::Status;
 use crate::tokens::{self, HEADER};
 use crate::{FAILED_SPECS, PROJECT_MAP, Phases, Place, Repository, Role, STATE, TOKENS};
 
@@ -289,44 +290,6 @@ where
     fn save(&mut self, status: Status) -> Result<(), Halt<H::Stop>> {
         let state = self.state(status).to_json();
         self.replace(STATE, state.into())
-    }
-}
-
-impl<H> Work<'_, H> {
-    fn state(&self, status: Status) -> State {
-        let phase = self.inputs.phase;
-        let done =
-            |spec: &&PhaseSpec| spec.completed || (status == Status::Completed && spec.number == phase);
-        let titles: BTreeMap<u32, String> =
-            self.specs.iter().map(|spec| (spec.number, spec.title.clone())).collect();
-        let mut passes = self.inputs.start.passes.clone();
-        if status == Status::Completed {
-            passes.insert(phase, self.verified());
-        }
-        State {
-            phases_completed: self.specs.iter().filter(done).map(|spec| spec.number).collect(),
-            passes,
-            stuck_on: (status == Status::Stuck).then(|| self.verified()),
-            phase_titles: titles,
-            current: Current {
-                phase: Some(phase),
-                verifier_iteration: self.iteration,
-                status,
-                builder_done: status != Status::Building,
-                verifier_done: !matches!(status, Status::Building | Status::Verifying),
-            },
-            last_updated: self.at.clone(),
-        }
-    }
-
-    /// What the last verification holds for.
-    fn verified(&self) -> HoldsFor {
-        let specs = self.specs.iter().map(|spec| (spec.number, spec.text.as_str()));
-        HoldsFor {
-            tree: self.src.clone(),
-            specification: Some(specs_sha256(specs, self.inputs.phase)),
-            decider: Some(self.inputs.start.decider.clone()),
-        }
     }
 }
 

@@ -29,6 +29,11 @@ pub enum PhaseEvent {
         /// Which iteration.
         iteration: u32,
     },
+    /// The specs were edited since the turn before; agents and verdicts go by the new ones.
+    SpecsChanged {
+        /// Which iteration.
+        iteration: u32,
+    },
     /// A turn did not count and is tried again.
     RetryStart {
         /// Which iteration.

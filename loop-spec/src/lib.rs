@@ -29,7 +29,7 @@ impl Project for Specs {
     type Repository = Repository;
 }
 
-/// A folder below the dot folder.
+/// A folder that the loop asks for: two of the dot folder, and what verdicts are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
@@ -37,6 +37,10 @@ pub enum Place {
     Wip,
     /// Spec issues.
     SpecIssues,
+    /// The specs.
+    Specs,
+    /// The whole project.
+    Project,
 }
 
 impl Named for Place {
@@ -44,6 +48,8 @@ impl Named for Place {
         match self {
             Self::Wip => WIP,
             Self::SpecIssues => ISSUES,
+            Self::Specs => "specs",
+            Self::Project => PROJECT,
         }
     }
 }

@@ -5,8 +5,8 @@ mod turns;
 use std::sync::Arc;
 
 use engine::{
-    Announce, At, Cause, Checkpoint, Delete, Harness, Outcome, Read, Recorded, Replace, Shell, Survey, Turn,
-    Uncommitted, Wait,
+    Announce, At, Cause, Checkpoint, Delete, Harness, Identify, Outcome, Read, Recorded, Replace, Shell,
+    Survey, Turn, Uncommitted, Wait,
 };
 
 use crate::marker::{DONE, REQUEST_CHANGES};
@@ -27,7 +27,7 @@ pub fn spec<H>(harness: &mut H, inputs: &Inputs) -> Result<Outcome, H::Stop>
 where
     H: Harness<Turn<Specs>> + Harness<Shell> + Harness<Survey<Specs>> + Harness<Checkpoint<Specs>>,
     H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
-    H: Harness<Wait> + Harness<Announce>,
+    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>>,
 {
     let run = Run {
         harness,
@@ -38,6 +38,7 @@ where
         spare: Vec::new(),
         has_review: false,
         check: None,
+        specs: None,
         put_back: Vec::new(),
     };
     run.run().or_else(|halt| match halt {
@@ -77,6 +78,9 @@ struct Run<'r, H> {
     has_review: bool,
     /// How the last check ended.
     check: Option<String>,
+    /// The identity of the specs before the last turn, empty without specs; `None` if that turn was asked to
+    /// change them.
+    specs: Option<String>,
     /// The files that were restored after the last turn of each role.
     put_back: Vec<(Role, Vec<String>)>,
 }
@@ -92,7 +96,7 @@ impl<H> Run<'_, H>
 where
     H: Harness<Turn<Specs>> + Harness<Shell> + Harness<Survey<Specs>> + Harness<Checkpoint<Specs>>,
     H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
-    H: Harness<Wait> + Harness<Announce>,
+    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>>,
 {
     fn run(mut self) -> Result<Outcome, Halt<H::Stop>> {
         if let Some(review) = self.inputs.review.clone() {
@@ -149,7 +153,6 @@ where
         if let Some(line) = self.inputs.setup.clone() {
             // The output is only in the record: no agent may read it (S4 §Setup Output Handling),
             // and all of them work in the folder of the session files.
-            // Handling), and all of them work in the folder of the session's files.
             self.ask(Shell { name: SETUP, line })?;
         }
         Ok(())

@@ -53,6 +53,11 @@ pub enum End {
     UsedUp,
     /// A person has to settle something.
     SpecIssue,
+    /// The tree is another one than the verdict is about.
+    OtherTree {
+        /// How often that, or a failure, has happened to this version of the file, including this time.
+        times: u32,
+    },
     /// No run was begun: the file was no longer as it was listed.
     Stale,
     /// The agent could not be used, whatever the task; a later try may succeed.
@@ -253,18 +258,21 @@ impl Watch {
         let filename = item.name.clone();
         let retained = |reason| (WatchEvent::ItemRetained { filename: filename.clone(), reason }, Fate::Keep);
         self.audited = false;
-        if matches!(end, End::Failed { times } if is_parked(times)) {
+        if matches!(end, End::Failed { times } | End::OtherTree { times } if is_parked(times)) {
             (self.failures, self.not_before_ms) = (0, 0);
             self.forget(item);
             return retained("it has failed three times: it is parked until it is edited");
         }
-        if matches!(end, End::Unusable | End::Failed { .. }) {
+        if matches!(end, End::Unusable | End::Failed { .. } | End::OtherTree { .. }) {
             let pause =
                 FIRST_PAUSE_MS.saturating_mul(4_u64.saturating_pow(self.failures)).min(LONGEST_PAUSE_MS);
             self.failures = self.failures.saturating_add(1);
             self.not_before_ms = now_ms.saturating_add(pause);
             return retained(match end {
                 End::Failed { .. } => "the agent did not finish it",
+                End::OtherTree { .. } => {
+                    "the files of the project changed before the verdict on it was acted on"
+                }
                 End::Approved | End::UsedUp | End::SpecIssue | End::Stale | End::Unusable => {
                     "the agent could not be used"
                 }

@@ -20,7 +20,12 @@ pub fn identity(root: &Path, left_out: &[String]) -> io::Result<Option<String>> 
     if !root.is_dir() {
         return Ok(None);
     }
-    let skipped = |path: &Path| path.starts_with(STATE) || left_out.iter().any(|out| path.starts_with(out));
+    // Without git nothing says what a tool has made.
+    let is_git = repo::WorkTree::at(root).is_ok();
+    let is_made = |path: &Path| !is_git && path.file_name().is_some_and(repo::is_left_out);
+    let skipped = |path: &Path| {
+        path.starts_with(STATE) || is_made(path) || left_out.iter().any(|out| path.starts_with(out))
+    };
     let guard = Guard::open(root, Policy::new()).map_err(io::Error::other)?;
     let survey = guard.survey(&skipped).map_err(io::Error::other)?;
     let top = Folder::open(root)?;

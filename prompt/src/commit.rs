@@ -10,6 +10,11 @@ const PROJECT_STRUCTURE: &str = include_str!("../text/commit/project-structure.m
 const MODIFICATION_INSTRUCTIONS: &str = include_str!("../text/commit/modification-instructions.md");
 const INITIAL_QUERY: &str = include_str!("../text/commit/initial-query.md");
 const REPAIR_QUERY: &str = include_str!("../text/commit/repair-query.md");
+const CACHED_INITIAL_QUERY: &str = include_str!("../text/commit/cached-initial-query.md");
+const CACHED_REPAIR_QUERY: &str = include_str!("../text/commit/cached-repair-query.md");
+
+/// What follows the dashes of the line behind the codebase.
+const END_OF_CODEBASE: &str = " END OF THE CODEBASE ";
 
 /// Precedes the output of the last build if the reply after it was not used.
 const LAST_BUILD: &str = "Before that reply, build.sh had printed:\n";
@@ -25,6 +30,19 @@ pub struct Task<'a> {
     pub protected: &'a [String],
     /// Whether the model may edit lines.
     pub form: Form,
+    /// The order of the parts.
+    pub order: Order,
+}
+
+/// The order of a prompt's parts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// That of S1.
+    #[default]
+    Seed,
+    /// What all prompts of a run have in common comes first: services charge less for a beginning that they
+    /// have seen before.
+    Cache,
 }
 
 /// A prompt, and the positions of the two inputs in it.
@@ -71,38 +89,73 @@ pub enum Failure<'a> {
 }
 
 /// The first prompt: `[project structure] [code modification instructions] [initial query] [query] [codebase]`.
+/// In [`Order::Cache`], `[initial query]` comes last.
 #[must_use]
 pub fn initial(task: &Task<'_>) -> InitialPrompt {
     let mut text = String::with_capacity(8192 + task.query.len() + task.codebase.len());
-    push_system(&mut text, task, INITIAL_QUERY);
-    let query = text.len()..text.len() + task.query.len();
-    push_part(&mut text, task.query);
+    push_rules(&mut text, task);
+    if task.order == Order::Seed {
+        push_part(&mut text, INITIAL_QUERY);
+    }
+    let query = push_query(&mut text, task);
     let codebase = text.len()..text.len() + task.codebase.len();
     push_last_part(&mut text, task.codebase);
+    if task.order == Order::Cache {
+        push_end_of_codebase(&mut text, task);
+        push_last_part(&mut text, CACHED_INITIAL_QUERY);
+    }
     InitialPrompt { text, query, codebase }
 }
 
 /// A repair prompt: `[project structure] [code modification instructions] [repair query] [build.sh
 /// output] [query] [codebase] [file replacements]`. `replacements` holds only the latest state of
-/// each file.
+/// each file. In [`Order::Cache`], `[query] [codebase]` come before `[repair query]`.
 #[must_use]
 pub fn repair(task: &Task<'_>, failure: &Failure<'_>, replacements: &[Replacement<'_>]) -> String {
     let mut text = String::with_capacity(8192 + task.query.len() + task.codebase.len());
-    push_system(&mut text, task, REPAIR_QUERY);
+    push_rules(&mut text, task);
+    match task.order {
+        Order::Seed => {
+            push_part(&mut text, REPAIR_QUERY);
+            push_failure(&mut text, failure);
+            push_query(&mut text, task);
+            push_part(&mut text, task.codebase);
+        }
+        Order::Cache => {
+            push_query(&mut text, task);
+            push_last_part(&mut text, task.codebase);
+            push_end_of_codebase(&mut text, task);
+            push_part(&mut text, CACHED_REPAIR_QUERY);
+            push_failure(&mut text, failure);
+        }
+    }
+    push_replacements(&mut text, task.codebase, replacements);
+    text
+}
+
+fn push_query(text: &mut String, task: &Task<'_>) -> Range<usize> {
+    let query = text.len()..text.len() + task.query.len();
+    push_part(text, task.query);
+    query
+}
+
+/// Without it, what follows could be taken for the end of the last file.
+fn push_end_of_codebase(text: &mut String, task: &Task<'_>) {
+    let dashes = "-".repeat(dashes([task.codebase], END_OF_CODEBASE));
+    push_part(text, &format!("\n{dashes}{END_OF_CODEBASE}---\n"));
+}
+
+fn push_failure(text: &mut String, failure: &Failure<'_>) {
     match *failure {
-        Failure::Build(output) => push_part(&mut text, output),
+        Failure::Build(output) => push_part(text, output),
         Failure::Reply { reasons, last_build } => {
-            push_part(&mut text, reasons);
+            push_part(text, reasons);
             if let Some(output) = last_build {
                 text.push_str(LAST_BUILD);
-                push_part(&mut text, output);
+                push_part(text, output);
             }
         }
     }
-    push_part(&mut text, task.query);
-    push_part(&mut text, task.codebase);
-    push_replacements(&mut text, task.codebase, replacements);
-    text
 }
 
 /// `--- FILE REPLACEMENT [filename] ---`, as S1 §Running the Build has it; with more dashes if the code
@@ -130,14 +183,14 @@ fn push_replacements(text: &mut String, codebase: &str, replacements: &[Replacem
 /// The number of bytes at the beginning that all prompts of a task have in common.
 #[must_use]
 pub fn stable_bytes(task: &Task<'_>) -> usize {
-    let mut text = String::new();
-    push_rules(&mut text, task);
-    text.len()
-}
-
-fn push_system(text: &mut String, task: &Task<'_>, of_the_round: &str) {
-    push_rules(text, task);
-    push_part(text, of_the_round);
+    match task.order {
+        Order::Seed => {
+            let mut text = String::new();
+            push_rules(&mut text, task);
+            text.len()
+        }
+        Order::Cache => initial(task).text.len() - CACHED_INITIAL_QUERY.len(),
+    }
 }
 
 fn push_rules(text: &mut String, task: &Task<'_>) {

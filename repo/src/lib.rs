@@ -2,6 +2,7 @@
 
 mod below;
 mod blob;
+mod changed_in;
 mod committed;
 mod dirty;
 mod elsewhere;
@@ -21,6 +22,7 @@ use gix::bstr::{BStr, BString};
 use gix::config::source::Kind;
 use gix::sec::Trust;
 
+pub use changed_in::ChangedIn;
 pub use committed::{Committed, OnDisk};
 pub use git::{Blame, BlamedLine, Git, GitError, Head, Identity, Source};
 pub use look::{Asked, Look};

@@ -75,11 +75,15 @@ pub fn rest(all: usize, most: usize) -> Option<String> {
     (all > most).then(|| format!("and {} more", all - most))
 }
 
-/// `, 1,200 tokens in, 340 out`, as far as the service reported them.
+/// `, 1,200 tokens in (900 cached), 340 out`, as far as the service reported them.
 pub fn tokens(usage: &Usage) -> String {
+    let cached = usage.cache_read_tokens.filter(|cached| *cached > 0);
+    let cached = cached.map(|cached| format!(" ({} cached)", thousands(cached))).unwrap_or_default();
     match (usage.input_tokens, usage.output_tokens) {
-        (Some(read), Some(written)) => format!(", {} in, {} out", count(read, "token"), thousands(written)),
-        (Some(read), None) => format!(", {} in", count(read, "token")),
+        (Some(read), Some(written)) => {
+            format!(", {} in{cached}, {} out", count(read, "token"), thousands(written))
+        }
+        (Some(read), None) => format!(", {} in{cached}", count(read, "token")),
         (None, Some(written)) => format!(", {} out", count(written, "token")),
         (None, None) => String::new(),
     }
@@ -183,6 +187,19 @@ mod tests {
     fn of_many_names_the_first_are_said_and_the_others_counted() {
         let names = ["a", "b", "c"].map(str::to_owned);
         assert_eq!([1, 2, 3].map(|most| first(&names, most)), ["a and 2 more", "a, b and 1 more", "a, b, c"]);
+    }
+
+    #[test]
+    fn tokens_from_a_cache_are_told_where_there_are_some() {
+        let usage = |cache_read_tokens| Usage {
+            input_tokens: Some(1200),
+            cache_read_tokens,
+            output_tokens: Some(340),
+            ..Usage::default()
+        };
+        let told = [None, Some(0), Some(900)].map(|cached| tokens(&usage(cached)));
+        let plain = ", 1,200 tokens in, 340 out";
+        assert_eq!(told, [plain, plain, ", 1,200 tokens in (900 cached), 340 out"]);
     }
 
     #[test]

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use runner::{Access, Cancel, Command, Confinement, Env, Rung, View, run, survey, view_helper};
+use runner::{Access, Cancel, Command, Confinement, Env, Rung, View, helper, run, survey};
 
 fn main() -> ExitCode {
-    view_helper().unwrap_or_else(|| {
+    helper().unwrap_or_else(|| {
         measure();
         ExitCode::SUCCESS
     })
@@ -26,11 +26,12 @@ fn measure() {
     std::fs::create_dir(&tree).unwrap();
     let working = survey(None).into_iter().filter_map(|(rung, works)| works.ok().map(|()| rung));
     let rungs: Vec<Rung> = [Rung::Off].into_iter().chain(working).collect();
-    let has_view = rungs.contains(&Rung::Bwrap);
     let command = Command::new(["/bin/true"], &tree, Env::default());
     let cancel = Cancel::new().unwrap();
 
-    let mut times = vec![Vec::new(); rungs.len() + 2];
+    let views: Vec<Rung> = rungs.iter().copied().filter(|rung| rung.has_views()).collect();
+
+    let mut times = vec![Vec::new(); 1 + rungs.len() + views.len()];
     for _ in 0..rounds {
         times[0].push(timed(|| {
             let mut plain = std::process::Command::new("/bin/true");
@@ -41,22 +42,22 @@ fn measure() {
                 Confinement { rung, access: Access { tree: tree.clone(), view, ..Access::default() } };
             timed(|| assert!(run(&command, &confinement, &cancel, &mut |_, _| {}).unwrap().success()))
         };
-        for (rung, times) in rungs.iter().zip(&mut times[2..]) {
+        let (bare, with_view) = times[1..].split_at_mut(rungs.len());
+        for (rung, times) in rungs.iter().zip(bare) {
             times.push(run_in(*rung, None));
         }
-        if has_view {
+        for (rung, times) in views.iter().zip(with_view) {
             let layer = tempfile::tempdir_in(folder.path()).unwrap();
-            times[1].push(run_in(Rung::Bwrap, Some(view_in(layer.path()))));
+            times.push(run_in(*rung, Some(view_in(layer.path()))));
         }
     }
-    times.retain(|times| !times.is_empty());
-    let with_view = has_view.then(|| "bwrap, view".to_owned());
-    let names =
-        ["plain spawn".to_owned()].into_iter().chain(with_view).chain(rungs.iter().map(ToString::to_string));
-    println!("{rounds} rounds, spawn to nothing left, ms\n{:12} {:>8} {:>8}", "", "median", "min");
+    let bare = rungs.iter().map(ToString::to_string);
+    let names = ["plain spawn".to_owned()].into_iter().chain(bare);
+    let names = names.chain(views.iter().map(|rung| format!("{rung}, view")));
+    println!("{rounds} rounds, spawn to nothing left, ms\n{:16} {:>8} {:>8}", "", "median", "min");
     for (name, times) in names.zip(&mut times) {
         times.sort_unstable();
-        println!("{name:12} {:8.2} {:8.2}", ms(times[times.len() / 2]), ms(times[0]));
+        println!("{name:16} {:8.2} {:8.2}", ms(times[times.len() / 2]), ms(times[0]));
     }
 }
 

@@ -8,13 +8,18 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
-use runner::{Access, Cancel, Command, Env, Mode, probe, run};
+use runner::{Access, Cancel, Command, Env, Mode, helper, probe, run};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    if let Some(code) = helper() {
+        return Ok(code);
+    }
     let mut words = std::env::args_os().skip(1);
     let mut next = || words.next().ok_or("usage: hold RUNG TREE PROGRAM [ARGUMENT…]");
     let mode = match next()?.to_str() {
+        Some("namespaces") => Mode::Namespaces,
         Some("bwrap") => Mode::Bwrap,
         Some("landlock") => Mode::Landlock,
         Some("docker") => Mode::Docker,
@@ -32,5 +37,5 @@ fn main() -> Result<(), Box<dyn Error>> {
         let _ = std::io::stdout().write_all(bytes);
     })?;
     println!("the command {}", ended.ended);
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -94,7 +94,7 @@ pub enum Leftovers {
     /// They are killed before [`run`](crate::run) returns.
     Sweep,
     /// They live until [`sweep`](crate::sweep), or until an enclosing run ends. In a process
-    /// namespace (bubblewrap, Docker) they die with the command anyway. What they print after `run`
+    /// namespace (every sandbox but Landlock) they die with the command anyway. What they print after `run`
     /// has returned is discarded.
     Keep,
 }

@@ -34,7 +34,7 @@ pub use reap::{Swept, sweep};
 pub use resolve::{Differs, differing};
 pub use run::{RunError, run};
 pub use sandbox::{
-    Access, Confinement, Mode, NoSandbox, Probed, Reason, Rung, View, how_to_get_bubblewrap, probe, survey,
-    view_helper,
+    Access, Confinement, Mode, NoSandbox, Probed, Reason, Rung, View, helper, helper_is,
+    how_to_get_namespaces, probe, survey,
 };
 pub use temporary::temporary_folder;

@@ -18,7 +18,7 @@ pub struct Output {
     /// From the start of the command until all of its processes were gone.
     pub elapsed: Duration,
     /// How many processes were killed in addition to the command itself: what it left behind or, if
-    /// it was stopped, what was still running. Includes bubblewrap's own processes, but not those
+    /// it was stopped, what was still running. Includes the sandbox's own processes, but not those
     /// in a container. For information only; the caller does not have to do anything.
     pub survivors_killed: usize,
     /// How many processes are still there: those of another user, and those that were not gone
@@ -54,7 +54,7 @@ pub struct Apart {
 pub enum Ended {
     /// It exited with this code.
     Exited(i32),
-    /// A signal ended it. In a process namespace (bubblewrap, Docker) we see a signal only as exit
+    /// A signal ended it. In bubblewrap and Docker we see a signal only as exit
     /// code 128 + N, so there signal 9 shows as `Exited(137)`.
     Signaled(i32),
     /// It exceeded its deadline and was killed.

@@ -23,6 +23,11 @@ impl Process {
         Self::parse(pid, &slurp(format!("/proc/{pid}/stat")).ok()?)
     }
 
+    /// The parent of this process, as the mounted `/proc` numbers it.
+    pub(crate) fn parent_of_self() -> Option<i32> {
+        Self::parse(0, &slurp("/proc/self/stat").ok()?).map(|own| own.parent)
+    }
+
     /// The program's name, in parentheses, may itself contain blanks and parentheses, so we search
     /// for the last one.
     fn parse(pid: i32, stat: &[u8]) -> Option<Self> {

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, PipeReader, PipeWriter};
-use std::os::fd::OwnedFd;
+use std::io::{self, PipeWriter};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
@@ -14,9 +14,12 @@ use crate::{Command, Ended, Env, RunError};
 
 mod bwrap;
 mod docker;
+mod helper;
 mod landlock;
+mod made;
 mod memory;
 mod mounts;
+mod namespaces;
 mod probe;
 mod seccomp;
 mod toolchains;
@@ -24,9 +27,10 @@ mod view;
 mod visible;
 
 pub(crate) use docker::{Container, remove_orphans};
+pub use helper::{helper, helper_is};
 pub(crate) use landlock::is_in_private_home;
-pub use probe::{NoSandbox, Probed, Reason, how_to_get_bubblewrap, probe, survey};
-pub use view::{View, view_helper};
+pub use probe::{NoSandbox, Probed, Reason, how_to_get_namespaces, probe, survey};
+pub use view::View;
 pub(crate) use visible::Visible;
 
 /// The name of the machine in a sandbox with namespaces; it resolves to the loopback.
@@ -36,9 +40,11 @@ const HOST_NAME: &str = "code-commit";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// The stronger of bubblewrap and Landlock that works here; never no sandbox.
+    /// The strongest of namespaces, bubblewrap and Landlock that works here; never no sandbox.
     #[default]
     Auto,
+    /// Namespaces with seccomp, or nothing runs.
+    Namespaces,
     /// bubblewrap with seccomp, or nothing runs.
     Bwrap,
     /// Landlock with seccomp, or nothing runs.
@@ -53,6 +59,8 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rung {
+    /// Namespaces set up by this crate, and seccomp.
+    Namespaces,
     /// Namespaces set up by bubblewrap, and seccomp.
     Bwrap,
     /// Landlock and seccomp.
@@ -67,6 +75,7 @@ pub enum Rung {
 impl fmt::Display for Rung {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Namespaces => "namespaces",
             Self::Bwrap => "bwrap",
             Self::Landlock => "landlock",
             Self::Docker => "docker",
@@ -101,8 +110,7 @@ pub struct Access {
     pub cargo_home: Option<PathBuf>,
     /// `RUSTUP_HOME`: visible.
     pub rustup_home: Option<PathBuf>,
-    /// Where changes of the tree go, instead of the tree itself. Only bubblewrap supports it; the program
-    /// must call [`view_helper`] first.
+    /// Where changes of the tree go, instead of the tree itself, if [`Rung::has_views`].
     pub view: Option<View>,
     /// The address of the Docker daemon (`unix:///…`), if it is not the default.
     /// [`Probed::confine`] sets it.
@@ -152,7 +160,7 @@ pub(crate) struct Launch {
     /// Descriptors that it inherits; closed once it runs.
     pub(crate) inherited: Vec<OwnedFd>,
     /// Its standard input, if the launcher needs standard input for itself.
-    pub(crate) stdin: Option<PipeReader>,
+    pub(crate) stdin: Option<OwnedFd>,
     pub(crate) container: Option<Container>,
     pub(crate) aftercare: Aftercare,
 }
@@ -160,6 +168,7 @@ pub(crate) struct Launch {
 /// What is needed to interpret how a sandboxed command ended, and to clean up after it.
 pub(crate) enum Aftercare {
     Plain,
+    Namespaces(namespaces::Control),
     Bwrap(bwrap::Report),
     Landlock(#[expect(dead_code, reason = "removed when dropped")] landlock::Private),
     Docker(
@@ -184,6 +193,7 @@ pub(crate) fn prepare(
     let Confinement { rung, access } = confinement;
     let launch = match rung {
         Rung::Off => Ok(Launch::new(direct(command), Aftercare::Plain)),
+        Rung::Namespaces => namespaces::prepare(command, access, marker, group),
         Rung::Bwrap => bwrap::prepare(command, access, group),
         Rung::Landlock => landlock::prepare(command, access),
         Rung::Docker => docker::prepare(command, access, marker, group),
@@ -232,18 +242,41 @@ fn point_inside(env: &mut Env, access: &Access) {
 }
 
 impl Aftercare {
+    /// Gives the launcher the command's standard input, if the launcher's own is another one.
+    pub(crate) fn hand_over(&self, stdin: BorrowedFd<'_>) -> Result<(), RunError> {
+        match self {
+            Self::Namespaces(control) => control
+                .hand_over(stdin)
+                .map_err(|error| RunError::Sandbox { rung: Rung::Namespaces, message: error.to_string() }),
+            Self::Plain | Self::Bwrap(_) | Self::Landlock(_) | Self::Docker(_) => Ok(()),
+        }
+    }
+
     /// How the command ended, given how its launcher ended. `text` is what was printed.
     pub(crate) fn read(&self, status: ExitStatus, text: impl FnOnce() -> String) -> Result<Ended, RunError> {
         let sandbox = |rung, message| RunError::Sandbox { rung, message };
         match self {
             Self::Plain | Self::Landlock(_) => Ok(plainly(status)),
-            Self::Bwrap(report) => report.read(status, &text()).map_err(|not_started| match not_started {
-                bwrap::NotStarted::View(message) => RunError::View { message },
-                bwrap::NotStarted::Sandbox(message) => sandbox(Rung::Bwrap, message),
-            }),
+            Self::Namespaces(control) => control.read(status).map_err(|why| why.on(Rung::Namespaces)),
+            Self::Bwrap(report) => report.read(status, &text()).map_err(|why| why.on(Rung::Bwrap)),
             Self::Docker(_) => {
                 docker::read(status, &text()).map_err(|message| sandbox(Rung::Docker, message))
             }
+        }
+    }
+}
+
+/// Why the command was not started, in one line.
+enum NotStarted {
+    View(String),
+    Sandbox(String),
+}
+
+impl NotStarted {
+    fn on(self, rung: Rung) -> RunError {
+        match self {
+            Self::View(message) => RunError::View { message },
+            Self::Sandbox(message) => RunError::Sandbox { rung, message },
         }
     }
 }

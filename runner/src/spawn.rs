@@ -28,7 +28,7 @@ const SPARE: usize = 32;
 
 /// The command's three streams, and whether it has the terminal.
 pub(crate) struct Ends {
-    stdin: Stdio,
+    stdin: OwnedFd,
     stdout: Stdio,
     stderr: Stdio,
     group: Group,
@@ -52,18 +52,16 @@ pub(crate) fn program(path: impl AsRef<std::ffi::OsStr>) -> std::process::Comman
 /// Opens the input and the pipes for the command, and gives our ends to `pump`.
 pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, RunError> {
     let stdin = match &command.input {
-        Some(path) => File::open(path)
-            .map_err(|source| RunError::Input { path: path.clone(), source })
-            .map(Stdio::from)?,
-        None => Stdio::null(),
+        Some(path) => File::open(path).map_err(|source| RunError::Input { path: path.clone(), source })?,
+        None => File::open("/dev/null").map_err(|source| RunError::Wait { source })?,
     };
     let mut pipe = |stream| pipe_to(command, pump, stream);
     let (stdout, stderr) = match command.streams {
         Streams::Merged => both(pipe(Stream::Out)?)?,
         Streams::Apart => (pipe(Stream::Out)?, pipe(Stream::Err)?),
-        Streams::Inherited => return Ok(inherited()),
+        Streams::Inherited => return inherited().map_err(|source| RunError::Wait { source }),
     };
-    Ok(Ends { stdin, stdout: stdout.into(), stderr: stderr.into(), group: Group::Own })
+    Ok(Ends { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into(), group: Group::Own })
 }
 
 /// One pipe for two streams.
@@ -71,9 +69,9 @@ fn both(end: PipeWriter) -> Result<(PipeWriter, PipeWriter), RunError> {
     Ok((end.try_clone().map_err(|source| RunError::Wait { source })?, end))
 }
 
-fn inherited() -> Ends {
-    let same = Stdio::inherit;
-    Ends { stdin: same(), stdout: same(), stderr: same(), group: Group::Ours }
+fn inherited() -> io::Result<Ends> {
+    let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+    Ok(Ends { stdin, stdout: Stdio::inherit(), stderr: Stdio::inherit(), group: Group::Ours })
 }
 
 fn pipe_to(command: &Command, pump: &mut Pump<'_>, stream: Stream) -> Result<PipeWriter, RunError> {
@@ -132,7 +130,8 @@ fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
 type Spawned = io::Result<(Child, Aftercare)>;
 
 fn spawn(mut launch: Launch, ends: Ends) -> Result<Spawned, RunError> {
-    let stdin = launch.stdin.take().map_or(ends.stdin, Stdio::from);
+    launch.aftercare.hand_over(ends.stdin.as_fd())?;
+    let stdin = launch.stdin.take().unwrap_or(ends.stdin);
     launch.command.stdin(stdin).stdout(ends.stdout).stderr(ends.stderr);
     if ends.group == Group::Own {
         launch.command.process_group(0);

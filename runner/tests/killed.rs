@@ -1,4 +1,4 @@
-//! Kills the harness itself: in bubblewrap and in a container its command dies with it; otherwise the next
+//! Kills the harness itself: in namespaces and in a container its command dies with it; otherwise the next
 //! harness ends the command.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start a harness of their own and measure time")]
@@ -7,13 +7,12 @@
 mod support;
 
 use std::io::{BufRead, BufReader, Lines};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use runner::{Containers, Rung, remove_orphans};
-use support::{DOCKER, Scratch, processes_with, works};
+use support::{DOCKER, Scratch, helper, processes_with, works};
 
 const EVIL: [&str; 4] = ["grandchild", "daemon", "orphan", "shifter"];
 
@@ -23,17 +22,9 @@ fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `examples/hold.rs`, which cargo builds for the tests.
-fn hold() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let hold = tests.ancestors().nth(2).unwrap().join("examples/hold");
-    assert!(hold.exists(), "`cargo build -p code-commit-runner --examples` makes {}", hold.display());
-    hold
-}
-
 /// A harness whose command, in the sandbox of this rung, has reported that it is ready; and its output.
 fn harness(scratch: &Scratch, rung: Rung, argv: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
-    let mut harness = Command::new(hold());
+    let mut harness = Command::new(helper());
     harness.arg(rung.to_string()).arg(scratch.at("tree")).args(argv);
     harness.envs(std::env::var_os(DOCKER).map(|host| ("DOCKER_HOST", host)));
     let mut harness = harness.stdout(Stdio::piped()).spawn().unwrap();
@@ -56,11 +47,11 @@ fn assert_gone(token: &str) {
 }
 
 #[test]
-fn a_killed_harness_leaves_nothing_behind_bubblewrap_or_in_a_container() {
+fn a_killed_harness_leaves_nothing_behind_in_namespaces_or_in_a_container() {
     let _turn = turn();
     let scratch = Scratch::new();
     EVIL.iter().for_each(|evil| scratch.compile(evil));
-    for rung in [Rung::Bwrap, Rung::Docker].into_iter().filter(|rung| works(*rung)) {
+    for rung in [Rung::Namespaces, Rung::Bwrap, Rung::Docker].into_iter().filter(|rung| works(*rung)) {
         for evil in EVIL {
             let token = format!("token-{}-{rung}-{evil}", std::process::id());
             let harness = harness(&scratch, rung, &[&format!("./src/{evil}"), "stay", &token]);

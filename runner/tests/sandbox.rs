@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
 use runner::{Access, Cancel, Command, Confinement, Ended, Rung, run};
-use support::{EVIL_PROGRAMS, Scratch, evil_programs, rungs, works};
+use support::{EVIL_PROGRAMS, HELPER, Scratch, evil_programs, helper, rungs, works};
 
 /// Runs `fixtures/evil/probe.c` under one rung and gives its table; what it reports as blocked must not have
 /// happened.
@@ -129,6 +129,11 @@ fn blocks_what_no_build_needs(rung: Rung) {
 }
 
 #[test]
+fn namespaces_block_what_no_build_needs() {
+    blocks_what_no_build_needs(Rung::Namespaces);
+}
+
+#[test]
 fn bubblewrap_blocks_what_no_build_needs() {
     blocks_what_no_build_needs(Rung::Bwrap);
 }
@@ -180,7 +185,8 @@ fn localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback() 
 }
 
 /// Tests in this file that are about an attacker, by name.
-const ADVERSARIES: [&str; 7] = [
+const ADVERSARIES: [&str; 8] = [
+    "namespaces_block_what_no_build_needs",
     "bubblewrap_blocks_what_no_build_needs",
     "landlock_blocks_what_no_build_needs",
     "with_the_network_on_loopback_can_be_reached_and_nothing_else_more",
@@ -201,6 +207,7 @@ fn a_user_without_rights_is_confined_like_root() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     // That user may not be able to reach the folders in which these are.
     fs::copy(std::env::current_exe().unwrap(), folder.path().join("tests")).unwrap();
+    fs::copy(helper(), folder.path().join("hold")).unwrap();
     fs::copy(evil_programs().join("probe.c"), folder.path().join("probe.c")).unwrap();
     fs::copy(evil_programs().join("evil.h"), folder.path().join("evil.h")).unwrap();
     let mut tests = std::process::Command::new(folder.path().join("tests"));
@@ -210,6 +217,7 @@ fn a_user_without_rights_is_confined_like_root() {
         .current_dir("/")
         .env_clear();
     tests.envs([("PATH", "/usr/bin:/bin"), ("HOME", "/nonexistent"), ("INSTA_UPDATE", "no")]);
+    tests.env(HELPER, folder.path().join("hold"));
     tests.env(EVIL_PROGRAMS, folder.path()).uid(65534).gid(65534);
     let output = tests.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
@@ -232,7 +240,7 @@ fn with_the_network_on_loopback_can_be_reached_and_nothing_else_more() {
 #[test]
 fn the_table_of_the_docs_is_what_the_probe_finds() {
     let readme = include_str!("../README.md");
-    let columns = [Rung::Off, Rung::Landlock, Rung::Bwrap, Rung::Docker];
+    let columns = [Rung::Off, Rung::Landlock, Rung::Bwrap, Rung::Namespaces, Rung::Docker];
     let found = columns.map(|rung| works(rung).then(|| table(rung)));
     let rows = readme.lines().filter(|line| line.ends_with("allowed |") || line.ends_with("blocked |"));
     let rows: Vec<Vec<&str>> =
@@ -282,7 +290,7 @@ fn a_program_in_the_sandbox_is_not_found_rather_than_a_failed_build() {
     scratch.compile("daemon");
     let hidden = scratch.at("outside/program");
     fs::copy(scratch.at("tree/src/daemon"), &hidden).unwrap();
-    for rung in [Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
+    for rung in [Rung::Namespaces, Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
         let output = scratch.run(rung, &scratch.command(&[hidden.to_str().unwrap(), "exit", "token"]));
         assert!(matches!(output.ended, Ended::NotFound | Ended::NotExecutable), "{rung}: {output:?}");
     }
@@ -297,7 +305,7 @@ fn the_user_is_told_what_the_sandbox_forbade_and_how_to_allow_it() {
         let sentence = runner::explain(&output, &confinement).unwrap_or_else(|| output.text());
         sentence.replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
     };
-    for rung in [Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
+    for rung in [Rung::Namespaces, Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
         // The same for an existing key and a missing one.
         for key in ["home/.ssh/id", "home/.ssh/none"] {
             let advice = told(rung, &format!("cat {}", scratch.at(key).display()));
@@ -372,6 +380,26 @@ fn what_the_configuration_opens_is_open() {
         assert_eq!(output.text(), "secret\n", "{rung}");
         assert_eq!(fs::read_to_string(scratch.at("outside/file")).unwrap(), "new\n", "{rung}");
         assert_eq!(fs::read_to_string(scratch.at("tree/dist/deep/file")).unwrap(), "new\n", "{rung}");
+    }
+}
+
+/// A variable that the user passes on may name a file in the tree, which a build can replace. The programs that
+/// set the sandbox up must not load it, because they run outside.
+#[test]
+fn a_library_that_a_build_planted_is_not_loaded_outside() {
+    let source = "#include <fcntl.h>\n__attribute__((constructor)) void run(void) { creat(MARK, 0644); }\n";
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let scratch = Scratch::new();
+        let (library, mark) = (scratch.at("tree/src/planted.so"), scratch.at("outside/mark"));
+        fs::write(scratch.at("tree/src/planted.c"), source).unwrap();
+        let mut cc = std::process::Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(format!("-DMARK=\"{}\"", mark.display()));
+        assert!(cc.arg(scratch.at("tree/src/planted.c")).status().unwrap().success());
+        let mut command = scratch.command(&["sh", "-c", "echo $LD_PRELOAD"]);
+        command.env.set("LD_PRELOAD", &library);
+        let output = scratch.run(rung, &command);
+        assert_eq!(output.text(), format!("{}\n", library.display()), "{rung}");
+        assert!(!mark.exists(), "{rung}");
     }
 }
 

@@ -16,7 +16,7 @@ use settings::{Keys, Layer};
 
 use crate::commit::plan::Task;
 use crate::commit::run::{account, build_command};
-use crate::commit::{form, guard, plan, seal, stopped};
+use crate::commit::{guard, plan, seal, stopped};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::model::asking;
@@ -42,7 +42,7 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
     let lock = lock::take(&tree, host)?;
     let cancel = crate::interrupt::watched()?;
     // A query is not needed: nobody is asked.
-    let task = Task::commit(String::new(), String::new(), Vec::new(), form(&settings));
+    let task = Task::commit(String::new(), String::new(), Vec::new(), &settings);
     let mut plan = plan(settings, &tree, task)?;
     let guard = guard(&tree, &plan)?;
     seal(&tree, &guard, &mut plan)?;
@@ -52,7 +52,7 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
     let folder = new.folder().clone();
     // Listed as long as it lasts: if this is killed, the next command finds it and clears up.
     registry::add(&tree, folder.path(), None)?;
-    let account = account(&plan, &tree, &confinement, host)?;
+    let account = account(&plan, &tree, &confinement)?;
     let nobody = llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
     let mut ears = Ears(output);
     let world = CommitWorld {

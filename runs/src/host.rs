@@ -17,9 +17,6 @@ pub struct Host<'h> {
     pub environment: &'h Environment,
     /// Where to report.
     pub output: &'h Output,
-    /// Whether the program calls [`runner::view_helper`] when it starts, so that builds can work in a view of
-    /// the tree.
-    pub has_views: bool,
     /// Opens models.
     pub models: &'h dyn OpenModel,
 }

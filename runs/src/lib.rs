@@ -3,6 +3,7 @@
 mod agents;
 pub mod changes;
 pub mod check;
+pub mod chronicle;
 pub mod clean;
 pub mod commit;
 pub mod config;

@@ -60,6 +60,16 @@ impl Known {
         }
     }
 
+    /// Where it was made, and who vouches for it.
+    pub fn belief(&self) -> String {
+        match self.imported.as_ref().map(|imported| imported.believed.as_deref()) {
+            None => "made here".to_owned(),
+            Some(Some("--trust")) => "imported; believed because of --trust".to_owned(),
+            Some(Some(who)) => format!("imported; signed by {who}"),
+            Some(None) => "imported; nobody vouches for it".to_owned(),
+        }
+    }
+
     /// Whether it was made elsewhere.
     pub fn is_imported(&self) -> bool {
         self.imported.is_some()

@@ -4,6 +4,7 @@ mod chosen;
 mod note;
 mod on_disk;
 
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -178,5 +179,7 @@ fn warn_of(names: &[String], kind: &str, output: &Output) {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    dir::replace(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    // Not synced: it can be made again.
+    let written = dir::replace_with(path, |file| file.write_all(bytes));
+    written.with_context(|| format!("cannot write {}", path.display()))
 }

@@ -113,15 +113,13 @@ pub(crate) fn in_view(
     account: Account,
     tree: &WorkTree,
     confinement: &Confinement,
-    host: Host<'_>,
 ) -> Result<Account, Failure> {
     let state = place::state(tree)?;
     let is_ours = || {
         let found = tree.root().metadata();
         found.is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw())
     };
-    let is_possible =
-        host.has_views && confinement.rung == Rung::Bwrap && !place::is_in_tree(&state, tree) && is_ours();
+    let is_possible = confinement.rung.has_views() && !place::is_in_tree(&state, tree) && is_ours();
     Ok(if is_possible { account.in_view(&state) } else { account })
 }
 
@@ -161,6 +159,7 @@ pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
 pub fn mode(sandbox: Sandbox) -> Mode {
     match sandbox {
         Sandbox::Auto => Mode::Auto,
+        Sandbox::Namespaces => Mode::Namespaces,
         Sandbox::Bwrap => Mode::Bwrap,
         Sandbox::Landlock => Mode::Landlock,
         Sandbox::Docker => Mode::Docker,

@@ -1,6 +1,7 @@
 //! The spec loop: plan, implement and review until the specs are met (S4).
 
 mod act;
+mod again;
 mod audit;
 pub mod config;
 mod events;

@@ -6,7 +6,7 @@
 mod about;
 mod export;
 mod import;
-mod meant;
+pub(crate) mod meant;
 mod signature;
 mod verify;
 

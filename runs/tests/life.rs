@@ -70,7 +70,7 @@ impl Scene {
 
     fn host<'h>(&'h self, models: &'h Replies) -> Host<'h> {
         let Self { project, environment, output, .. } = self;
-        Host { folder: Ok(project.root()), environment, output, has_views: false, models }
+        Host { folder: Ok(project.root()), environment, output, models }
     }
 
     /// A run of the default loop with these replies.

@@ -48,6 +48,8 @@ choice! {
     Sandbox {
         /// The strongest that works here; refuse if none does
         Auto = "auto",
+        /// Namespaces and seccomp
+        Namespaces = "namespaces",
         /// bubblewrap and seccomp
         Bwrap = "bwrap",
         /// Landlock and seccomp

@@ -255,6 +255,10 @@ settings! {
         /// Teach the model to answer with edits of lines, too, instead of whole files only.
         edits: Option<bool> => edits: Setting<bool> = Setting::default(false), never,
             switch("edits", "Let the model edit lines instead of giving whole files", "no-edits", "Ask for whole files only");
+        /// Put what all prompts of a run have in common first, so that services charge less for it. `implement` and
+        /// work orders always do.
+        cache_order: Option<bool> => cache_order: Setting<bool> = Setting::default(false), never,
+            switch("cache-order", "Put what does not change first in every prompt, so that services cache it", "no-cache-order", "Keep the order of the specification, which is the default");
         /// Prices that override the built-in table.
         #[schemars(schema_with = "prices")]
         price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;
@@ -318,7 +322,7 @@ fn is_weaker(wanted: &Sandbox, now: Option<&Sandbox>) -> bool {
         Sandbox::Off => 0,
         Sandbox::Landlock | Sandbox::Docker => 1,
         Sandbox::Auto => 2,
-        Sandbox::Bwrap => 3,
+        Sandbox::Namespaces | Sandbox::Bwrap => 3,
     };
     now.is_some_and(|now| wanted != now && strength(wanted) <= strength(now))
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use runs::phase::{Override, Request};
 use settings::{Address, Layer, Sandbox, duration};
 
+use super::flags::key;
 use super::{TurnLimitArgs, sandbox};
 
 /// Flags of `phase`.
@@ -27,10 +28,16 @@ pub struct PhaseArgs {
     /// The verifier's model
     #[arg(long, short = 'v', value_name = "MODEL")]
     pub verifier_model: Option<String>,
+    /// Begin a new run of the phase, even if one is not finished
+    #[arg(long)]
+    pub new: bool,
+    /// A name of your own for this work: the first run under it chooses the phase, and once that has passed, that is told again and no other phase is begun
+    #[arg(long, value_name = "TEXT", value_parser = key)]
+    pub key: Option<String>,
     /// Try a phase again that is stuck, although neither specs nor source nor verifier have changed
     #[arg(long)]
     pub retry: bool,
-    /// The sandbox around each role; auto is a container where Docker is there, else bubblewrap; Landlock is not enough for a role
+    /// The sandbox around each role; auto is a container where Docker is there, else namespaces; Landlock is not enough for a role
     #[arg(long, value_name = "MODE", value_parser = sandbox())]
     pub sandbox: Option<Sandbox>,
     /// Where the service of both roles is, if not where their agent looks by itself; for Claude Code and Gemini CLI
@@ -58,6 +65,8 @@ impl PhaseArgs {
             builder_model: self.builder_model.clone(),
             verifier_model: self.verifier_model.clone(),
             base_url: self.base_url.clone(),
+            new: self.new,
+            key: self.key.clone(),
             retry: self.retry,
             layer: self.layer(),
             turn_timeout: self.turn_timeout,

@@ -24,20 +24,29 @@ impl Cli {
             return Err(error);
         }
         let read = Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
-        if let (true, Some(Asked::Completions(_) | Asked::Man(_))) = (read.output.json, &read.command) {
-            let text = "'--json' says nothing to a command that writes a script or pages";
-            return Err(command.error(ErrorKind::ArgumentConflict, text));
-        }
-        if let (true, Some(Asked::Rollup(args))) = (read.output.json, &read.command)
-            && args.output == Path::new("-")
-        {
-            let text = "'--json' and '--output -' both want standard output";
+        if let Some(text) = read.json_has_no_place() {
             return Err(command.error(ErrorKind::ArgumentConflict, text));
         }
         if let Some(text) = read.too_many_rounds().or_else(|| no_such_writable(&matches, bases)) {
             return Err(command.error(ErrorKind::ValueValidation, text));
         }
         Ok(read)
+    }
+
+    /// Why `--json` cannot be printed: something else is on standard output.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all other commands print events")]
+    fn json_has_no_place(&self) -> Option<&'static str> {
+        let both = "'--json' and '--output -' both want standard output";
+        let unnamed = "'--json' and the product both want standard output; name a file with '--output'";
+        match self.command.as_ref().filter(|_| self.output.json)? {
+            Asked::Completions(_) | Asked::Man(_) => {
+                Some("'--json' says nothing to a command that writes a script or pages")
+            }
+            Asked::Rollup(args) => (args.output == Path::new("-")).then_some(both),
+            Asked::Page(args) => args.output.is_none().then_some(unnamed),
+            Asked::Trace(args) => args.output.is_none().then_some(unnamed),
+            _ => None,
+        }
     }
 
     /// A settings file applies to both loops, so its rounds are an upper limit; a flag applies to one loop,

@@ -9,7 +9,7 @@ use runs::spec::{Agent, AgentOptions, Permissions, Request};
 use serde::de::DeserializeOwned;
 use settings::{Address, Sandbox, duration};
 
-use super::flags::words;
+use super::flags::{key, words};
 use super::{TurnLimitArgs, sandbox};
 
 /// What to do.
@@ -51,6 +51,9 @@ pub struct RunArgs {
     /// Begin a new run, even if one on the same focus is not finished
     #[arg(long, conflicts_with = "resume")]
     pub new: bool,
+    /// A name of your own for this work: if a run under it is done and its verdict still holds, that is told again and nobody is asked
+    #[arg(long, value_name = "TEXT", value_parser = key, conflicts_with = "resume")]
+    pub key: Option<String>,
     /// How far it may go.
     #[command(flatten)]
     pub limits: TurnLimitArgs,
@@ -149,12 +152,16 @@ impl AgentArgs {
 
 fn request(focus: Option<&String>, limits: &TurnLimitArgs, agent: &AgentArgs) -> Request {
     let (limits, agent) = (limits.layer.limits.clone(), agent.options());
-    Request { focus: focus.cloned(), limits, agent, new: false }
+    Request { focus: focus.cloned(), limits, agent, ..Request::default() }
 }
 
 impl RunArgs {
     pub fn request(&self) -> Request {
-        Request { new: self.new, ..request(self.focus.as_ref(), &self.limits, &self.agent) }
+        Request {
+            new: self.new,
+            key: self.key.clone(),
+            ..request(self.focus.as_ref(), &self.limits, &self.agent)
+        }
     }
 }
 

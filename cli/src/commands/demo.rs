@@ -79,6 +79,6 @@ fn settings(args: &DemoArgs, server: &Server) -> Result<Settings, Failure> {
 fn plan(settings: Settings, project: &Project, tree: &WorkTree, code: String) -> Result<Plan, Failure> {
     let query = project.read(QUERY).context("cannot read the demo's query")?;
     let protected = commit::protected_for_model(&settings, project.root());
-    let task = Task::commit(query, code, protected, commit::form(&settings));
+    let task = Task::commit(query, code, protected, &settings);
     commit::plan(settings, tree, task)
 }

@@ -33,7 +33,9 @@ const ATTACKS: [(&str, &str); 9] = [
 
 /// More than a sandbox holds mounts for.
 const REPOSITORIES: usize = 501;
-const RUNGS: [&str; 4] = ["a view", "bwrap", "landlock", "off"];
+/// On the first two a build works in a view; on the third it would, were there no mount below the tree.
+const RUNGS: [&str; 5] = ["namespaces", "bwrap", WITHOUT_VIEW, "landlock", "off"];
+const WITHOUT_VIEW: &str = "without a view";
 const NOBODY: u32 = 65534;
 
 fn script(attacks: &[(&str, &str)], canary: &Path) -> String {
@@ -127,10 +129,10 @@ fn give(scene: &Scene, user: u32) {
 
 /// The run on this rung; `None` where it does not work, which is said.
 fn attack(scene: &Scene, rung: &str, user: u32) -> Option<Ran> {
-    let sandbox = if rung == "a view" { "bwrap" } else { rung };
+    let sandbox = if rung == WITHOUT_VIEW { "auto" } else { rung };
     let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", sandbox, "--rounds", "1"];
     let mut command = scene.keyed(&args, &[]);
-    let ran = if rung == "bwrap" {
+    let ran = if rung == WITHOUT_VIEW {
         // The kernel allows no view of a tree with another mount below it.
         fs::create_dir(scene.project.root().join("mounted")).unwrap();
         let mount = "mount -t tmpfs none \"$0/mounted\" || exit 99; exec \"$@\"";

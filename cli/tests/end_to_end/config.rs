@@ -90,6 +90,7 @@ fn every_setting_is_shown_with_its_origin() {
     protect                     tests/**  project file
     protect_grader              false  default
     edits                       false  default
+    cache_order                 false  default
     price                       -  default
     providers                   -  default
     --- err

@@ -13,7 +13,7 @@ use crate::typed;
 
 /// The report without what differs from machine to machine: rungs, programs.
 fn steady(ran: &Ran) -> String {
-    let varies = ["git ", "bwrap ", "landlock ", "docker ", "agent "];
+    let varies = ["git ", "namespaces ", "bwrap ", "landlock ", "docker ", "agent "];
     let keep = |line: &&str| {
         !varies.iter().any(|name| line.get(4..).is_some_and(|rest| rest.trim_start().starts_with(name)))
     };
@@ -130,7 +130,7 @@ fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_star
 /// It would be a poor reason to do without a sandbox.
 #[test]
 fn a_sandbox_needs_no_folder_for_temporary_files_that_is_there() {
-    let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
+    let scene = Scene::with_replies([MENDS_IT, MENDS_IT, MENDS_IT]);
     let access = |environment: &[(&str, &str)]| {
         let report = scene.run_with(&["doctor"], environment).out;
         let rungs = report.lines().filter(|line| line.get(4..).is_some_and(|rest| rest.starts_with("  ")));
@@ -139,7 +139,7 @@ fn a_sandbox_needs_no_folder_for_temporary_files_that_is_there() {
     let nowhere = ("TMPDIR", "/nonexistent");
     let usual = access(&[]);
     assert_eq!(access(&[nowhere]), usual);
-    for sandbox in ["bwrap", "landlock"] {
+    for sandbox in ["namespaces", "bwrap", "landlock"] {
         if !usual.iter().any(|line| line.contains(sandbox)) {
             continue;
         }
@@ -292,20 +292,22 @@ fn an_editor_that_fails_ends_the_run_before_it_begins() {
     assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
 }
 
-/// Takes `$0` away, then runs the rest.
-const MASKED: &str = "mount --bind /dev/null \"$0\" || exit 99; exec \"$@\"";
+/// Allows no user namespaces below this one, then runs the rest.
+const FORBIDDEN: &str = "echo 0 > \"$0\" || exit 99; exec \"$@\"";
 
 #[test]
 fn how_to_get_the_strongest_sandbox_is_said_where_it_does_not_work() {
     let scene = Scene::with_replies([]);
-    let bubblewrap = Path::new("/usr/bin/bwrap");
-    let Some(Ran { out, .. }) = where_mounted(MASKED, bubblewrap, &scene.keyed(&["doctor"], &[])) else {
+    let setting = Path::new("/proc/sys/user/max_user_namespaces");
+    let Some(Ran { out, .. }) = where_mounted(FORBIDDEN, setting, &scene.keyed(&["doctor"], &[])) else {
         return;
     };
-    let row =
-        out.lines().skip_while(|line| !line.contains("  bwrap  ")).take(2).collect::<Vec<_>>().join(" ");
-    assert!(
-        row.contains("is not installed") && row.contains("help: for the strongest sandbox: apt-get"),
-        "{out}"
-    );
+    let row = |name: &str| {
+        out.lines().skip_while(|line| !line.contains(name)).take(2).collect::<Vec<_>>().join(" ")
+    };
+    let help = "allow user namespaces, as root: sysctl -w user.max_user_namespaces=15000";
+    assert!(row("  namespaces  ").contains(&format!("help: {help}")), "{out}");
+    if row("  landlock  ").contains("works") {
+        assert!(row("  sandbox  ").contains(&format!("for the strongest sandbox, {help}")), "{out}");
+    }
 }

@@ -18,7 +18,7 @@ const FILES: [(&str, &str); 3] = [
 
 #[track_caller]
 fn check_build_in(scene: &Scene, root: &Path) {
-    for sandbox in ["bwrap", "landlock"] {
+    for sandbox in ["namespaces", "bwrap", "landlock"] {
         std::fs::create_dir_all(root.join("agent-config")).unwrap();
         for input in ["query.txt", "codeRollup.txt"] {
             std::fs::File::create(root.join("agent-config").join(input))

@@ -33,7 +33,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     agent: runner
     apply: dir guard names
     bundle: dir
-    cli: agent apply dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner runs settings
+    cli: agent apply dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names page parser perform prompt repo report runner runs settings timeline trace
     dir:
     engine:
     fitness:
@@ -49,14 +49,17 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     loop-phase: engine prompt
     loop-spec: engine prompt
     names:
+    page: engine names report timeline
     parser:
-    perform: agent apply dir engine fitness guard llm logging names parser repo runner
+    perform: agent apply dir engine fitness guard llm logging names parser repo runner timeline trace
     prompt: names parser
     repo: names
     report: engine llm logging names parser
     runner: dir names
-    runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names perform prompt repo report runner settings
+    runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner settings timeline
     settings: dir llm names words
+    timeline: engine
+    trace: engine timeline
     words:
     ");
 }

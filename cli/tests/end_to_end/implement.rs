@@ -209,6 +209,25 @@ fn the_four_inputs_may_lie_at_the_root() {
 }
 
 #[test]
+fn a_build_changes_no_input_that_lies_at_the_root() {
+    let scene = scene(&[MENDS_IT]);
+    let (root, inputs) = (scene.project.root(), ["query.txt", "codeRollup.txt", "gemini-system-prompt.txt"]);
+    for file in inputs {
+        std::fs::rename(root.join("agent-config").join(file), root.join(file)).unwrap();
+    }
+    scene.project.write("gemini-key.txt", KEY.as_bytes()).unwrap();
+    let read = || inputs.map(|file| scene.project.read(file).unwrap());
+    let (before, build) = (read(), scene.project.read("build.sh").unwrap());
+    let evil =
+        "\nfor file in query.txt codeRollup.txt gemini-system-prompt.txt; do echo evil >> $file; done\n";
+    scene.project.write("build.sh", build.replacen('\n', evil, 1).as_bytes()).unwrap();
+    scene.project.commit("a build that writes the next query").unwrap();
+    let ran = scene.run(&["implement", "--base-url", scene.server.origin(), "--sandbox", "off"]);
+    assert_eq!(read(), before, "{ran}");
+    assert!(inputs.iter().all(|file| ran.err.contains(file)), "{ran}");
+}
+
+#[test]
 fn what_is_off_limits_is_a_parsing_error_and_the_model_hears_of_it_as_of_a_failed_build() {
     let rogue = "^^^src/greet.sh\n:\n^^^end\n^^^build.sh\nexit 0\n^^^end\n^^^../outside.sh\n:\n^^^end\n";
     let scene = scene(&[rogue, MENDS_IT]);

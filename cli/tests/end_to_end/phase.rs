@@ -9,6 +9,7 @@ mod docker;
 mod ends;
 mod happy;
 mod holds;
+mod keys;
 mod models;
 mod odd;
 mod real;

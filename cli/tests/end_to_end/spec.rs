@@ -4,8 +4,10 @@
 
 mod clean;
 mod goes_on;
+mod holds;
 mod hostile;
 mod keyboard;
+mod keys;
 mod loops;
 mod reach;
 mod real;

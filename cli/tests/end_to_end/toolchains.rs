@@ -236,6 +236,7 @@ fn init_writes_a_build_script_that_passes_check() {
 
 #[test]
 fn the_tests_of_ordinary_projects_pass_in_every_sandbox() {
+    runner::helper_is(env!("CARGO_BIN_EXE_code-commit"));
     let works = |(_, mode): &(&str, Mode)| match probe(*mode, None) {
         Ok(_) => true,
         Err(error) => {
@@ -244,7 +245,10 @@ fn the_tests_of_ordinary_projects_pass_in_every_sandbox() {
         }
     };
     let rungs: Vec<_> =
-        [("bwrap", Mode::Bwrap), ("landlock", Mode::Landlock)].into_iter().filter(works).collect();
+        [("namespaces", Mode::Namespaces), ("bwrap", Mode::Bwrap), ("landlock", Mode::Landlock)]
+            .into_iter()
+            .filter(works)
+            .collect();
     let (mut table, mut faults) = (String::new(), Vec::new());
     for project in &PROJECTS {
         let versions: Option<Vec<String>> =

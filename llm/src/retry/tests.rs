@@ -43,7 +43,7 @@ fn run(
         let outcome = outcomes.next().unwrap_or(Err(CallError::NothingLeft { given: 0 }));
         let mut attempt = Attempt { duration_ms: each_ms, ..Attempt::default() };
         outcome.as_ref().err().into_iter().for_each(|error| attempt.note_error(error));
-        Tried { outcome, attempt }
+        Tried { outcome, attempt, is_simplified: false }
     });
     (result, clock)
 }
@@ -114,6 +114,7 @@ fn what_may_have_been_paid_for_is_tried_three_times_only() {
 fn a_failure_of_the_service_in_the_middle_of_its_answer_is_tried_three_times_only() {
     let mut clock = Clock::default();
     let result = with_retry(&Retry::default(), None, &mut clock, |_, _| Tried {
+        is_simplified: false,
         outcome: Err(CallError::Server { status: 500, message: String::new(), retry_after: None }),
         attempt: Attempt { http_status: Some(200), spend: Spend::Unknown, ..Attempt::default() },
     });
@@ -140,6 +141,7 @@ fn an_answer_that_goes_on_past_the_callers_time_ends_with_what_there_is() {
     let mut clock = Clock::default();
     let time = Some(Duration::from_secs(10));
     let result = with_retry(&Retry::default(), time, &mut clock, |next, _| Tried {
+        is_simplified: false,
         outcome: outcomes.next().unwrap_or_else(timeout),
         attempt: Attempt {
             duration_ms: if next.continuation.is_none() { 1 } else { 5_000 },
@@ -166,6 +168,7 @@ fn usage_of_answers_that_were_thrown_away_is_not_forgotten() {
 fn a_cancelled_wait_ends_the_call() {
     let mut clock = Clock { cancel: true, ..Clock::default() };
     let result = with_retry(&Retry::default(), None, &mut clock, |_, _| Tried {
+        is_simplified: false,
         outcome: Err(overloaded(None)),
         attempt: Attempt::default(),
     });

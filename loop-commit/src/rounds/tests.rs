@@ -3,6 +3,7 @@ use engine::{
     Restored, Scripted, Stored, Text, Unanswered, Usage,
 };
 
+use prompt::commit::Order;
 use prompt::edits::Form;
 
 use super::*;
@@ -114,7 +115,8 @@ fn unanswered() -> Says {
 
 /// Runs S1 until the script is used up; what it asked for, and how it ended where it did.
 fn run(limits: Limits, answers: &[Says]) -> (Scripted, Option<Outcome>) {
-    let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new(), form: Form::Files };
+    let (form, order) = (Form::Files, Order::Seed);
+    let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new(), form, order };
     let mut script = Scripted::default();
     for answer in answers.iter().cloned() {
         script = match answer {

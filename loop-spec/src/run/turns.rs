@@ -1,15 +1,17 @@
 //! A turn of an agent, and what happens if it does not end as it should.
 
+use std::path::Path;
+
 use engine::{
-    Announce, Cause, Checkpoint, Delete, Harness, Outcome, Read, Replace, Session, Shell, Survey, Turn,
-    TurnAnswer, Turned, Wait,
+    Announce, Cause, Checkpoint, Delete, Harness, Identify, Outcome, Read, Replace, Session, Shell, Survey,
+    Turn, TurnAnswer, Turned, Wait,
 };
 use prompt::spec::{self, Turn as Told};
 
 use super::{Halt, Run};
 use crate::judge::{Verdict, judge};
 use crate::marker::APPROVED;
-use crate::{Files, Patience, PhaseEvent, Role, Specs};
+use crate::{Files, Patience, PhaseEvent, Place, Role, Specs};
 
 /// The maximum number of waits for a quota in one turn. Each is at least twice as long as the one
 /// before it.
@@ -17,6 +19,13 @@ const QUOTA_WAITS: u32 = 10;
 /// Why an approval does not count. What was reviewed is not the tree that the run would end with.
 const VOID: &str =
     "the approval does not count, because files that the reviewing agent may not change had to be restored";
+
+/// The same, because somebody else has changed it.
+const STALE: &str =
+    "the approval does not count, because specs or files were changed while the reviewing agent worked";
+
+/// What a review is about: the identities of the specs and of the whole project.
+type Judged = (Option<String>, Option<String>);
 
 /// A turn with all of its tries.
 pub(super) struct Task {
@@ -30,6 +39,8 @@ pub(super) struct Task {
     was_fresh: bool,
     /// Whether changes of the session at hand were restored: it goes on with what it saw before.
     was_restored: bool,
+    /// What the session at hand reviews.
+    judged: Option<Judged>,
     /// Waits for a quota since a try last ended in another way.
     waits: u32,
     /// How the last try ended, if it ended badly.
@@ -47,7 +58,7 @@ impl<H> Run<'_, H>
 where
     H: Harness<Turn<Specs>> + Harness<Shell> + Harness<Survey<Specs>> + Harness<Checkpoint<Specs>>,
     H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
-    H: Harness<Wait> + Harness<Announce>,
+    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>>,
 {
     pub(super) fn turn_of(&mut self, role: Role) -> Result<Said, Halt<H::Stop>> {
         let mut task = self.begin_turn(role);
@@ -64,6 +75,7 @@ where
             was_resumed: false,
             was_fresh: false,
             was_restored: false,
+            judged: None,
             waits: 0,
             bad_end: None,
         }
@@ -77,11 +89,16 @@ where
             if !matches!(verdict, Verdict::Quota(_) | Verdict::CutOff) {
                 task.waits = 0;
             }
+            if let Verdict::Said { marker: APPROVED, .. } = verdict
+                && let Some(why) = self.why_void(task)?
+            {
+                self.void(task, why)?;
+                continue;
+            }
             match verdict {
                 Verdict::SpecIssue(content) => {
                     return Err(Halt::End(self.end_for_person(task.role, &content)?));
                 }
-                Verdict::Said { marker: APPROVED, .. } if task.was_restored => self.void(task)?,
                 Verdict::Said { marker, content } => {
                     return Ok(Said { marker, content, changed_nothing: turned.changed.is_empty() });
                 }
@@ -100,6 +117,10 @@ where
     }
 
     fn one_try(&mut self, task: &mut Task) -> Result<Turned, Halt<H::Stop>> {
+        self.heed_specs()?;
+        if task.role == Role::Reviewing && !matches!(task.session, Session::Resume(_)) {
+            task.judged = Some(self.judged()?);
+        }
         let turn = Turn {
             role: task.role,
             prompt: task.prompt.as_str().into(),
@@ -118,7 +139,34 @@ where
         if !turned.put_back.is_empty() {
             self.put_back.push((task.role, turned.put_back.clone()));
         }
+        if turned.changed.iter().any(|path| Path::new(path).starts_with(&self.inputs.specs)) {
+            self.specs = None;
+        }
         Ok(turned)
+    }
+
+    /// Agents read the specs themselves; a person hears that they are others from here on.
+    fn heed_specs(&mut self) -> Result<(), Halt<H::Stop>> {
+        let now = self.ask(Identify { place: Place::Specs })?.sha256.unwrap_or_default();
+        let before = self.specs.replace(now.clone());
+        if before.is_some_and(|before| before != now) {
+            self.announce(&PhaseEvent::SpecsChanged { iteration: self.iteration })?;
+        }
+        Ok(())
+    }
+
+    fn judged(&mut self) -> Result<Judged, Halt<H::Stop>> {
+        let specs = self.ask(Identify { place: Place::Specs })?.sha256;
+        Ok((specs, self.ask(Identify { place: Place::Project })?.sha256))
+    }
+
+    /// An approval counts only for what was reviewed.
+    fn why_void(&mut self, task: &Task) -> Result<Option<&'static str>, Halt<H::Stop>> {
+        if task.was_restored {
+            return Ok(Some(VOID));
+        }
+        let now = self.judged()?;
+        Ok((task.judged.as_ref() != Some(&now)).then_some(STALE))
     }
 
     /// There was no terminal marker: asks in the same session first, then in a fresh one.
@@ -134,10 +182,10 @@ where
         }
     }
 
-    /// An approval counts only for the tree that was reviewed: checks and reviews again.
-    fn void(&mut self, task: &mut Task) -> Result<(), Halt<H::Stop>> {
+    /// Checks and reviews again.
+    fn void(&mut self, task: &mut Task, why: &str) -> Result<(), Halt<H::Stop>> {
         task.bad_end = Some("void-approval".to_owned());
-        self.afresh(task, VOID)?;
+        self.afresh(task, why)?;
         self.ask(Delete(self.files.review()))?;
         self.run_check()?;
         task.prompt = self.prompt(task.role);

@@ -121,6 +121,24 @@ fn a_file_that_fails_for_the_third_time_is_parked_and_the_next_one_follows_at_on
 }
 
 #[test]
+fn a_verdict_about_another_tree_deletes_nothing_and_is_not_sought_for_ever() {
+    let mut watch = watch();
+    let (a, listing) = (item("a", "a"), backlog(&["a"]));
+    watch.look(0, &listing);
+    let (event, fate) = watch.worked(0, &a, End::OtherTree { times: 1 }, Some("a"));
+    assert_eq!(fate, Fate::Keep);
+    assert!(
+        matches!(event, WatchEvent::ItemRetained { reason, .. } if reason.contains("files of the project"))
+    );
+    assert_eq!(watch.look(0, &listing).1, wait(60_000), "each try is paid for");
+    let (event, _) = watch.worked(0, &a, End::OtherTree { times: 3 }, Some("a"));
+    assert!(
+        matches!(event, WatchEvent::ItemRetained { reason, .. } if reason.contains("parked")),
+        "{event:?}"
+    );
+}
+
+#[test]
 fn an_audit_is_made_once_after_each_change_and_only_in_idle_time() {
     let mut watch = Watch::new(SETTLE, Auditing::On);
     let (events, act) = watch.look(0, &backlog(&[]));

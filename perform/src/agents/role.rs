@@ -56,7 +56,7 @@ pub struct Watched {
     /// root.
     pub within: String,
     /// Folders to skip, relative to it: repositories, build products. A name without a `/` matches at any
-    /// level.
+    /// level; one with a leading `/` does not.
     pub skip: Vec<String>,
     /// What the role may touch, relative to the root: files, or folders with a final `/`, `/` for everything.
     /// The last matching entry decides, and a leading `!` negates it. Everything else is restored after the

@@ -11,14 +11,16 @@ use engine::{
     Waited, WasRead, World, Wrote,
 };
 use logging::{Durability, Stamp};
+use repo::Git;
 use runner::{Cancel, Confinement, Env, Limits};
 
 use crate::agents::checkpoint::{self, commit_all, made};
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::limits::{AgentLimits, AgentUsage};
-use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
+use crate::agents::role::{AgentWatch, Guarded, IDENTITY, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
 use crate::identity::identity;
+use crate::note_commit;
 use crate::record::{Record, store};
 
 /// Larger files are not read.
@@ -160,6 +162,8 @@ impl<P: Project, C: Cast<P>> Live<CommitAll<P>> for AgentWorld<'_, '_, C> {
             None => commit_all(repository, message).map_err(AgentFault::Commit)?,
         };
         left_out.iter().for_each(|folder| self.watch.left_out(name.name(), folder));
+        let git = repository.git.clone();
+        self.note(&git, &commit)?;
         Ok(CommitAnswer::Committed(Committed {
             repository: Some(name.name().to_owned()),
             message: Some(message.clone()),
@@ -184,8 +188,13 @@ impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, '_, C> {
         let message = checkpoint::short(&redactor.redact(message));
         let (mut checkpoint, left_out) =
             checkpoint::checkpoint(self.cast.repository(*name), &message, spare, redactor);
-        if let CheckpointResult::Failed { error } = &mut checkpoint {
-            *error = self.record.short(error);
+        match &mut checkpoint {
+            CheckpointResult::Failed { error } => *error = self.record.short(error),
+            CheckpointResult::Made { commit } => {
+                let git = self.cast.repository(*name).git.clone();
+                self.note(&git, commit)?;
+            }
+            CheckpointResult::Nothing => {}
         }
         left_out.iter().for_each(|folder| self.watch.left_out(name.name(), folder));
         Ok(Checkpointed { repository: name.name().to_owned(), message, checkpoint })
@@ -273,6 +282,12 @@ impl<P: Project, C: Cast<P>> Live<Delete<P>> for AgentWorld<'_, '_, C> {
 }
 
 impl<C> AgentWorld<'_, '_, C> {
+    /// Before the commit is in the journal: a run that is killed here finds its commit, and notes it again.
+    fn note(&mut self, git: &Git, commit: &str) -> Result<(), AgentFault> {
+        let noted = note_commit(git, self.record.folder(), commit, Some(IDENTITY));
+        Ok(noted.or_else(|error| self.record.warn(error.problem()))?)
+    }
+
     /// Before every request but one.
     fn begin(&mut self) -> Result<(), AgentFault> {
         if self.cancel.is_set() {

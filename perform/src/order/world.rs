@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use engine::{
-    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, HoldsFor, Keep, Kept, Live, Look, Looked,
-    Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack, Run, Stamp,
-    Stamped, Text, Tried, World, Write, WriteAnswer, Written,
+    Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, HoldsFor, Keep, Kept, Live,
+    Look, Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack,
+    Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use llm::Model;
 use logging::Durability;
@@ -18,6 +18,7 @@ use crate::ask::{Asker, Asking, Files, Question};
 use crate::fault::Fault;
 use crate::intake::{InPrompt, Rules, Taken};
 use crate::kept::{UNDO, after_build, undo_folders};
+use crate::note_commit;
 use crate::order::baseline::Baseline;
 use crate::order::command::{self, CommandSettings};
 use crate::order::commit::commit;
@@ -164,7 +165,13 @@ impl Live<Measure> for OrderWorld<'_, '_> {
 impl Live<Commit> for OrderWorld<'_, '_> {
     fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Fault> {
         self.cancel_point()?;
-        commit(&self.baseline.git, &self.rules.root, &self.record, message)
+        let answer = commit(&self.baseline.git, &self.rules.root, &self.record, message)?;
+        if let CommitAnswer::Committed(Committed { commit: Some(commit), .. }) = &answer {
+            // The answer is not in the journal yet: a run that is killed here finds its commit, and notes it again.
+            let noted = note_commit(&self.baseline.git, self.record.folder(), commit, None);
+            noted.or_else(|error| self.record.warn(error.problem()))?;
+        }
+        Ok(answer)
     }
 }
 

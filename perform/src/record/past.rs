@@ -7,6 +7,7 @@ use std::path::Path;
 use engine::{HoldsFor, Line, Outcome, Recorded, Stored};
 use logging::{Entry, FolderError, Journal, RunFolder};
 use serde_json::Value;
+use timeline::Steps;
 
 use super::texts::{Texts, to_engine, visit_stored};
 use super::{JOURNAL, RecordError, other_version};
@@ -20,8 +21,8 @@ pub struct Past {
     pub json: Vec<Value>,
     /// The answers that are still valid: those that a resumed run repeated are left out.
     pub answers: Vec<Recorded>,
-    /// When the first and the last line were written, UTC, RFC 3339.
-    pub span: Option<(String, String)>,
+    /// When each line was written, UTC, RFC 3339.
+    pub at: Vec<String>,
     files: BTreeMap<String, String>,
 }
 
@@ -34,11 +35,9 @@ impl Past {
 
     pub(super) fn of(entries: Vec<Entry<Value>>, path: &Path) -> Result<Self, RecordError> {
         let mut past = Self::default();
-        if let (Some(first), Some(last)) = (entries.first(), entries.last()) {
-            past.span = Some((first.at.clone(), last.at.clone()));
-        }
-        for Entry { index, fact, request, .. } in entries {
+        for Entry { index, at, fact, request, .. } in entries {
             past.learn(fact, request).map_err(|source| other_version(path, index + 1, source))?;
+            past.at.push(at);
         }
         Ok(past)
     }
@@ -87,6 +86,11 @@ impl Past {
             }
         }
         Ok(())
+    }
+
+    /// The same as steps, for pages and traces.
+    pub fn steps(&self) -> Steps {
+        Steps::of(self.at.iter().map(String::as_str).zip(&self.lines))
     }
 
     /// The files with the prompts that were sent, to models and to agents.

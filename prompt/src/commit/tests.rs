@@ -17,6 +17,7 @@ fn the_initial_prompt_has_its_five_parts_in_order() {
         codebase: "--- FILE a.sh ---\n:",
         protected: &protected,
         form: Form::Files,
+        order: Order::Seed,
     };
     let prompt = initial(&task);
     let order = [
@@ -47,6 +48,7 @@ fn a_repair_prompt_has_its_seven_parts_in_order() {
         codebase: "--- FILE a.sh ---\n:\n",
         protected: &protected,
         form: Form::Files,
+        order: Order::Seed,
     };
     let replacements = [
         Replacement::File { path: "a.sh", data: "echo hello\n" },
@@ -77,8 +79,13 @@ fn a_repair_prompt_has_its_seven_parts_in_order() {
 
 #[test]
 fn after_a_reply_that_was_not_used_the_reasons_and_the_last_build_are_told() {
-    let task =
-        Task { query: "Say hello.\n", codebase: "--- FILE a.sh ---\n:\n", protected: &[], form: Form::Files };
+    let task = Task {
+        query: "Say hello.\n",
+        codebase: "--- FILE a.sh ---\n:\n",
+        protected: &[],
+        form: Form::Files,
+        order: Order::Seed,
+    };
     let after = |last_build| {
         let failure = Failure::Reply { reasons: "The reply was not used.\n", last_build };
         let prompt = repair(&task, &failure, &[Replacement::File { path: "a.sh", data: "helo\n" }]);
@@ -127,7 +134,13 @@ fn what_the_instructions_teach_is_what_the_parser_reads() {
 #[test]
 fn a_model_is_taught_to_edit_between_the_rules_and_the_request_and_only_if_asked() {
     let protected = protected();
-    let task = Task { query: "Say hello.\n", codebase: "C\n", protected: &protected, form: Form::Edits };
+    let task = Task {
+        query: "Say hello.\n",
+        codebase: "C\n",
+        protected: &protected,
+        form: Form::Edits,
+        order: Order::Seed,
+    };
     for text in [initial(&task).text, repair(&task, &Failure::Build("exit code: 1\n"), &[])] {
         let parts = ["+ anything in the .git folder\n", "\n^^^edit src/main.rs\n", "Say hello."];
         let places: Vec<usize> = parts.iter().map(|part| text.find(part).unwrap()).collect();
@@ -140,7 +153,13 @@ fn a_model_is_taught_to_edit_between_the_rules_and_the_request_and_only_if_asked
 #[test]
 fn every_prompt_of_a_task_begins_with_the_same_rules() {
     let protected = ["build.sh".to_owned()];
-    let task = Task { query: "query", codebase: "code", protected: &protected, form: Form::Files };
+    let task = Task {
+        query: "query",
+        codebase: "code",
+        protected: &protected,
+        form: Form::Files,
+        order: Order::Seed,
+    };
     let stable = stable_bytes(&task);
     let first = initial(&task).text;
     let second = repair(&task, &Failure::Build("failed"), &[]);
@@ -148,4 +167,35 @@ fn every_prompt_of_a_task_begins_with_the_same_rules() {
     assert_eq!(rules, same);
     assert!(rules.contains("+ build.sh\n"));
     assert!(first.starts_with(INITIAL_QUERY) && second.starts_with(REPAIR_QUERY));
+}
+
+#[test]
+fn in_the_order_for_caches_every_prompt_begins_with_the_query_and_the_codebase() {
+    let codebase = "--- FILE a.sh ---\n--- END OF THE CODEBASE ---\n:\n";
+    let order = Order::Cache;
+    let task = Task { query: "Say hello.\n", codebase, protected: &protected(), form: Form::Files, order };
+    let first = initial(&task);
+    let failure = Failure::Build("a.sh: failed\n");
+    let second = repair(&task, &failure, &[Replacement::File { path: "a.sh", data: "helo\n" }]);
+    let (stable, behind_first) = first.text.split_at(stable_bytes(&task));
+    assert_eq!(behind_first, CACHED_INITIAL_QUERY);
+    let [query, code] = [&first.query, &first.codebase].map(|place| first.text.get(place.clone()).unwrap());
+    assert_eq!((query, code), (task.query, task.codebase));
+    insta::assert_snapshot!(behind(stable, "+ anything in the .git folder\n"), @"
+
+    Say hello.
+
+    --- FILE a.sh ---
+    --- END OF THE CODEBASE ---
+    :
+
+    ---- END OF THE CODEBASE ---
+    ");
+    insta::assert_snapshot!(behind(second.strip_prefix(stable).unwrap(), CACHED_REPAIR_QUERY), @"
+
+    a.sh: failed
+
+    --- FILE REPLACEMENT a.sh ---
+    helo
+    ");
 }

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -81,22 +83,52 @@ impl Git {
         Ok(ignored.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 
+    /// Attaches a text to a commit as its note below `refs/notes/`, in place of the note that it has there.
+    pub fn note(
+        &self,
+        commit: &str,
+        reference: &str,
+        text: &str,
+        fallback: Option<Identity<'_>>,
+    ) -> Result<(), GitError> {
+        let settings = self.identified(fallback)?;
+        let mut words: Vec<&str> = settings.iter().flat_map(|set| ["-c", set.as_str()]).collect();
+        words.extend(["notes", "--ref", reference, "add", "--force", "--file=-", "--end-of-options", commit]);
+        let start = |source| GitError::Start { folder: self.folder().to_owned(), source };
+        let done = self.command(&words)?.stdin(in_file(text).map_err(start)?).output().map_err(start)?;
+        if done.status.success() { Ok(()) } else { Err(self.refused(&words, &done)) }
+    }
+
+    /// The settings of the fallback, if git knows nobody else.
+    fn identified(&self, fallback: Option<Identity<'_>>) -> Result<Vec<String>, GitError> {
+        let known = self.knows_identity()?;
+        let settings = fallback.filter(|_| !known).map(|identity| {
+            vec![format!("user.name={}", identity.name), format!("user.email={}", identity.email)]
+        });
+        Ok(settings.unwrap_or_default())
+    }
+
     fn committed(
         &self,
         commit: &[&str],
         paths: &[&Path],
         fallback: Option<Identity<'_>>,
     ) -> Result<String, GitError> {
-        let known = self.knows_identity()?;
-        let settings = fallback.filter(|_| !known).map(|identity| {
-            [format!("user.name={}", identity.name), format!("user.email={}", identity.email)]
-        });
-        let mut words: Vec<&str> = settings.iter().flatten().flat_map(|set| ["-c", set.as_str()]).collect();
+        let settings = self.identified(fallback)?;
+        let mut words: Vec<&str> = settings.iter().flat_map(|set| ["-c", set.as_str()]).collect();
         words.extend(commit);
         self.run_on(&words, paths)?;
         let made = self.commit_of("HEAD")?;
         made.ok_or_else(|| self.failed("commit", "there is no commit".to_owned()))
     }
+}
+
+/// For standard input: an argument may not be as long.
+fn in_file(text: &str) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
 }
 
 /// A pathspec for everything except this path.

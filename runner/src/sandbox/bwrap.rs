@@ -1,20 +1,22 @@
-//! The strongest rung: namespaces set up by bubblewrap, and a seccomp filter inside.
+//! The rung for machines where only bubblewrap may set up namespaces: an administrator can allow that to one
+//! program. With a seccomp filter inside.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::process::ExitStatus;
 
 use super::memory::{inherit, memory_file, number};
 use super::mounts::{self, Mount};
 use super::seccomp::{self, Sockets};
 use super::{
-    Access, Aftercare, HOST_NAME, Launch, by_shell_code, environment, plainly, system_program, view,
+    Access, Aftercare, HOST_NAME, Launch, NotStarted, by_shell_code, environment, made, plainly,
+    system_program, view,
 };
 use crate::spawn::{Group, program};
-use crate::{Command, Ended};
+use crate::{Command, Ended, Env, RUN_MARKER};
 
 /// Namespaces and rights. `--die-with-parent` refers to the thread that starts bubblewrap; the same
 /// thread waits for it.
@@ -46,12 +48,12 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
     let report = memory_file("report", &[]).map_err(fault)?;
     let filter =
         memory_file("filter", &seccomp::bytes(&seccomp::filter(Sockets::Allowed)?)).map_err(fault)?;
-    let passwd = memory_file("passwd", accounts(access).as_bytes()).map_err(fault)?;
-    let groups = memory_file("group", groups().as_bytes()).map_err(fault)?;
-    let hosts = memory_file("hosts", hosts(access).as_bytes()).map_err(fault)?;
 
     let mut bwrap = launcher(group)?;
-    bwrap.env_clear().envs(environment(command, access).iter()).args(ISOLATION);
+    // Not the command's variables: the loader would obey them, and they may name files that a build wrote.
+    let marker = command.env.get(RUN_MARKER).map(|marker| (RUN_MARKER, marker));
+    let variables = memory_file("variables", &variables(&environment(command, access))?).map_err(fault)?;
+    bwrap.env_clear().envs(marker).args(ISOLATION).args(["--args", &number(&variables)]);
     bwrap.args(["--seccomp", &number(&filter), "--json-status-fd", &number(&report)]);
     if !access.network {
         bwrap.arg("--unshare-net");
@@ -60,10 +62,13 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
         // No terminal, so that nothing can type into it from inside.
         bwrap.arg("--new-session");
     }
-    bwrap.args(["--ro-bind-data", &number(&passwd), "/etc/passwd"]);
-    bwrap.args(["--ro-bind-data", &number(&groups), "/etc/group"]);
     bwrap.args(mount_arguments(access));
-    bwrap.args(["--ro-bind-data", &number(&hosts), "/etc/hosts"]);
+    let mut inherited = Vec::new();
+    for (path, content) in made::files(access) {
+        let file = memory_file("file", content.as_bytes()).map_err(fault)?;
+        bwrap.args(["--ro-bind-data", &number(&file)]).arg(path);
+        inherited.push(file);
+    }
     // Otherwise the root is a writable file system in memory.
     bwrap.args(["--remount-ro", "/"]);
     bwrap.arg("--chdir").arg(&command.cwd).arg("--");
@@ -74,10 +79,10 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
 
     // A clone to read from, because bubblewrap closes its own copy before the command starts.
     let own = Report { file: report.try_clone().map_err(fault)?.into() };
-    let inherited = vec![filter, passwd, groups, hosts, report];
+    inherited.extend([variables, filter, report]);
     inherit(&inherited).map_err(fault)?;
     let bwrap = match &access.view {
-        Some(view) => view::around(view, access, &bwrap),
+        Some(view) => view::around(view, access, &bwrap)?,
         None => bwrap,
     };
     let mut launch = Launch::new(bwrap, Aftercare::Bwrap(own));
@@ -95,6 +100,19 @@ fn launcher(group: Group) -> Result<std::process::Command, String> {
             Ok(shell)
         }
     }
+}
+
+/// The arguments by which bubblewrap sets them, each ended by a zero.
+fn variables(env: &Env) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    for (name, value) in env.iter() {
+        let words = [OsStr::new("--setenv"), name, value];
+        if words.iter().any(|word| word.as_bytes().contains(&0)) {
+            return Err(format!("the variable {} contains a zero", name.display()));
+        }
+        words.iter().for_each(|word| bytes.extend([word.as_bytes(), &[0]].concat()));
+    }
+    Ok(bytes)
 }
 
 fn mount_arguments(access: &Access) -> Vec<OsString> {
@@ -119,35 +137,9 @@ fn mount_arguments(access: &Access) -> Vec<OsString> {
     words
 }
 
-/// Programs look up their own account: just that one, and `nobody`.
-fn accounts(access: &Access) -> String {
-    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    let home = mounts::home(access).unwrap_or_else(|| Path::new("/tmp").to_owned());
-    format!("user:x:{user}:{group}::{}:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n", home.display())
-}
-
-fn groups() -> String {
-    format!("user:x:{}:\nnogroup:x:65534:\n", rustix::process::getgid().as_raw())
-}
-
-/// Tests of real projects connect to themselves by these names. With the network on, the names of the
-/// host are known as well.
-fn hosts(access: &Access) -> String {
-    let own = format!("127.0.0.1 localhost {HOST_NAME}\n::1 localhost ip6-localhost ip6-loopback\n");
-    let of_host =
-        if access.network { fs::read_to_string("/etc/hosts").unwrap_or_default() } else { String::new() };
-    own + &of_host
-}
-
 /// The file to which bubblewrap reports the result: one JSON document per line.
 pub(crate) struct Report {
     file: File,
-}
-
-/// Why the command was not started, in one line.
-pub(super) enum NotStarted {
-    View(String),
-    Sandbox(String),
 }
 
 impl Report {

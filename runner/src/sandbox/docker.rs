@@ -113,7 +113,7 @@ fn on_a_line(
     docker.args([IMAGE, "/bin/sh", "-c", FIRST_ON_A_LINE, input]).args(&command.argv);
     let (end, line) = std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
     let mut launch = Launch::new(docker, Aftercare::Docker(Some(line)));
-    launch.stdin = Some(end);
+    launch.stdin = Some(end.into());
     launch.container = Some(container);
     Ok(launch)
 }

@@ -1,5 +1,5 @@
 //! What is visible in the sandbox, in the order of creation: later entries cover earlier ones.
-//! bubblewrap and Docker turn the list into mounts; Landlock uses the lists that it is made of.
+//! Namespaces, bubblewrap and Docker turn the list into mounts; Landlock uses the lists that it is made of.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -28,7 +28,7 @@ pub(super) enum Mount {
 
 impl Mount {
     /// Its path in the sandbox.
-    fn place(&self) -> &Path {
+    pub(super) fn place(&self) -> &Path {
         match self {
             Self::ReadOnly(path)
             | Self::Writable(path)

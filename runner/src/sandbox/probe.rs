@@ -11,6 +11,19 @@ use crate::{Cancel, Command, Ended, Env, run, temporary_folder};
 /// A trial that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+impl Rung {
+    /// What it consists of, in words.
+    pub fn parts(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces and seccomp",
+            Self::Bwrap => "bubblewrap and seccomp",
+            Self::Landlock => "Landlock and seccomp",
+            Self::Docker => "Docker container",
+            Self::Off => "OFF, commands run with all your rights",
+        }
+    }
+}
+
 /// The sandbox that will be in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probed {
@@ -74,7 +87,8 @@ fn list(reasons: &[Reason]) -> String {
 /// works. `docker_host` is the address of the daemon, if it is not the default.
 pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbox> {
     let rungs: &[Rung] = match mode {
-        Mode::Auto => &[Rung::Bwrap, Rung::Landlock],
+        Mode::Auto => &[Rung::Namespaces, Rung::Bwrap, Rung::Landlock],
+        Mode::Namespaces => &[Rung::Namespaces],
         Mode::Bwrap => &[Rung::Bwrap],
         Mode::Landlock => &[Rung::Landlock],
         Mode::Docker => &[Rung::Docker],
@@ -105,17 +119,13 @@ fn has_descriptors() -> bool {
     (0..DESCRIPTORS).map(|_| std::fs::File::open("/dev/null")).collect::<Result<Vec<_>, _>>().is_ok()
 }
 
-/// How to make bubblewrap, the strongest rung, work, given why it does not.
-pub fn how_to_get_bubblewrap(why_not: &str) -> String {
-    better(why_not, |name| std::fs::read_to_string(format!("/proc/sys/{name}")).ok())
+/// How to make namespaces, the strongest rung, work.
+pub fn how_to_get_namespaces() -> String {
+    better(|name| std::fs::read_to_string(format!("/proc/sys/{name}")).ok())
 }
 
 /// `setting` returns the value of a kernel setting.
-fn better(why_not: &str, setting: impl Fn(&str) -> Option<String>) -> String {
-    if why_not.ends_with("is not installed") {
-        return "for the strongest sandbox: apt-get install bubblewrap, or what your system has for it"
-            .to_owned();
-    }
+fn better(setting: impl Fn(&str) -> Option<String>) -> String {
     // Settings that keep users from creating namespaces, with the value that allows it.
     let switches = [
         ("kernel/unprivileged_userns_clone", "0", "1"),
@@ -125,9 +135,9 @@ fn better(why_not: &str, setting: impl Fn(&str) -> Option<String>) -> String {
     let in_the_way = |(name, no, _): &(&str, &str, &str)| setting(name).is_some_and(|is| is.trim() == *no);
     match switches.into_iter().find(in_the_way) {
         Some((name, _, yes)) => {
-            format!("for the strongest sandbox, as root: sysctl -w {}={yes}", name.replace('/', "."))
+            format!("allow user namespaces, as root: sysctl -w {}={yes}", name.replace('/', "."))
         }
-        None => "for the strongest sandbox, allow user namespaces here; in a container: \
+        None => "allow user namespaces here; in a container: \
             docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
             .to_owned(),
     }
@@ -135,7 +145,9 @@ fn better(why_not: &str, setting: impl Fn(&str) -> Option<String>) -> String {
 
 /// Tries every rung, for `doctor`.
 pub fn survey(docker_host: Option<&OsStr>) -> Vec<(Rung, Result<(), String>)> {
-    [Rung::Bwrap, Rung::Landlock, Rung::Docker].map(|rung| (rung, trial(rung, docker_host))).into()
+    [Rung::Namespaces, Rung::Bwrap, Rung::Landlock, Rung::Docker]
+        .map(|rung| (rung, trial(rung, docker_host)))
+        .into()
 }
 
 fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
@@ -176,22 +188,27 @@ fn failed(ended: Ended, text: &str) -> String {
 }
 
 fn why(rung: Rung, mode: Mode, reasons: &[Reason]) -> String {
-    let what = match rung {
-        Rung::Bwrap => "bubblewrap and seccomp",
-        Rung::Landlock => "Landlock and seccomp",
-        Rung::Docker => "Docker container",
-        Rung::Off => "OFF, commands run with all your rights",
-    };
+    let what = rung.parts();
     match (mode, reasons.is_empty()) {
         (Mode::Auto, true) => format!("{what} (the strongest on this machine)"),
-        (Mode::Auto, false) => format!("{what} (stronger ones do not work here: {})", list(reasons)),
-        (Mode::Bwrap | Mode::Landlock | Mode::Docker | Mode::Off, _) => format!("{what} (asked for)"),
+        (Mode::Auto, false) => {
+            let failed = list(reasons);
+            if rung == Rung::Bwrap {
+                return format!("{what} (as strong as the first choice, which does not work here: {failed})");
+            }
+            let better = how_to_get_namespaces();
+            format!("{what} (stronger ones do not work here: {failed}); for the strongest sandbox, {better}")
+        }
+        (Mode::Namespaces | Mode::Bwrap | Mode::Landlock | Mode::Docker | Mode::Off, _) => {
+            format!("{what} (asked for)")
+        }
     }
 }
 
 fn hint(mode: Mode) -> String {
     let install = match mode {
-        Mode::Auto | Mode::Bwrap => "install bubblewrap, or allow it to create user namespaces",
+        Mode::Auto | Mode::Namespaces => &how_to_get_namespaces(),
+        Mode::Bwrap => "install bubblewrap, or allow it to create user namespaces",
         Mode::Landlock => "use Linux 6.2 or newer with Landlock enabled",
         Mode::Docker => "start the Docker daemon",
         Mode::Off => "nothing is needed",
@@ -209,21 +226,30 @@ mod tests {
     fn of_a_sandbox_that_was_asked_for_nothing_is_said_about_the_others() {
         let failed = |mode, rungs: &[Rung]| {
             let reasons = rungs.iter().map(|&rung| Reason { rung, why: "why".to_owned() }).collect();
-            NoSandbox::Nowhere { reasons, hint: hint(mode) }.to_string()
+            NoSandbox::Nowhere { reasons, hint: "do this".to_owned() }.to_string() + "; " + &hint(mode)
         };
-        insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); start the Docker daemon, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
-        insta::assert_snapshot!(failed(Mode::Auto, &[Rung::Bwrap, Rung::Landlock]), @"no sandbox works here: bwrap (why), landlock (why); install bubblewrap, or allow it to create user namespaces, or run without protection with `--sandbox off`");
+        insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); do this; start the Docker daemon, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
+        insta::assert_snapshot!(failed(Mode::Bwrap, &[Rung::Bwrap, Rung::Landlock]), @"no sandbox works here: bwrap (why), landlock (why); do this; install bubblewrap, or allow it to create user namespaces, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
     }
 
     #[test]
-    fn what_keeps_bubblewrap_from_working_is_named_with_its_command() {
-        let refused = "bwrap: setting up uid map: Permission denied";
+    fn a_weaker_sandbox_is_named_with_what_keeps_the_strongest_from_working() {
+        let reason = |rung| Reason { rung, why: "why".to_owned() };
+        let all = [reason(Rung::Namespaces), reason(Rung::Bwrap)];
+        let said = |rung, mode, reasons| why(rung, mode, reasons).replace(&how_to_get_namespaces(), "HINT");
+        insta::assert_snapshot!(said(Rung::Namespaces, Mode::Auto, &[]), @"namespaces and seccomp (the strongest on this machine)");
+        insta::assert_snapshot!(said(Rung::Bwrap, Mode::Auto, &all[..1]), @"bubblewrap and seccomp (as strong as the first choice, which does not work here: namespaces (why))");
+        insta::assert_snapshot!(said(Rung::Landlock, Mode::Auto, &all), @"Landlock and seccomp (stronger ones do not work here: namespaces (why), bwrap (why)); for the strongest sandbox, HINT");
+        insta::assert_snapshot!(said(Rung::Landlock, Mode::Landlock, &[]), @"Landlock and seccomp (asked for)");
+    }
+
+    #[test]
+    fn what_keeps_namespaces_from_working_is_named_with_its_command() {
         let with = |name: &'static str, value: &'static str| {
-            better(refused, move |asked| (asked == name).then(|| format!("{value}\n")))
+            better(move |asked| (asked == name).then(|| format!("{value}\n")))
         };
-        insta::assert_snapshot!(better("bwrap is not installed", |_| None), @"for the strongest sandbox: apt-get install bubblewrap, or what your system has for it");
-        insta::assert_snapshot!(with("kernel/apparmor_restrict_unprivileged_userns", "1"), @"for the strongest sandbox, as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
-        insta::assert_snapshot!(with("user/max_user_namespaces", "15000"), @"for the strongest sandbox, allow user namespaces here; in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined");
+        insta::assert_snapshot!(with("kernel/apparmor_restrict_unprivileged_userns", "1"), @"allow user namespaces, as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
+        insta::assert_snapshot!(with("user/max_user_namespaces", "15000"), @"allow user namespaces here; in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Mounting takes a user namespace, which only a process with a single thread can enter. So the program that
 //! uses this crate starts itself again as a helper, which mounts the overlay and then becomes bubblewrap.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
@@ -15,7 +16,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
-use super::Access;
+use super::{Access, helper};
 use crate::spawn::program;
 
 /// Where the changes of one command go instead of the tree. Both folders must be new and empty, in a folder of
@@ -29,32 +30,31 @@ pub struct View {
 }
 
 /// The name by which the program knows that it was started as the helper.
-const HELPER: &str = "code-commit-view";
+pub(super) const HELPER: &str = "code-commit-view";
 /// How the helper begins its message if it fails.
 const FAILED: &str = "code-commit-view: ";
 const FAILURE: u8 = 125;
 
-/// Must be called first in `main`, before any thread exists, by a program that uses views: if the program was
-/// started as the helper, this does the helper's work and returns its exit code.
-pub fn view_helper() -> Option<ExitCode> {
-    let mut words = std::env::args_os();
-    if words.next().as_deref() != Some(OsStr::new(HELPER)) {
-        return None;
-    }
+/// Does the helper's work, and returns only if something fails.
+pub(super) fn run_helper(words: impl Iterator<Item = OsString>) -> ExitCode {
     let error = become_command(words).err().unwrap_or_else(|| io::Error::from(io::ErrorKind::Other));
     // If nobody listens, the exit code remains.
     let _ = writeln!(io::stderr(), "{FAILED}{error}");
-    Some(ExitCode::from(FAILURE))
+    ExitCode::from(FAILURE)
 }
 
 /// The helper, which will become `inner`.
-pub(super) fn around(view: &View, access: &Access, inner: &std::process::Command) -> std::process::Command {
-    let mut helper = program("/proc/self/exe");
+pub(super) fn around(
+    view: &View,
+    access: &Access,
+    inner: &std::process::Command,
+) -> Result<std::process::Command, String> {
+    let mut helper = program(helper::program().ok_or(helper::NONE)?);
     helper.arg0(HELPER).args([&access.tree, &view.upper, &view.work]);
     helper.arg(inner.get_program()).args(inner.get_args());
     helper.env_clear();
     helper.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    helper
+    Ok(helper)
 }
 
 /// Why the helper could not make the view, given what was printed.
@@ -67,9 +67,15 @@ fn become_command(mut words: impl Iterator<Item = OsString>) -> io::Result<()> {
     let missing = || io::Error::from(io::ErrorKind::InvalidInput);
     let mut next = || words.next().map(PathBuf::from).ok_or_else(missing);
     let (tree, upper, work, inner) = (next()?, next()?, next()?, next()?);
-    own_namespaces()?;
+    own_namespaces(UnshareFlags::empty())?;
+    overlay(&tree, &upper, &work)?;
+    Err(program(inner).args(words).exec())
+}
+
+/// Mounts the view over the tree.
+pub(super) fn overlay(tree: &Path, upper: &Path, work: &Path) -> io::Result<()> {
     // Opened in the new mount namespace: the kernel takes no folder of another one.
-    let (tree, upper, work) = (handle(&tree)?, handle(&upper)?, handle(&work)?);
+    let (tree, upper, work) = (handle(tree)?, handle(upper)?, handle(work)?);
     // Descriptors instead of paths: a path may contain the characters that separate options.
     let options = format!(
         "lowerdir={},upperdir={},workdir={},userxattr,volatile,metacopy=off,index=off",
@@ -79,16 +85,15 @@ fn become_command(mut words: impl Iterator<Item = OsString>) -> io::Result<()> {
     );
     let options = std::ffi::CString::new(options)?;
     mount("overlay", place(&tree), "overlay", MountFlags::NODEV | MountFlags::NOSUID, &*options)
-        .map_err(during("mount a view of the tree"))?;
-    Err(program(inner).args(words).exec())
+        .map_err(during("mount a view of the tree"))
 }
 
 /// Enters a user namespace in which this user has the rights to mount, and a mount namespace that nobody else
-/// sees.
-fn own_namespaces() -> io::Result<()> {
+/// sees; and `more` namespaces.
+pub(super) fn own_namespaces(more: UnshareFlags) -> io::Result<()> {
     let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     #[expect(deprecated, reason = "only sharing file descriptors is unsafe, which this does not change")]
-    rustix::thread::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)
+    rustix::thread::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS | more)
         .map_err(during("make a user namespace"))?;
     let write = |file: &str, text: String| {
         let file = Path::new("/proc/self").join(file);
@@ -101,7 +106,7 @@ fn own_namespaces() -> io::Result<()> {
     mount_change("/", private).map_err(during("keep mounts private"))
 }
 
-fn during(doing: &'static str) -> impl FnOnce(rustix::io::Errno) -> io::Error {
+pub(super) fn during(doing: impl Display) -> impl FnOnce(rustix::io::Errno) -> io::Error {
     move |error| io::Error::other(format!("cannot {doing}: {}", io::Error::from(error)))
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use runner::{Access, Cancel, Command, Confinement, Env, Mode, Output, Rung, probe, run};
+use runner::{Access, Cancel, Command, Confinement, Env, Mode, Output, Rung, helper_is, probe, run};
 
 /// The address of a Docker daemon for the tests, if it is not the default.
 pub(crate) const DOCKER: &str = "CODE_COMMIT_TEST_DOCKER_HOST";
@@ -105,14 +105,32 @@ pub(crate) fn evil_programs() -> PathBuf {
     std::env::var_os(EVIL_PROGRAMS).map_or_else(usual, PathBuf::from)
 }
 
+/// Where the program is that is started as a helper, if not in `examples`.
+pub(crate) const HELPER: &str = "CODE_COMMIT_TEST_HELPER";
+
+/// `examples/hold.rs`, which cargo builds for the tests.
+pub(crate) fn helper() -> PathBuf {
+    std::env::var_os(HELPER).map_or_else(
+        || {
+            let tests = std::env::current_exe().unwrap();
+            let hold = tests.ancestors().nth(2).unwrap().join("examples/hold");
+            assert!(hold.exists(), "`cargo build -p code-commit-runner --examples` makes {}", hold.display());
+            hold
+        },
+        PathBuf::from,
+    )
+}
+
 /// Whether a rung works here; reports prominently if not.
 pub(crate) fn works(rung: Rung) -> bool {
     let mode = match rung {
+        Rung::Namespaces => Mode::Namespaces,
         Rung::Bwrap => Mode::Bwrap,
         Rung::Landlock => Mode::Landlock,
         Rung::Docker => Mode::Docker,
         Rung::Off => Mode::Off,
     };
+    helper_is(helper());
     let probed = probe(mode, std::env::var_os(DOCKER).as_deref());
     if let Err(reason) = &probed {
         eprintln!("SKIPPED: {rung} because {reason}");
@@ -122,7 +140,10 @@ pub(crate) fn works(rung: Rung) -> bool {
 
 /// Every rung that works here, including off.
 pub(crate) fn rungs() -> Vec<Rung> {
-    [Rung::Off, Rung::Landlock, Rung::Bwrap, Rung::Docker].into_iter().filter(|rung| works(*rung)).collect()
+    [Rung::Off, Rung::Landlock, Rung::Bwrap, Rung::Namespaces, Rung::Docker]
+        .into_iter()
+        .filter(|rung| works(*rung))
+        .collect()
 }
 
 /// The processes of this machine with `token` as an argument.

@@ -127,9 +127,9 @@ fn is_same(one: &Plan, other: &Plan) -> bool {
 
 /// From the first line of a journal to the last: nothing more precise is known of a run that is over.
 pub(crate) fn elapsed(past: &Past) -> Duration {
-    let span = past
-        .span
-        .as_ref()
-        .and_then(|(first, last)| Some(last.parse::<Timestamp>().ok()?.duration_since(first.parse().ok()?)));
+    let span =
+        past.at.first().zip(past.at.last()).and_then(|(first, last)| {
+            Some(last.parse::<Timestamp>().ok()?.duration_since(first.parse().ok()?))
+        });
     span.and_then(|span| span.try_into().ok()).unwrap_or_default()
 }

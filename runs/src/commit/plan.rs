@@ -11,6 +11,7 @@ use loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, implement};
 use names::ours::AGENT_CONFIG;
 use names::{Binds, INPUTS, Writer};
 use perform::{Account, Code};
+use prompt::commit::Order;
 use prompt::edits::Form;
 use serde::{Deserialize, Serialize};
 use settings::Settings;
@@ -125,9 +126,14 @@ impl Excerpt {
 
 impl Task {
     /// The default loop with these inputs.
-    pub fn commit(query: String, codebase: String, protected: Vec<String>, form: Form) -> Self {
-        let task = prompt::commit::Task { query: &query, codebase: &codebase, protected: &protected, form };
-        let places = prompt::commit::initial(&task);
+    pub fn commit(query: String, codebase: String, protected: Vec<String>, settings: &Settings) -> Self {
+        let places = prompt::commit::initial(&prompt::commit::Task {
+            query: &query,
+            codebase: &codebase,
+            protected: &protected,
+            form: form(settings),
+            order: order(settings),
+        });
         Self::Commit {
             query: Excerpt::new(places.query, query),
             codebase: Excerpt::new(places.codebase, codebase),
@@ -219,6 +225,11 @@ pub fn form(settings: &Settings) -> Form {
     if settings.edits.value { Form::Edits } else { Form::Files }
 }
 
+/// The order of the parts of a prompt of S1.
+fn order(settings: &Settings) -> Order {
+    if settings.cache_order.value { Order::Cache } else { Order::Seed }
+}
+
 /// What a model may write in this project, by S1 and by the configuration.
 pub fn policy(settings: &Settings, root: &Path) -> Policy {
     and_deciders(Policy::commit(), settings, root)
@@ -255,8 +266,9 @@ impl Plan {
         match &self.task {
             Task::Commit { query, codebase, protected } => {
                 let (query, codebase) = (text(query), text(codebase));
-                let (protected, form) = (protected.clone(), form(&self.settings));
-                commit(harness, &Inputs { query, codebase, protected, form }, &limits)
+                let (form, order) = (form(&self.settings), order(&self.settings));
+                let inputs = Inputs { query, codebase, protected: protected.clone(), form, order };
+                commit(harness, &inputs, &limits)
             }
             Task::Implement { system, query, codebase } => {
                 let (system, query, codebase) = (text(system), text(query), text(codebase));
@@ -269,8 +281,10 @@ impl Plan {
     pub(crate) fn first_prompt(&self) -> String {
         match &self.task {
             Task::Commit { query, codebase, protected } => {
-                let (query, codebase, form) = (query.text(), codebase.text(), form(&self.settings));
-                prompt::commit::initial(&prompt::commit::Task { query, codebase, protected, form }).text
+                let (query, codebase) = (query.text(), codebase.text());
+                let (form, order) = (form(&self.settings), order(&self.settings));
+                prompt::commit::initial(&prompt::commit::Task { query, codebase, protected, form, order })
+                    .text
             }
             Task::Implement { system, query, codebase } => {
                 let (system, query, codebase) = (system.text(), query.text(), codebase.text());

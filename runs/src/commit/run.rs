@@ -142,7 +142,7 @@ fn lead(
     let (root, folder) = (tree.root(), record.folder().clone());
     let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
     asking.spending.count(&past.lines, plan.settings.model.value.first());
-    let account = account(&plan, tree, &confinement, host)?;
+    let account = account(&plan, tree, &confinement)?;
     let holds_for = |_: &Outcome| verdict::of_commit(root, &plan);
     let world = CommitWorld {
         record: record.about(root),
@@ -164,13 +164,8 @@ fn lead(
 }
 
 /// What builds may change, in a view of the tree if possible.
-pub(crate) fn account(
-    plan: &Plan,
-    tree: &WorkTree,
-    confinement: &Confinement,
-    host: Host<'_>,
-) -> Result<Account, Failure> {
-    sandbox::in_view(plan.account(tree.root()), tree, confinement, host)
+pub(crate) fn account(plan: &Plan, tree: &WorkTree, confinement: &Confinement) -> Result<Account, Failure> {
+    sandbox::in_view(plan.account(tree.root()), tree, confinement)
 }
 
 /// The guard for the current ignore rules and what the plan protects.

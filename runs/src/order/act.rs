@@ -99,7 +99,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     let asking = Asking { spending, ..asking };
     asking.spending.count(&past.lines, setting.settings.model.value.first());
     let account = account(&inputs, setting.settings, tree.root(), folder.path());
-    let account = sandbox::in_view(account, &tree, &confinement, setting.host)?;
+    let account = sandbox::in_view(account, &tree, &confinement)?;
     let (root, run, asked) = (tree.root().to_owned(), folder.path().to_owned(), inputs.order.clone());
     let holds_for = |_: &Outcome| verdict::of_order(&root, &run, &asked);
     let world = OrderWorld {

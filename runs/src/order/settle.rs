@@ -54,6 +54,8 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
         let message = request.get("message").and_then(Value::as_str).unwrap_or_default();
         let line = message.lines().next_back().unwrap_or_default();
         let Some(commit) = git.commit_upon(&run.commit, line)? else { return Ok(false) };
+        // The commit stands, whatever becomes of its note.
+        let _ = perform::note_commit(git, &recorded.folder, &commit, None);
         let committed = Committed { repository: None, message: None, commit: Some(commit) };
         let answer = serde_json::to_value(CommitAnswer::Committed(committed)).context(kept)?;
         let entry = engine::Recorded { kind: Commit::KIND.to_owned(), request, answer };

@@ -36,7 +36,7 @@ fn hidden(root: &Path, other: &Path) -> impl Iterator<Item = PathBuf> {
     HIDDEN.iter().map(|name| root.join(name)).chain([other.to_owned(), root.join(".git")])
 }
 
-/// The access of one role, whose folder contains these `.git`. The same for a container and for bubblewrap.
+/// The access of one role, whose folder contains these `.git`. The same for every sandbox.
 pub(super) fn around(
     root: &Path,
     (own, inside): (&Path, &[PathBuf]),
@@ -134,7 +134,7 @@ fn between(upper: &Path, lower: &Path) -> Vec<PathBuf> {
     between
 }
 
-/// Docker if available, otherwise bubblewrap, otherwise nothing runs. Not Landlock: a role could neither
+/// Docker if available, otherwise namespaces or bubblewrap, otherwise nothing runs. Not Landlock: a role could neither
 /// create files at the top of its folder nor call `abl-cmd`.
 pub(super) fn choose(
     sandbox: Sandbox,
@@ -147,13 +147,15 @@ pub(super) fn choose(
                 "a Docker container for each role".clone_into(&mut probed.why);
                 return Ok(said(probed, output));
             }
+            Err(_) if probe(Mode::Namespaces, None).is_ok() => Mode::Namespaces,
             Err(_) => Mode::Bwrap,
         },
+        Sandbox::Namespaces => Mode::Namespaces,
         Sandbox::Bwrap => Mode::Bwrap,
         Sandbox::Landlock => {
             let why =
                 anyhow!("behind Landlock a role could make no new file in its folder, and not call abl-cmd");
-            return Err(Failure::refused(why, "use --sandbox bwrap or --sandbox docker"));
+            return Err(Failure::refused(why, "use --sandbox namespaces or --sandbox docker"));
         }
         Sandbox::Docker => Mode::Docker,
         Sandbox::Off => Mode::Off,
@@ -162,7 +164,7 @@ pub(super) fn choose(
         sandbox::no_sandbox(reason, "--sandbox off lets each role see the other's folder")
     })?;
     if sandbox == Sandbox::Auto {
-        "bubblewrap and seccomp around each role (no Docker daemon answers)".clone_into(&mut probed.why);
+        probed.why = format!("{} around each role (no Docker daemon answers)", probed.rung.parts());
     }
     if mode == Mode::Off {
         output.warn("there is no sandbox: each role can see the other's folder, its history, and everything else that you can");

@@ -1,18 +1,19 @@
 //! Runs a phase: prepares everything, runs the loop, reports the result.
 
+mod end;
 mod roles;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Cause, Named as _, Outcome};
+use engine::Named as _;
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::state::Stale;
-use loop_phase::{FAILED_SPECS, Inputs, Phases, Role, Start};
+use loop_phase::{Inputs, Phases, Role, Start};
 use names::ours::{ABL, PHASE_CONFIG};
 use perform::{AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
-use report::{BAD, GOOD, Output, printable};
+use report::Output;
 use runner::{Cancel, Confinement, Env, Probed, Rung};
 use serde_json::json;
 use settings::phase::Config;
@@ -24,11 +25,11 @@ use crate::host::Host;
 use crate::phase::agents::{self, Chosen, Secrets};
 use crate::phase::desk::Counter;
 use crate::phase::lines::{Facts, Lines};
-use crate::phase::past::{LOGS, start_of, unfinished};
+use crate::phase::past::{self, LOGS, start_of, unfinished};
 use crate::phase::project::{self, Project};
 use crate::phase::{access, holds};
 use crate::place;
-use crate::records::{NewRun, cannot_begin};
+use crate::records::{self, NewRun, cannot_begin};
 
 /// Hints of phases.
 const WORDS: Words = Words {
@@ -57,6 +58,10 @@ pub struct Request {
     pub verifier_model: Option<String>,
     /// The service's address for both roles; the agent's default if `None`.
     pub base_url: Option<Address>,
+    /// Whether a new run begins even if one of the phase is not finished.
+    pub new: bool,
+    /// The supervisor's own name for this work.
+    pub key: Option<String>,
     /// Whether a phase that is stuck is tried again although nothing has changed.
     pub retry: bool,
     /// Settings that override those of all files.
@@ -81,7 +86,9 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
         };
         output.warn(&format!("phase {phase} passed {why}"));
     }
-    let Some(phase) = phase(project, args.phase)? else {
+    let of_key = past_of_key(project, args)?;
+    let asked = of_key.as_ref().map_or(args.phase, |past| Some(past.phase));
+    let Some(phase) = phase(project, asked)? else {
         output.report("Every phase has passed.");
         if let Some(phase) = project.has_moved_on()? {
             output.note(&format!("the source has changed since phase {phase} passed; code-commit phase reopen {phase} has it verified again"));
@@ -89,6 +96,9 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
         return Ok(Exit::Done);
     };
     if project.has_passed(phase) {
+        if let Some(past) = of_key {
+            output.note(&format!("{} has done this already: nobody was asked", records::name(&past.path)));
+        }
         output.report(&format!("Phase {phase} has passed."));
         return Ok(Exit::Done);
     }
@@ -97,8 +107,8 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
             "a commit says that phase {phase} has passed, but no run here found that; if it is so: code-commit phase trust {phase}"
         ));
     }
-    if !args.retry && project.is_stuck(phase)? {
-        return Ok(still_stuck(project, phase, output));
+    if !args.retry && !args.new && project.is_stuck(phase)? {
+        return Ok(end::still_stuck(project, phase, output));
     }
     let settings = crate::config::load(root, args.layer.clone(), host)?;
     let probed = access::choose(settings.sandbox.value, environment.docker_host(), output)?;
@@ -107,21 +117,6 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
     }
     let cancel = crate::interrupt::watched()?;
     Setup { project, args, settings, host, probed, state, cancel }.begin(phase)
-}
-
-/// Nothing has changed since the last verification, so another one would only cost.
-fn still_stuck(project: &Project, phase: u32, output: &Output) -> Exit {
-    let cause = Cause {
-        code: "stuck".to_owned(),
-        message: "contracts still fail, and neither specs, source nor verifier have changed since".to_owned(),
-        remedy: Some(
-            "change what is wrong, then: code-commit phase run; or try again as it is: code-commit phase run --retry"
-                .to_owned(),
-        ),
-    };
-    let outcome = Outcome::NeedsPerson { round: project.state.current.verifier_iteration, cause };
-    output.object(&json!({ "event": "summary", "phase": phase, "outcome": outcome }));
-    report_end(project, phase, &outcome, output)
 }
 
 /// Commands come with the project, and run code that a model wrote.
@@ -137,6 +132,18 @@ fn warn_of_commands(config: &Config, output: &Output) {
             names.join(", ")
         ));
     }
+}
+
+/// The run that was begun under this key. It settles which phase is meant.
+fn past_of_key(project: &Project, args: &Request) -> Result<Option<past::Past>, Failure> {
+    let Some(key) = &args.key else { return Ok(None) };
+    let logs = project.root.join(ABL).join(LOGS);
+    let past = past::all(&logs).into_iter().find(|run| past::key_of(run).as_ref() == Some(key));
+    if let Some(past) = past.as_ref().filter(|past| args.phase.is_some_and(|asked| asked != past.phase)) {
+        let error = anyhow!("the key was used for phase {}: {}", past.phase, records::name(&past.path));
+        return Err(Failure::refused(error, "use another key for another phase"));
+    }
+    Ok(past)
 }
 
 fn phase(project: &Project, asked: Option<u32>) -> Result<Option<u32>, Failure> {
@@ -245,15 +252,37 @@ impl Setup<'_> {
         observer: &'o mut Facts,
     ) -> Result<(Record<'o>, Past), Failure> {
         match unfinished(logs, inputs.phase, &redactor)? {
+            Some(folder) if self.args.new => {
+                self.leave(&folder);
+                self.first_line(logs, inputs, redactor, observer)
+            }
             Some(folder) => {
                 self.host.output.note(&format!("continuing {}", folder.path().display()));
                 inputs.start = Start { decider: self.project.decider.clone(), ..start_of(&folder)? };
                 Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)
             }
-            None => {
-                let new = self.new_run(logs, inputs, redactor)?;
-                Ok((new.record(observer).map_err(cannot_begin)?, Past::default()))
-            }
+            None => self.first_line(logs, inputs, redactor, observer),
+        }
+    }
+
+    fn first_line<'o>(
+        &self,
+        logs: &Path,
+        inputs: &Inputs,
+        redactor: Redactor,
+        observer: &'o mut Facts,
+    ) -> Result<(Record<'o>, Past), Failure> {
+        let new = self.new_run(logs, inputs, redactor)?;
+        Ok((new.record(observer).map_err(cannot_begin)?, Past::default()))
+    }
+
+    /// A person may have worked on the tree since: a new run takes it as it is.
+    fn leave(&self, folder: &RunFolder) {
+        if folder.path().join(COPIES).is_dir() {
+            self.host.output.warn(&format!(
+                "{} was killed while a role worked: what that role changed and may not is left as it is now",
+                records::name(folder.path())
+            ));
         }
     }
 
@@ -264,6 +293,7 @@ impl Setup<'_> {
             "loop": "phase",
             "version": env!("CARGO_PKG_VERSION"),
             "phase": inputs.phase,
+            "key": self.args.key,
             "builder_model": inputs.builder.model,
             "verifier_model": inputs.verifier.model,
             "sandbox": self.probed.rung,
@@ -272,41 +302,4 @@ impl Setup<'_> {
         new.store(&run)?;
         Ok(new)
     }
-
-    fn say(&self, phase: u32, outcome: &Outcome, folder: &RunFolder) -> Exit {
-        let (output, holds_for) = (self.host.output, holds::verdict(&self.project.root, phase));
-        output.object(
-            &json!({ "event": "summary", "phase": phase, "outcome": outcome, "holds_for": holds_for }),
-        );
-        let exit = report_end(self.project, phase, outcome, output);
-        report::holds_for(&holds_for, output);
-        output.report(&format!("log: {}", folder.path().display()));
-        exit
-    }
-}
-
-/// The end of a phase, for a person.
-fn report_end(project: &Project, phase: u32, outcome: &Outcome, output: &Output) -> Exit {
-    match outcome {
-        Outcome::Done { rounds } => {
-            output.report(&output.paint(GOOD, &format!("Phase {phase} passed in iteration {rounds}.")));
-        }
-        Outcome::NeedsPerson { cause, .. } => {
-            output.report(&output.paint(BAD, &format!("Phase {phase} is stuck: {}.", cause.message)));
-            let failed = project::read(&project.tests().join(FAILED_SPECS)).unwrap_or(None);
-            output.report(printable(failed.as_deref().unwrap_or_default()).trim_end());
-        }
-        Outcome::ModelUnavailable { cause, .. } | Outcome::Unfit { cause, .. } => {
-            output
-                .report(&output.paint(BAD, &format!("Phase {phase} stopped: {}", printable(&cause.message))));
-        }
-        Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => {}
-    }
-    if let Outcome::NeedsPerson { cause, .. }
-    | Outcome::Unfit { cause, .. }
-    | Outcome::ModelUnavailable { cause, .. } = outcome
-    {
-        output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
-    }
-    Exit::from(outcome)
 }

@@ -187,9 +187,11 @@ fn try_serve(mut input: impl BufRead + Send, mut ready: impl Write) -> io::Resul
     Door::new(desk, cancel.clone())?.open()?;
     writeln!(ready, "{READY}")?;
     ready.flush()?;
-    while is_inside {
+    if is_inside {
         // The sandbox ends it, and all that it has started.
-        std::thread::park();
+        loop {
+            std::thread::park();
+        }
     }
     // Until the harness closes it or exits.
     io::copy(&mut input, &mut io::sink())?;

@@ -72,6 +72,15 @@ struct Begun {
     start: Start,
 }
 
+/// The supervisor's name for the work of a run.
+pub(crate) fn key_of(run: &Past) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Head {
+        key: Option<String>,
+    }
+    serde_json::from_str::<Head>(&records::open(&run.path).read(RUN_JSON).ok()?).ok()?.key
+}
+
 /// The specs that the newest run of a phase worked by at its end; none if that is not known.
 pub(crate) fn specs_of_last_run(logs: &Path, phase: u32) -> BTreeMap<u32, String> {
     let Some(run) = all(logs).into_iter().find(|run| run.phase == phase) else { return BTreeMap::new() };

@@ -159,12 +159,12 @@ impl Project {
             builder: role(Role::Builder, self.src(), &config.builder_commands, builder)?,
             verifier: role(Role::Verifier, self.tests(), &config.verifier_commands, verifier)?,
             limits: Limits { iterations: config.iterations, ..Limits::default() },
-            start: self.start(phase)?,
+            start: self.start(phase),
         })
     }
 
     /// Where a phase begins that has no journal to resume from.
-    fn start(&self, phase: u32) -> Result<Start, Failure> {
+    fn start(&self, phase: u32) -> Start {
         // If it is not a text file, the verifier has to fix it, and its turn removes it first.
         let failures = read(&self.tests().join(FAILED_SPECS)).unwrap_or(None);
         let failures = failures.filter(|text| !loop_phase::failed::parse(text).is_pass());
@@ -177,12 +177,17 @@ impl Project {
             Status::Verifying if is_open => (current.verifier_iteration, true),
             Status::ContractsFailed if is_open => (current.verifier_iteration + 1, false),
             // All iterations are available again.
-            _ => (1, false),
+            Status::Clean
+            | Status::Building
+            | Status::Verifying
+            | Status::ContractsFailed
+            | Status::Stuck
+            | Status::Completed => (1, false),
         };
         let mut built_for = past::specs_of_last_run(&self.root.join(ABL).join(past::LOGS), phase);
         built_for
             .retain(|number, text| *number <= phase && self.specs.get(number).is_some_and(|now| now != text));
-        Ok(Start {
+        Start {
             iteration: iteration.clamp(1, self.config.iterations),
             // What was built was built for other specs.
             builder_done: builder_done && built_for.is_empty(),
@@ -192,7 +197,7 @@ impl Project {
             built_for,
             passes: self.state.passes.clone(),
             decider: self.decider.clone(),
-        })
+        }
     }
 
     fn spec(&self, number: u32, text: &str) -> PhaseSpec {

@@ -75,14 +75,18 @@ impl Account {
     }
 }
 
-/// The beginning of the query in the first prompt, which may be large and is not read in full.
 fn query(folder: &RunFolder) -> Option<String> {
-    let task: Task = serde_json::from_str(&folder.read(RUN_JSON).ok()?).ok()?;
-    let place = task.query_in_prompt();
-    let start = read(&folder.path().join(task.layout().query(1)), place).ok()?;
-    let text = String::from_utf8_lossy(&start).into_owned();
+    let text = query_of(folder, READ)?;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     Some(shortened(line))
+}
+
+/// The beginning of the query in the first prompt, which may be large and is not read in full.
+pub(crate) fn query_of(folder: &RunFolder, most: u64) -> Option<String> {
+    let task: Task = serde_json::from_str(&folder.read(RUN_JSON).ok()?).ok()?;
+    let place = task.query_in_prompt();
+    let start = read(&folder.path().join(task.layout().query(1)), place, most).ok()?;
+    Some(String::from_utf8_lossy(&start).into_owned())
 }
 
 fn shortened(line: &str) -> String {
@@ -98,10 +102,10 @@ fn elapsed_ms(summary: &RunSummary) -> Option<u64> {
     u64::try_from(ended.ok()?.duration_since(started.ok()?).as_millis()).ok()
 }
 
-fn read(prompt: &std::path::Path, place: std::ops::Range<usize>) -> io::Result<Vec<u8>> {
+fn read(prompt: &std::path::Path, place: std::ops::Range<usize>, most: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(prompt)?;
     file.seek(SeekFrom::Start(place.start as u64))?;
     let mut start = Vec::new();
-    file.take((place.len() as u64).min(READ)).read_to_end(&mut start)?;
+    file.take((place.len() as u64).min(most)).read_to_end(&mut start)?;
     Ok(start)
 }

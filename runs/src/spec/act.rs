@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Note, Outcome};
+use engine::{HoldsFor, Note, Outcome};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::Item;
 use loop_spec::{CommitScope, Files, Inputs, Patience, Role, Specs, still_holds};
 use names::ours::{PROJECT_FILE, SPEC_CONFIG};
 use perform::{AgentLimits, AgentUsage, AgentWorld, COPIES, Guarded, Past, Record};
-use report::{BAD, Output, printable};
+use report::{BAD, Output, Volume, printable};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use settings::{CommitScope as Scope, Origin, Settings};
@@ -52,6 +52,17 @@ pub struct Begun {
     /// Who works.
     #[serde(default)]
     pub agent: AgentOptions,
+    /// The supervisor's own name for this work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+impl Begun {
+    /// Whether it is the same work, for a person.
+    pub(super) fn is_same(&self, inputs: &Inputs, agent: &AgentOptions) -> bool {
+        let inputs = Inputs { id: self.inputs.id.clone(), ..inputs.clone() };
+        self.inputs == inputs && self.item.is_none() && self.agent == *agent
+    }
 }
 
 /// What a run of this project is about.
@@ -89,13 +100,23 @@ fn overruled(begun: AgentLimits, settings: &Settings) -> AgentLimits {
     }
 }
 
+/// What a run belongs to.
+#[derive(Debug, Default)]
+pub(super) struct About {
+    /// The file of the backlog that it works on.
+    pub(super) item: Option<Item>,
+    /// The supervisor's own name for it.
+    pub(super) key: Option<String>,
+}
+
 /// Begins a run and leads it to its end.
 pub(super) fn begin(
     workspace: &Workspace<'_>,
     inputs: Inputs,
-    item: Option<Item>,
+    about: About,
     lines: &Lines,
 ) -> Result<(Outcome, RunFolder), Failure> {
+    let About { item, key } = about;
     if inputs.commit.is_some() && repo::WorkTree::at(&workspace.root).is_err() {
         return Err(Failure::refused(
             anyhow!("there is nothing to commit to: {} is not in a git work tree", workspace.root.display()),
@@ -107,7 +128,7 @@ pub(super) fn begin(
     let new = NewRun::create(&workspace.runs, &name, redactor, "see that the folder can be written")?;
     let (which, version) = ("spec".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     let (limits, agent) = (limits(&workspace.settings), workspace.args.clone());
-    let begun = Begun { which, version, inputs, limits, item, agent };
+    let begun = Begun { which, version, inputs, limits, item, agent, key };
     new.store(&begun)?;
     let mut observer = lines.clone();
     let record = new.record(&mut observer).map_err(cannot_begin)?;
@@ -160,10 +181,18 @@ fn lead(
     let mut watch = Mending::new(ear, &workspace.root, files.session(), no_wall);
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
     let cast = workspace.team(&inputs.focus, &files);
+    let holds_for = |outcome: &Outcome| match outcome {
+        Outcome::ModelUnavailable { .. } | Outcome::Unfit { .. } => HoldsFor::default(),
+        Outcome::Done { .. }
+        | Outcome::AttemptsUsedUp { .. }
+        | Outcome::Stuck { .. }
+        | Outcome::NeedsPerson { .. } => workspace.holds_for(inputs),
+    };
     let world = AgentWorld {
         limits: overruled(begun.limits, &workspace.settings),
         used: AgentUsage::of(&past.lines),
         session: Some(inputs.id.clone()),
+        holds_for: &holds_for,
         ..workspace.world(record, cast, &mut watch, &mut around, &workspace.cancel)
     };
     let restored = |paths: &[String]| {
@@ -204,10 +233,20 @@ pub(super) fn begun(folder: &Path) -> Option<Begun> {
     serde_json::from_str(&std::fs::read_to_string(folder.join(RUN_JSON)).ok()?).ok()
 }
 
+/// Whether the verdict of a run is about this content of a file of the backlog, and about this tree.
+pub(super) fn is_about(folder: &RunFolder, item: &Item, tree: Option<&str>) -> bool {
+    let is_its_item = begun(folder.path()).is_some_and(|begun| begun.item.as_ref() == Some(item));
+    let past = Past::read(folder.path()).unwrap_or_default();
+    let judged = past.end().and_then(|(_, holds_for)| holds_for.tree.as_deref());
+    is_its_item && tree.is_some() && judged == tree
+}
+
 /// The last words of a run.
 pub(super) fn say(output: &Output, outcome: &Outcome, folder: &RunFolder) {
     let log = folder.path().display().to_string();
-    output.object(&json!({ "event": "summary", "outcome": outcome, "log": log }));
+    let past = Past::read(folder.path()).unwrap_or_default();
+    let of = past.end().map(|(_, holds_for)| holds_for.clone()).unwrap_or_default();
+    output.object(&json!({ "event": "summary", "outcome": outcome, "holds_for": of, "log": log }));
     if let Outcome::NeedsPerson { cause, .. } | Outcome::ModelUnavailable { cause, .. } = outcome {
         if matches!(outcome, Outcome::ModelUnavailable { .. }) {
             output.report(&output.paint(BAD, &format!("[Loop] Stopped: {}", printable(&cause.message))));
@@ -217,5 +256,42 @@ pub(super) fn say(output: &Output, outcome: &Outcome, folder: &RunFolder) {
     if matches!(outcome, Outcome::AttemptsUsedUp { .. }) {
         output.report("help: go on from this review, or from one of yours: code-commit spec review FILE");
     }
+    if output.volume == Volume::Verbose {
+        report::holds_for(&of, output);
+    }
     output.report(&format!("log: {log}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use logging::Redactor;
+    use perform::Silent;
+
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_about_one_content_of_a_task_and_about_one_tree() {
+        let base = tempfile::tempdir().unwrap();
+        let item = |sha256: &str| Item { name: "a.md".to_owned(), sha256: sha256.to_owned() };
+        let folder = RunFolder::create(base.path(), "run", Redactor::default()).unwrap();
+        let begun = Begun {
+            which: "spec".to_owned(),
+            version: "1".to_owned(),
+            inputs: Inputs::new("id", "do A"),
+            limits: AgentLimits::default(),
+            item: Some(item("one")),
+            agent: AgentOptions::default(),
+            key: None,
+        };
+        folder.store_json(RUN_JSON, &begun).unwrap();
+        let mut silent = Silent;
+        let mut record = Record::begin(folder.clone(), &mut silent).unwrap();
+        assert!(!is_about(&folder, &item("one"), Some("tree")), "there is no verdict yet");
+        let holds_for = HoldsFor { tree: Some("tree".to_owned()), ..HoldsFor::default() };
+        record.note(&Note::Ended { outcome: Outcome::Done { rounds: 1 }, holds_for }).unwrap();
+        assert!(is_about(&folder, &item("one"), Some("tree")));
+        for (sha256, tree) in [("two", Some("tree")), ("one", Some("other")), ("one", None)] {
+            assert!(!is_about(&folder, &item(sha256), tree), "{sha256} {tree:?}");
+        }
+    }
 }

@@ -86,6 +86,10 @@ impl Lines {
             PhaseEvent::RetryStart { reason, .. } => {
                 self.head("Loop", &self.output.paint(WARN, &format!("Trying again: {}", printable(reason))));
             }
+            PhaseEvent::SpecsChanged { .. } => {
+                let said = "The specs were edited: agents go by them as they are now";
+                self.head("Loop", &self.output.paint(WARN, said));
+            }
             PhaseEvent::QuotaWaitStart { until_unix, .. } => {
                 let seconds = i64::try_from(*until_unix).unwrap_or(i64::MAX);
                 let when =

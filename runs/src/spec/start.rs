@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use logging::RunFolder;
 use loop_spec::watch::Item;
 use loop_spec::{BACKLOG, ISSUES, Inputs, Patience, STORE};
 use report::printable;
@@ -11,7 +10,8 @@ use settings::Limits;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::spec::act::{Begun, begin, inputs, resume, say, unfinished};
+use crate::spec::act::{About, begin, inputs, resume, say, unfinished};
+use crate::spec::again::{self, Again};
 use crate::spec::lines::Lines;
 use crate::spec::options::AgentOptions;
 use crate::spec::workspace::Workspace;
@@ -29,6 +29,8 @@ pub struct Request {
     pub agent: AgentOptions,
     /// Begin a new run, even if one on the same focus is not finished.
     pub new: bool,
+    /// The supervisor's own name for this work: a finished run is answered from the record.
+    pub key: Option<String>,
 }
 
 /// Works on the focus, or goes on with the newest run: also with an unfinished one on the same focus, so that a
@@ -40,7 +42,7 @@ pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failu
     let focus = focus_of(root, focus)?;
     let workspace = open(root, &request.agent, request.limits.clone(), host)?;
     let inputs = inputs(&workspace, focus, Patience::Stop)?;
-    start(&workspace, inputs, request.new)
+    start(&workspace, inputs, request)
 }
 
 /// Begins a run whose first plan answers a person's review.
@@ -62,7 +64,7 @@ pub fn review(root: &Path, file: &Path, request: &Request, host: Host<'_>) -> Re
     };
     let workspace = open(root, &request.agent, request.limits.clone(), host)?;
     let inputs = inputs(&workspace, focus, Patience::Stop)?;
-    start(&workspace, Inputs { review: Some(review), ..inputs }, request.new)
+    start(&workspace, Inputs { review: Some(review), ..inputs }, request)
 }
 
 /// Goes on with the newest run.
@@ -109,17 +111,20 @@ fn open<'b>(
     Workspace::open(root, agent, limits, host)
 }
 
-fn start(workspace: &Workspace<'_>, inputs: Inputs, is_new: bool) -> Result<Exit, Failure> {
+fn start(workspace: &Workspace<'_>, inputs: Inputs, request: &Request) -> Result<Exit, Failure> {
     let _lock = workspace.lock()?;
     let lines = Lines::new(workspace.host.output.clone(), &workspace.config.specs);
-    let same = |(_, begun): &(RunFolder, Begun)| {
-        let inputs = Inputs { id: begun.inputs.id.clone(), ..inputs.clone() };
-        begun.inputs == inputs && begun.item.is_none() && begun.agent == *workspace.args
+    let again = match &request.key {
+        _ if request.new => Again::New,
+        Some(key) => again::look(workspace, &inputs, key)?,
+        None => unfinished(workspace)?
+            .filter(|(_, begun)| begun.is_same(&inputs, workspace.args))
+            .map_or(Again::New, |(folder, begun)| Again::GoOn(folder, Box::new(begun))),
     };
-    let unfinished = if is_new { None } else { unfinished(workspace)?.filter(same) };
-    let (outcome, folder) = match unfinished {
-        Some((folder, begun)) => resume(workspace, folder, &begun, &lines)?,
-        None => begin(workspace, inputs, None, &lines)?,
+    let (outcome, folder) = match again {
+        Again::Done(exit) => return Ok(exit),
+        Again::GoOn(folder, begun) => resume(workspace, folder, &begun, &lines)?,
+        Again::New => begin(workspace, inputs, About { item: None, key: request.key.clone() }, &lines)?,
     };
     say(workspace.host.output, &outcome, &folder);
     Ok(Exit::from(&outcome))

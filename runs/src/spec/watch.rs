@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use engine::Outcome;
-use logging::millis;
+use logging::{RunFolder, millis};
 use loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent, edited};
 use loop_spec::{BACKLOG, ISSUES, Patience, STORE};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -18,6 +18,7 @@ use runner::{Cancel, Command, Confinement, Env};
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
+use crate::spec::act::About;
 use crate::spec::audit::{self, Audited};
 use crate::spec::lines::Lines;
 use crate::spec::start::{self, Request};
@@ -28,6 +29,8 @@ use crate::spec::{act, failures, project};
 const TICK: Duration = Duration::from_millis(200);
 /// The folders are looked at so often even where nobody tells of changes: file systems over a network.
 const LOOK_ANYWAY: Duration = Duration::from_secs(5);
+/// Why a verdict does not count.
+const OTHER_TREE: &str = "the files of the project changed before the verdict on it was acted on";
 
 /// Works until Ctrl-C.
 pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
@@ -103,8 +106,10 @@ impl Watching<'_> {
             Ok(_) => match start::focus_of_task(&workspace.root, item) {
                 Err(failure) => Err(failure),
                 Ok(None) => return Ok(Some(End::Stale)),
-                Ok(Some(focus)) => act::inputs(workspace, focus, Patience::Wait)
-                    .and_then(|inputs| act::begin(workspace, inputs, Some(item.clone()), &self.lines)),
+                Ok(Some(focus)) => act::inputs(workspace, focus, Patience::Wait).and_then(|inputs| {
+                    let about = About { item: Some(item.clone()), key: None };
+                    act::begin(workspace, inputs, about, &self.lines)
+                }),
             },
         };
         match done {
@@ -112,7 +117,33 @@ impl Watching<'_> {
             Err(failure) => self.unusable(failure).map(Some),
             Ok((outcome, folder)) => {
                 act::say(workspace.host.output, &outcome, &folder);
-                end(&workspace.root, item, &outcome).map(Some)
+                self.end(item, &outcome, &folder).map(Some)
+            }
+        }
+    }
+
+    /// A file is deleted only for a verdict about its content and about the tree that is on disk. Without one it is
+    /// worked on again, but not for ever: each time is paid for.
+    fn end(&self, item: &Item, outcome: &Outcome, folder: &RunFolder) -> Result<End, Failure> {
+        let root = &self.workspace.root;
+        let end = end(outcome);
+        let is_stale = || !act::is_about(folder, item, self.workspace.tree().as_deref());
+        let counted =
+            |why: &str| failures::count(root, item, why).context("cannot note that a task has failed");
+        match outcome {
+            Outcome::ModelUnavailable { cause, .. } if matches!(end, End::Failed { .. }) => {
+                Ok(End::Failed { times: counted(&cause.message)? })
+            }
+            Outcome::ModelUnavailable { .. } | Outcome::Unfit { .. } => Ok(end),
+            Outcome::Done { .. } | Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } if is_stale() => {
+                Ok(End::OtherTree { times: counted(OTHER_TREE)? })
+            }
+            Outcome::Done { .. }
+            | Outcome::AttemptsUsedUp { .. }
+            | Outcome::Stuck { .. }
+            | Outcome::NeedsPerson { .. } => {
+                failures::forget(root, item).context("cannot note that a task is over")?;
+                Ok(end)
             }
         }
     }
@@ -144,6 +175,7 @@ impl Watching<'_> {
         match end {
             End::Unusable => self.call_person("the agent could not be used"),
             End::Failed { .. } => self.call_person(&format!("{} has failed", item.name)),
+            End::OtherTree { .. } => self.call_person(&format!("{}: {OTHER_TREE}", item.name)),
             End::Approved | End::UsedUp | End::SpecIssue | End::Stale => {}
         }
         Ok(())
@@ -207,23 +239,19 @@ impl Watching<'_> {
     }
 }
 
-fn end(root: &Path, item: &Item, outcome: &Outcome) -> Result<End, Failure> {
-    let end = match outcome {
+/// What an outcome alone says of the task; how often it has failed is counted elsewhere.
+fn end(outcome: &Outcome) -> End {
+    match outcome {
         Outcome::Done { .. } => End::Approved,
         Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => End::UsedUp,
         Outcome::NeedsPerson { .. } => End::SpecIssue,
-        Outcome::Unfit { .. } => return Ok(End::Unusable),
+        Outcome::Unfit { .. } => End::Unusable,
         // Neither says anything of the task: the whole backlog would be parked.
         Outcome::ModelUnavailable { cause, .. } if ["auth", "quota"].contains(&cause.code.as_str()) => {
-            return Ok(End::Unusable);
+            End::Unusable
         }
-        Outcome::ModelUnavailable { cause, .. } => {
-            let times = failures::count(root, item, &cause.message);
-            return Ok(End::Failed { times: times.context("cannot note that a task has failed")? });
-        }
-    };
-    failures::forget(root, item).context("cannot note that a task is over")?;
-    Ok(end)
+        Outcome::ModelUnavailable { .. } => End::Failed { times: 0 },
+    }
 }
 
 /// Tells when a folder has changed.

@@ -16,7 +16,7 @@ use agent::{Installed, Key, Kind};
 use apply::{Lock, LockError};
 use engine::{HoldsFor, Named as _};
 use logging::Redactor;
-use loop_spec::{Files, PROJECT, Place, Repository as Where, Role, STORE, Specs, WIP};
+use loop_spec::{Files, Inputs, PROJECT, Place, Repository as Where, Role, STORE, Specs, WIP};
 use perform::{
     AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Counted, Guarded, Kept, Record, Repository,
     ShellSettings, Watched,
@@ -35,6 +35,7 @@ use crate::phase::agents::passed;
 use crate::sandbox;
 use crate::spec::options::{Agent, AgentOptions, Permissions};
 use crate::spec::{failures, project};
+use crate::verdict;
 
 /// As the help of the flags has them.
 const TURN_TIMEOUT: Duration = Duration::from_hours(2);
@@ -147,12 +148,13 @@ impl<'b> Workspace<'b> {
 
     /// One role for each agent.
     pub(super) fn team(&self, focus: &str, files: &Files) -> Team {
-        let role = |role| self.role(self.watched(role, focus, files), self.access_of(role));
+        let role = |role| self.role(self.watched(role, focus, files), self.access_of(role, focus));
         let git = Git::new(&self.root, self.host.environment.all().clone());
         let exclude = vec![self.config.specs.clone(), format!("{STORE}/{WIP}")];
         Team {
             roles: Role::ALL.map(|one| (one, role(one))),
             root: self.root.clone(),
+            specs: self.root.join(&self.config.specs),
             repository: Repository { git, exclude },
         }
     }
@@ -187,6 +189,22 @@ impl<'b> Workspace<'b> {
             holds_for: &|_| HoldsFor::default(),
             session: None,
         }
+    }
+
+    /// What a verdict given now holds for.
+    pub(super) fn holds_for(&self, inputs: &Inputs) -> HoldsFor {
+        let specs = repo::stable_hash(&self.root.join(&inputs.specs)).unwrap_or_default();
+        let words = (&inputs.check, self.args.agent.unwrap_or_default(), &self.args.agent_model);
+        HoldsFor {
+            tree: self.tree(),
+            specification: Some(logging::sha256_hex(format!("{}\0{specs}", inputs.focus).as_bytes())),
+            decider: Some(verdict::decider(&self.root, &words, std::iter::empty())),
+        }
+    }
+
+    /// The identity of the project, which verdicts are about.
+    pub(super) fn tree(&self) -> Option<String> {
+        verdict::tree(&self.root, &[STORE.to_owned()])
     }
 
     /// What a run keeps no copies of: its own files, and what agents may not see. They can read the record of their run.
@@ -248,6 +266,7 @@ impl<'b> Workspace<'b> {
 pub(super) struct Team {
     roles: [(Role, perform::Role); 4],
     root: PathBuf,
+    specs: PathBuf,
     repository: Repository,
 }
 
@@ -258,15 +277,23 @@ impl Cast<Specs> for Team {
     }
 
     fn folder(&self, place: Place) -> PathBuf {
-        project::folder(&self.root, place.name())
+        match place {
+            Place::Wip | Place::SpecIssues => project::folder(&self.root, place.name()),
+            Place::Specs => self.specs.clone(),
+            Place::Project => self.root.clone(),
+        }
     }
 
     fn repository(&self, Where::Project: Where) -> &Repository {
         &self.repository
     }
 
-    fn counted(&self, _: Place) -> Counted {
-        Counted::All
+    fn counted(&self, place: Place) -> Counted {
+        match place {
+            // Whatever the project ignores, the specs count.
+            Place::Wip | Place::SpecIssues | Place::Specs => Counted::All,
+            Place::Project => Counted::NotIgnored { without: vec![STORE.to_owned()] },
+        }
     }
 }
 

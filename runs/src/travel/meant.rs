@@ -1,4 +1,4 @@
-//! The run that is to be exported, of any loop.
+//! The run of any loop that is meant.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::phase::past::{self, LOGS};
 use crate::{place, records, spec};
 
 /// The folder of the named run, or of the newest.
-pub(super) fn find(named: Option<&str>, host: Host<'_>) -> Result<PathBuf, Failure> {
+pub(crate) fn find(named: Option<&str>, host: Host<'_>) -> Result<PathBuf, Failure> {
     let root = place::root(host)?;
     let tree = place::work_tree(&root).ok();
     let known = tree.as_ref().map(|tree| (tree, records::find_known(tree, named)));

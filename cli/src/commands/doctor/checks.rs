@@ -91,7 +91,7 @@ fn sandbox(settings: &Settings, environment: &Environment) -> Vec<Check> {
             Ok(()) => Check::good(name, "works"),
             Err(why) => {
                 let help =
-                    if rung == Rung::Bwrap { runner::how_to_get_bubblewrap(&why) } else { String::new() };
+                    if rung == Rung::Namespaces { runner::how_to_get_namespaces() } else { String::new() };
                 Check { help, ..Check::absent(name, why) }
             }
         }

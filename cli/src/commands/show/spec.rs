@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use engine::{Line, Outcome, Turned};
-use report::{DIM, GOOD, Output, STRONG, WARN, phrases, printable};
+use report::{DIM, GOOD, Output, STRONG, WARN, holds_for, phrases, printable};
 use runs::spec::Lines;
 use runs::spec::history::{Past, all, word};
 use runs::{Failure, records};
@@ -49,6 +49,9 @@ pub fn show(past: &Past, output: &Output) -> Result<(), Failure> {
         lines.recorded(line);
     }
     output.report(&format!("ended: {}", word(past.outcome().as_ref())));
+    if let Some((_, of)) = record.end() {
+        holds_for(of, output);
+    }
     output.report(&format!("files: {}", past.path.display()));
     Ok(())
 }

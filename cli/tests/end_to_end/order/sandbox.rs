@@ -45,6 +45,11 @@ fn check_sandbox(rung: &str, docker_host: Option<&OsStr>) {
 }
 
 #[test]
+fn commands_are_held_by_namespaces() {
+    check_sandbox("namespaces", None);
+}
+
+#[test]
 fn commands_are_held_by_bubblewrap() {
     check_sandbox("bwrap", None);
 }

@@ -28,7 +28,8 @@ fn scene(variable: &str, name: &str) -> Option<Scene> {
         eprintln!("SKIPPED: phases with the real {name}, because {variable} is not set");
         return None;
     };
-    if let Err(reason) = runner::probe(runner::Mode::Bwrap, None) {
+    runner::helper_is(env!("CARGO_BIN_EXE_code-commit"));
+    if let Err(reason) = runner::probe(runner::Mode::Namespaces, None) {
         eprintln!("SKIPPED: phases with the real {name}, because {reason}");
         return None;
     }
@@ -58,7 +59,7 @@ fn a_phase_is_built_and_verified_by_the_real_codex_in_the_sandbox() {
     ];
     let server = Server::start(Script::new(steps.into_iter().flatten())).unwrap();
     let address = format!("{}/v1", server.origin());
-    let flags = ["run", "--sandbox", "bwrap", "-b", "codex/gpt-own", "-v", "codex/gpt-own"];
+    let flags = ["run", "--sandbox", "namespaces", "-b", "codex/gpt-own", "-v", "codex/gpt-own"];
     let ran = scene.run_with(&flags, &[("OPENAI_BASE_URL", address.as_str())]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"]);
@@ -99,7 +100,7 @@ fn two_phases_are_built_and_verified_by_the_real_cli_in_the_sandbox() {
     let server = Server::start(Script::new(steps.into_iter().flatten())).unwrap();
     let environment = [("GOOGLE_GEMINI_BASE_URL", server.origin())];
     for (number, seen) in [("1", "Hello.\n"), ("2", "Hello, you two.\n")] {
-        let ran = scene.run_with(&[number, "--sandbox", "bwrap"], &environment);
+        let ran = scene.run_with(&[number, "--sandbox", "namespaces"], &environment);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(scene.read(".abl/tests/seen.txt"), seen);
     }

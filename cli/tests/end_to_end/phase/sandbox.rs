@@ -1,4 +1,4 @@
-//! What a role can see: its own folder and the specs, in bubblewrap as in a container.
+//! What a role can see: its own folder and the specs, in namespaces as in a container.
 
 use crate::phase::docker::Daemon;
 use crate::scenes::phase::{KEY, Scene};
@@ -39,6 +39,16 @@ fn probes(scene: &Scene, other: &str) -> String {
     lines
 }
 
+/// Whether there are no namespaces here, which is said.
+fn is_unconfined() -> bool {
+    runner::helper_is(env!("CARGO_BIN_EXE_code-commit"));
+    let probed = runner::probe(runner::Mode::Namespaces, None);
+    if let Err(reason) = &probed {
+        eprintln!("SKIPPED: the sandbox around the roles, because {reason}");
+    }
+    probed.is_err()
+}
+
 fn check(sandbox: &str, environment: &[(&str, &str)]) {
     let scene = Scene::new(&[]);
     std::fs::write(scene.at("home/secret"), "private").unwrap();
@@ -62,6 +72,14 @@ fn check(sandbox: &str, environment: &[(&str, &str)]) {
         }
     }
     assert!(scene.project("src/code.txt").exists() && scene.project(".abl/tests/test.txt").exists());
+}
+
+#[test]
+fn each_role_in_namespaces_sees_its_own_folder_and_the_specs_and_no_more() {
+    if is_unconfined() {
+        return;
+    }
+    check("namespaces", &[]);
 }
 
 #[test]
@@ -91,14 +109,13 @@ fn landlock_around_a_role_is_refused_before_anything_is_paid_for() {
     let scene = Scene::new(&[]);
     let ran = scene.run_with(&["run", "--sandbox", "landlock"], &[]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.err.contains("make no new file") && ran.err.contains("--sandbox bwrap"), "{}", ran.err);
+    assert!(ran.err.contains("make no new file") && ran.err.contains("--sandbox namespaces"), "{}", ran.err);
     assert_eq!(scene.turns("builder"), 0);
 }
 
 #[test]
 fn a_project_whose_source_is_its_root_works_in_the_sandbox() {
-    if runner::probe(runner::Mode::Bwrap, None).is_err() {
-        eprintln!("SKIPPED: a source folder that is the root, because bubblewrap does not work here");
+    if is_unconfined() {
         return;
     }
     let scene = Scene::new(&[(
@@ -106,7 +123,7 @@ fn a_project_whose_source_is_its_root_works_in_the_sandbox() {
         "echo ok > \"$HOME/file\" && cp \"$HOME/file\" home-works; echo code > app; cat .env .abl/tests/.git/HEAD prompts/verifier.md > seen 2>/dev/null",
     )]);
     scene.write(".abl/abl.config.yaml", "directories: {src: .}\n");
-    let ran = scene.run_with(&["run", "--sandbox", "bwrap"], &[]);
+    let ran = scene.run_with(&["run", "--sandbox", "namespaces"], &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(scene.read("home-works"), "ok\n", "the harness's own state lies in the role's folder, too");
     assert_eq!(scene.commits("."), ["phase1/build/step-1", "phase1/passed"]);
@@ -120,8 +137,7 @@ fn a_project_whose_source_is_its_root_works_in_the_sandbox() {
 
 #[test]
 fn a_builder_whose_folder_is_the_root_can_move_nothing_away_that_is_not_its_own() {
-    if runner::probe(runner::Mode::Bwrap, None).is_err() {
-        eprintln!("SKIPPED: what a builder can move away, because bubblewrap does not work here");
+    if is_unconfined() {
         return;
     }
     let moves = "for place in .abl .abl/specs .env .git prompts deep deep/er deep/er/tests; do mv $place moved 2>/dev/null && echo $place >> done; done; \
@@ -130,7 +146,7 @@ fn a_builder_whose_folder_is_the_root_can_move_nothing_away_that_is_not_its_own(
     let scene = Scene::new(&[("builder-1", moves)]);
     scene.write(".abl/abl.config.yaml", "directories: {src: ., tests: deep/er/tests}\n");
     std::fs::remove_dir_all(scene.project("prompts")).unwrap();
-    let ran = scene.run_with(&["run", "--sandbox", "bwrap"], &[]);
+    let ran = scene.run_with(&["run", "--sandbox", "namespaces"], &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(scene.read("done"), "own\n", "only what lies beside the tests is the builder's to move");
     assert_eq!(scene.commits("deep/er/tests").len(), 0);
@@ -141,8 +157,7 @@ fn a_builder_whose_folder_is_the_root_can_move_nothing_away_that_is_not_its_own(
 
 #[test]
 fn no_role_leads_git_elsewhere_in_a_repository_inside_of_its_folder() {
-    if runner::probe(runner::Mode::Bwrap, None).is_err() {
-        eprintln!("SKIPPED: repositories inside of a role's folder, because bubblewrap does not work here");
+    if is_unconfined() {
         return;
     }
     let evil = "echo '[core]' > vendor/.git/config; mv vendor aside";
@@ -150,7 +165,7 @@ fn no_role_leads_git_elsewhere_in_a_repository_inside_of_its_folder() {
     scene.write("src/vendor/lib.txt", "the library");
     scene.git("src/vendor", &["init", "-q"]);
     let before = scene.read("src/vendor/.git/config");
-    let ran = scene.run_with(&["run", "--sandbox", "bwrap"], &[]);
+    let ran = scene.run_with(&["run", "--sandbox", "namespaces"], &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(scene.read("src/vendor/.git/config"), before);
 }

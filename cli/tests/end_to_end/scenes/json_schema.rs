@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use regex::Regex;
 use serde_json::{Value, json};
 
 /// Words that ask for nothing.
-const SILENT: [&str; 6] = ["$schema", "$defs", "title", "description", "$comment", "format"];
+const SILENT: [&str; 7] = ["$schema", "$id", "$defs", "title", "description", "$comment", "format"];
 
 /// A published schema and the file that it is in, from which its references lead.
 pub struct Published {
@@ -20,7 +21,8 @@ impl Published {
         Self::at(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas").join(name))
     }
 
-    fn at(file: &Path) -> Self {
+    /// A schema that somebody else has published.
+    pub fn at(file: &Path) -> Self {
         let text =
             std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         Self { file: file.to_owned(), root: serde_json::from_str(&text).unwrap() }
@@ -104,7 +106,10 @@ fn holds(value: &Value, rule: &Value, word: &str, wanted: &Value) -> bool {
             value.as_array().is_none_or(|all| (1..all.len()).all(|at| !all[..at].contains(&all[at])))
         }
         "minLength" => value.as_str().is_none_or(|text| text.chars().count() >= size()),
-        "pattern" => value.as_str().is_none_or(|text| is_hex(text, wanted.as_str().unwrap())),
+        "maxLength" => value.as_str().is_none_or(|text| text.chars().count() <= size()),
+        "pattern" => {
+            value.as_str().is_none_or(|text| Regex::new(wanted.as_str().unwrap()).unwrap().is_match(text))
+        }
         "required" => value
             .as_object()
             .is_none_or(|object| list.iter().all(|key| object.contains_key(key.as_str().unwrap()))),
@@ -133,11 +138,4 @@ fn is_a(value: &Value, kind: &str) -> bool {
         "object" => value.is_object(),
         other => panic!("there is no type {other}"),
     }
-}
-
-/// The only patterns: so many hex digits.
-fn is_hex(text: &str, pattern: &str) -> bool {
-    let digits = pattern.strip_prefix("^[0-9a-f]{").and_then(|rest| rest.strip_suffix("}$")).unwrap();
-    text.len() == digits.parse::<usize>().unwrap()
-        && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }

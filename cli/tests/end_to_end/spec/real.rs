@@ -74,6 +74,19 @@ fn claude_code_does_two_tasks_a_review_requests_changes_and_then_approves() {
 }
 
 #[test]
+fn a_reviewer_of_claude_code_that_repairs_what_it_approves_approves_nothing() {
+    let Some(scene) = scene() else { return };
+    scene.configure(&json!({ "checkCommand": "grep -q right src.txt" }));
+    let repairs = || turn("echo right > src.txt", "<APPROVED>green now</APPROVED>");
+    let steps = [plan(), turn("echo wrong > src.txt", "<DONE>all</DONE>"), repairs(), repairs()];
+    let (code, out, err, server) = run(&scene, steps.concat(), &[]);
+    assert_eq!((code, server.steps_left()), (Some(4), 0), "{out}\n{err}");
+    assert!(out.contains("the approval does not count"), "{out}\n{err}");
+    assert_eq!(out.matches("[Check] Completed (exit 1)").count(), 3, "red before each turn: {out}");
+    assert_eq!(scene.read("src.txt"), "wrong\n", "the tree is red, and no exit code says otherwise");
+}
+
+#[test]
 fn claude_code_meets_a_spec_issue_in_the_sandbox() {
     let Some(scene) = scene() else { return };
     let steps = vec![Step::text("<SPEC_ISSUE>which colour?</SPEC_ISSUE>")];

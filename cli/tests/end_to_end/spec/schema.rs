@@ -64,7 +64,7 @@ fn every_line_that_a_run_prints_and_records_fits_the_schema() {
     let (code, lines) = scene.events();
     assert_eq!(code, Some(0), "{lines:#?}");
     insta::assert_snapshot!(distinct(kinds_of(&lines)), @"AgentMessage Approved ChangesPutBack CheckCommandOutput CommitPerformed Done ImplementingStart IterationStart LoopApproved Note PlanComplete PlanningStart Progress RequestChanges RetryStart ReviewingStart SetupCommandOutput SystemMessage ToolCall ToolResult summary");
-    insta::assert_snapshot!(distinct(recorded(&scene.root())), @"announced checkpointed ended shell-ran surveyed turn-begins turned was-read wrote");
+    insta::assert_snapshot!(distinct(recorded(&scene.root())), @"announced checkpointed ended identified shell-ran surveyed turn-begins turned was-read wrote");
 }
 
 #[test]

@@ -58,3 +58,39 @@ fn a_review_that_requests_changes_counts_whatever_was_restored() {
     let turns = [("restored", &["REQUEST_CHANGES no"][..]), PLANNED, DONE_ALL, APPROVED];
     assert!(!from_review(&turns).contains("RetryStart"));
 }
+
+/// The same, where these places are changed after so many turns.
+fn edited(edits: &[(usize, &'static str)], turns: &[Says]) -> (String, World) {
+    let world = World { edits: edits.to_vec(), ..World::new(&[&[PLANNED, DONE_ALL], turns].concat()) };
+    let (_, world) = world.run(&Inputs { check: Some("npm test".into()), ..inputs() });
+    let steps: Vec<&str> =
+        world.steps.iter().map(String::as_str).filter(|step| !step.contains("wip")).collect();
+    (steps.join("\n").split_once("(ReviewingStart)\n").unwrap().1.to_owned(), world)
+}
+
+#[test]
+fn an_approval_of_what_somebody_has_changed_meanwhile_is_void() {
+    for place in ["specs", "project"] {
+        let (steps, _) = edited(&[(3, place)], &[APPROVED, APPROVED]);
+        let said = if place == "specs" { "(SpecsChanged)\n" } else { "" };
+        let expected = format!("reviewing\n(RetryStart)\ncheck: npm test\n{said}reviewing\n(LoopApproved)");
+        assert_eq!(steps, expected, "{place}");
+    }
+    let (_, world) = edited(&[(3, "project"), (4, "project")], &[APPROVED, APPROVED]);
+    assert_eq!(world.told.last().unwrap().to_json()["event"], "RetryStart", "the second one ends the run");
+}
+
+#[test]
+fn specs_that_a_person_edits_between_two_turns_are_said_and_a_task_that_was_to_edit_them_is_not() {
+    let said = |world: &World| {
+        world.told.iter().filter(|event| matches!(event, PhaseEvent::SpecsChanged { .. })).count()
+    };
+    let (steps, world) = edited(&[(1, "specs")], &[APPROVED]);
+    assert_eq!((said(&world), steps.as_str()), (1, "reviewing\n(LoopApproved)"));
+    let (_, world) = edited(&[], &[APPROVED]);
+    assert_eq!(said(&world), 0);
+    let world =
+        World { edits: vec![(2, "specs")], ..World::new(&[PLANNED, ("specs", &["DONE all"]), APPROVED]) };
+    let (outcome, world) = world.run(&inputs());
+    assert_eq!((said(&world), outcome), (0, Some(Outcome::Done { rounds: 1 })));
+}

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use engine::{
-    Announced, CheckpointResult, Checkpointed, Digest, Ended, Journaled, LimitReached, Live, Marked, Named,
-    Recorded, Session, ShellRan, Stop, Surveyed, Text, TurnAdvice, TurnAnswer, TurnEnd, Turned, Waited,
-    WasRead, Wrote,
+    Announced, CheckpointResult, Checkpointed, Digest, Ended, Identified, Journaled, LimitReached, Live,
+    Marked, Named, Recorded, Session, ShellRan, Stop, Surveyed, Text, TurnAdvice, TurnAnswer, TurnEnd,
+    Turned, Waited, WasRead, Wrote,
 };
 
 use super::*;
 
-/// How a turn ends, by its code, and its markers: `DONE all`. A turn that is `idle` changes nothing, and
-/// changes of one that is `restored` were restored.
+/// How a turn ends, by its code, and its markers: `DONE all`. A turn that is `idle` changes nothing,
+/// changes of one that is `restored` were restored, and one of `specs` changes a spec.
 pub(super) type Says = (&'static str, &'static [&'static str]);
 
 /// Answers that all is well, except for turns; keeps the requests and the journal, and can stop the
@@ -31,6 +31,8 @@ pub(super) struct World {
     pub(super) journal: Vec<Recorded>,
     /// The run is stopped after this many answers.
     pub(super) stop_after: Option<usize>,
+    /// How many turns there have been when a place is changed by a person: `specs`, `project`.
+    pub(super) edits: Vec<(usize, &'static str)>,
 }
 
 /// The run was stopped.
@@ -55,10 +57,13 @@ impl World {
         (outcome, harness.into_world())
     }
 
+    fn quietly(&self) -> Result<(), Stopped> {
+        let is_last = self.stop_after.is_some_and(|most| self.journal.len() >= most);
+        if is_last { Err(Stopped) } else { Ok(()) }
+    }
+
     fn step(&mut self, line: String) -> Result<(), Stopped> {
-        if self.stop_after.is_some_and(|most| self.journal.len() >= most) {
-            return Err(Stopped);
-        }
+        self.quietly()?;
         self.steps.push(line);
         assert!(self.steps.len() < 1000, "no end: {:#?}", self.steps);
         Ok(())
@@ -153,9 +158,10 @@ impl Live<Turn<Specs>> for World {
             return Ok(TurnAnswer::LimitReached(LimitReached { cause: limit(how) }));
         }
         let number = u32::try_from(self.prompts.len()).unwrap();
-        let end = if ["idle", "restored"].contains(&how) { "ok" } else { how };
+        let end = if ["idle", "restored", "specs"].contains(&how) { "ok" } else { how };
         let mut turned = turned(number, turn.role, end, &markers);
         turned.changed.retain(|_| how != "idle");
+        turned.changed.extend((how == "specs").then(|| ".specs/a.md".to_owned()));
         turned.put_back.extend((how == "restored").then(|| "src.txt".to_owned()));
         Ok(TurnAnswer::Turned(Box::new(turned)))
     }
@@ -185,6 +191,16 @@ impl Live<Checkpoint<Specs>> for World {
         self.step(format!("checkpoint{spare}: {message}"))?;
         let checkpoint = CheckpointResult::Failed { error: "git is gone".to_owned() };
         Ok(Checkpointed { repository: repository.name().to_owned(), message: message.clone(), checkpoint })
+    }
+}
+
+impl Live<Identify<Specs>> for World {
+    fn perform(&mut self, Identify { place }: &Identify<Specs>) -> Result<Identified, Stopped> {
+        // Before each turn: it would be every second line.
+        self.quietly()?;
+        let edits =
+            self.edits.iter().filter(|(turns, what)| *what == place.name() && *turns <= self.prompts.len());
+        Ok(Identified { place: place.name().to_owned(), sha256: Some(edits.count().to_string()) })
     }
 }
 

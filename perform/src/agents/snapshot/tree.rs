@@ -170,7 +170,8 @@ impl Tree {
         for name in names {
             let place = folder.join(&name);
             let path = name_as_text(&place).into_owned();
-            if skip.iter().any(|skipped| *skipped == path || name == **skipped) {
+            let is_at = |skipped: &String| skipped.strip_prefix('/').unwrap_or(skipped) == path;
+            if skip.iter().any(|skipped| is_at(skipped) || name == **skipped) {
                 continue;
             }
             match reach::look(&way.here, &name) {

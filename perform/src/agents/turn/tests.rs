@@ -44,6 +44,10 @@ impl Cast<One> for Role {
     fn repository(&self, _: Builder) -> &Repository {
         unreachable!("no request names a repository")
     }
+
+    fn counted(&self, _: Builder) -> crate::Counted {
+        unreachable!("no request identifies a place")
+    }
 }
 
 fn ask(session: engine::Session) -> Turn<One> {

@@ -96,10 +96,10 @@ impl Setup<'_> {
             let counter = Counter::new(&program, self.desk(commands), self.host.output);
             let mut counter = counter.context("cannot make the desk for abl-cmd")?;
             let sandbox = sandbox.clone().filter(|_| !commands.is_empty());
-            sandbox.map(|sandbox| {
+            if let Some(sandbox) = sandbox {
                 let is_verifiers = name == Who::Verifier.name();
                 counter.confine(if is_verifiers { self.without_changes(sandbox) } else { sandbox });
-            });
+            }
             Ok((name, counter))
         };
         commands.into_iter().map(desk).collect()
@@ -129,8 +129,7 @@ impl Setup<'_> {
     fn without_changes(&self, mut sandbox: Confinement) -> Confinement {
         let src = self.project.src();
         let is_ours = || src.metadata().is_ok_and(|it| it.uid() == rustix::process::geteuid().as_raw());
-        let is_possible =
-            self.host.has_views && sandbox.rung == Rung::Bwrap && self.state != src.join(STATE) && is_ours();
+        let is_possible = sandbox.rung.has_views() && self.state != src.join(STATE) && is_ours();
         if is_possible {
             let layers = self.state.join(LAYERS);
             sandbox.access.view = Some(View { upper: layers.join("upper"), work: layers.join("work") });

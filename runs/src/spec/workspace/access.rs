@@ -1,8 +1,8 @@
 //! The sandbox around agents and around the user's lines.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use loop_spec::{Role, STORE, WIP};
+use loop_spec::{Role, STORE, WIP, asks_to_change};
 use names::ours::{SPEC_CONFIG, STATE};
 use runner::Access;
 use settings::keys;
@@ -21,8 +21,14 @@ pub(crate) enum Mailboxes {
 }
 
 impl Workspace<'_> {
-    pub(super) fn access_of(&self, role: Role) -> Access {
-        let access = self.access(Mailboxes::Held);
+    pub(super) fn access_of(&self, role: Role, focus: &str) -> Access {
+        let mut access = self.access(Mailboxes::Held);
+        if self.holds_specs(role, focus) {
+            let specs = self.root.join(&self.config.specs);
+            let above = specs.ancestors().skip(1).take_while(|above| *above != self.root);
+            access.pinned.splice(..0, above.map(Path::to_owned).collect::<Vec<_>>().into_iter().rev());
+            access.read_only.push(specs);
+        }
         if role != Role::Audit || !self.audit_is_held() {
             return access;
         }
@@ -34,6 +40,15 @@ impl Workspace<'_> {
             writable: access.writable.into_iter().filter(is_elsewhere).collect(),
             ..access
         }
+    }
+
+    /// Whether the sandbox keeps this role from changing the specs: what changes there meanwhile is a person's work
+    /// then, and stays. Not behind a symlink, which could be replaced.
+    pub(super) fn holds_specs(&self, role: Role, focus: &str) -> bool {
+        let specs = self.root.join(&self.config.specs);
+        let is_real = specs.is_dir() && specs.canonicalize().is_ok_and(|real| real == specs);
+        let may_change = role == Role::Implementing && asks_to_change(focus, &self.config.specs);
+        self.has_wall() && is_real && specs != self.root && !may_change
     }
 
     /// Whether the sandbox itself keeps an audit from changing anything: what changes meanwhile is a person's work then. A home inside

@@ -39,10 +39,12 @@ impl Workspace<'_> {
         };
         let folders = [BACKLOG, ISSUES, TBD, MEMORY].map(|name| format!("{STORE}/{name}"));
         let session = [Files::path(&files.session())];
+        let specs = format!("/{}", self.config.specs.trim_matches('/'));
+        let specs = [specs].into_iter().filter(|_| self.holds_specs(role, focus));
         let skip = [".git".to_owned(), STATE.to_owned()].into_iter().chain(folders).chain(session);
         Watched {
             root: self.root.clone(),
-            skip: skip.chain(self.products()).collect(),
+            skip: skip.chain(specs).chain(self.products()).collect(),
             may_touch,
             protected: (role == Role::Implementing).then(|| agents::protected(&self.settings)).flatten(),
             ..Watched::default()

@@ -1,0 +1,170 @@
+//! Pages of runs, in a file and in a real browser.
+
+mod browser;
+mod scenes;
+
+use std::fs;
+
+use timeline::{Call, Run, Step, Steps, What};
+
+use crate::page::browser::{Seen, look};
+use crate::page::scenes::{Pages, five_loops};
+use crate::scenes::commit::Scene;
+
+/// What a hostile build, query or name would like to do.
+const HOSTILE: &str =
+    "</pre></title><script>alert(1)</script><img src=http://127.0.0.1:9/x onerror=alert(2)>";
+
+/// Nothing is said, loaded, opened or badly accessible, and keys reach what a mouse reaches.
+#[track_caller]
+fn assert_quiet(seen: &Seen) {
+    assert_eq!(seen.messages, [""; 0], "{}", seen.file);
+    assert!(seen.requests.iter().all(|url| url.starts_with("file://")), "{:?}", seen.requests);
+    assert_eq!((seen.requests.len(), seen.dialogs), (1, 0), "{:?}", seen.requests);
+    assert_eq!(seen.findings, [""; 0], "{}", seen.file);
+    assert!(seen.keyboard["first"].as_str().is_some_and(|text| text.starts_with("Skip to")), "{}", seen.file);
+    for key in ["unfolded", "side"] {
+        assert_ne!(seen.keyboard[key], false, "{key} of {}", seen.file);
+    }
+    assert_ne!(seen.keyboard["inline"], true, "{}", seen.file);
+    assert!(seen.without_script["heading"] == true && seen.without_script["filter"] == false);
+    assert_eq!(seen.without_script["button"], false, "a button that does nothing");
+}
+
+#[test]
+fn a_run_of_each_loop_is_a_page_that_loads_nothing_and_is_accessible() {
+    let pages = Pages::new();
+    five_loops(&pages);
+    let Some(seen) = look(&pages.all()) else { return };
+    for (name, wanted) in [
+        ("commit", &["answer refused", "dot-git", "build failed", "got 'Hello, !'", "+2", "Query"][..]),
+        ("implement", &["build passed", "Round 2"]),
+        ("order", &["PASS", "Put a comma behind hello.", "committed as", "Attempt 2", "src/greet.sh"]),
+        ("phase", &["The builder agent (gemini-test)", "Iteration 2", "src/app", "committed as"]),
+        ("spec", &["Add X", "APPROVED", "src.txt", "Iteration 1", "committed as"]),
+        ("all", &["Success by loop", "Cost by day", "Cost by model"]),
+    ] {
+        let seen = seen.iter().find(|seen| seen.file == format!("{name}.html")).unwrap();
+        assert_quiet(seen);
+        for text in wanted {
+            assert!(seen.text.contains(text), "{name} shows no {text:?}:\n{}", seen.text);
+        }
+    }
+}
+
+#[test]
+fn hostile_names_and_output_stay_text_in_a_browser() {
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", "#!/bin/sh\ncat hostile\nprintf '\\033[31mred\\033[0m\\033]0;title\\007\\n'\nexit 1\n"),
+        ("hostile", HOSTILE),
+    ];
+    let name = "a<img src=x onerror=alert(3)>.txt";
+    let reply = format!("^^^{name}\n{HOSTILE}\n^^^end\n");
+    let scene =
+        Scene::with_files(&files, fixtures::server::Script::new([fixtures::server::Step::text(&reply)]));
+    assert_eq!(scene.commit(&["-m", HOSTILE, "--rounds", "1"]).code, Some(1));
+    let pages = Pages::new();
+    pages.make("run", &scene, &["page"]);
+    pages.make("all", &scene, &["page", "--all"]);
+    let html = fs::read_to_string(&pages.all()[1]).unwrap();
+    assert!(!html.contains("<img") && !html.contains("<script>alert"), "{html}");
+    let Some(seen) = look(&pages.all()) else { return };
+    for seen in &seen {
+        assert_quiet(seen);
+        assert!(seen.text.contains("<script>alert(1)</script>"), "{}", seen.text);
+    }
+    assert!(seen.iter().any(|seen| seen.text.contains(name)));
+}
+
+#[test]
+fn a_thousand_runs_can_be_sorted_and_filtered() {
+    let pages = Pages::new();
+    let runs: Vec<Run> = (0..1_000).map(invented).collect();
+    pages.keep("all", &page::all("project", &runs));
+    let Some(seen) = look(&pages.all()) else { return };
+    let [seen] = &seen[..] else { panic!("{} pages", seen.len()) };
+    assert_quiet(seen);
+    assert_eq!(
+        (&seen.keyboard["sorted"], &seen.keyboard["shown"]),
+        (&"run-0000".into(), &"1 of 1000".into())
+    );
+    println!("1,000 runs open in {:.2} s of CPU", seen.cpu_seconds);
+}
+
+fn invented(number: u32) -> Run {
+    let kinds = ["commit", "implement", "order", "phase", "spec"];
+    let verdicts = [("done", Some(true)), ("attempts used up", Some(false)), ("not finished", None)];
+    let (verdict, is_good) = verdicts[number as usize % 3];
+    let usage =
+        engine::ModelUsage { model: format!("model-{}", number % 4), ..engine::ModelUsage::default() };
+    let call = Call { usage: vec![usage], cost_usd: Some(f64::from(number % 7) / 100.0), ..Call::default() };
+    let from_ms = 1_790_000_000_000 - i64::from(number) * 7_200_000;
+    let step = Step { round: 1, from_ms, to_ms: from_ms + 4_000, what: What::Call(Box::new(call)) };
+    Run {
+        name: format!("run-{number:04}"),
+        kind: kinds[number as usize % 5].to_owned(),
+        verdict: verdict.to_owned(),
+        is_good,
+        query: format!("Make the {number}th thing work, and say so in the changelog"),
+        steps: Steps { all: vec![step], from_ms, to_ms: from_ms + 4_000, ..Steps::default() },
+        ..Run::default()
+    }
+}
+
+#[test]
+fn ten_megabytes_of_output_are_bounded_and_named() {
+    let build =
+        "#!/bin/sh\necho first\nhead -c 10000000 /dev/zero | tr '\\0' '.' | fold -w 100\necho last\nexit 1\n";
+    let files = [(".gitignore", "/agent-config\n"), ("build.sh", build)];
+    let script = fixtures::server::Script::new([fixtures::server::Step::text("^^^a.txt\nx\n^^^end\n")]);
+    let scene = Scene::with_files(&files, script);
+    assert_eq!(scene.commit(&["-m", "x", "--rounds", "1"]).code, Some(1));
+    let pages = Pages::new();
+    pages.make("run", &scene, &["page"]);
+    let html = fs::read_to_string(&pages.all()[0]).unwrap();
+    assert!(html.len() < 1 << 20, "{}", html.len());
+    assert!(html.contains("first\n") && html.contains("last\n"));
+    assert!(html.contains("all of it is in 1-build.txt"));
+}
+
+#[test]
+fn a_page_goes_to_standard_output_or_to_the_named_file_and_nowhere_else() {
+    let scene = Scene::with_replies([fixtures::demo::MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let before = scene.project.git(&["status", "--porcelain", "--ignored"]).unwrap();
+    let ran = scene.run(&["page"]);
+    assert!(ran.code == Some(0) && ran.out.starts_with("<!doctype html>"), "{ran}");
+    let file = scene.project.beside().join("page.html");
+    let ran = scene.run(&["page", "--all", "-o", file.to_str().unwrap(), "--json"]);
+    let event: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(event["event"], "page");
+    assert_eq!(event["bytes"], fs::metadata(&file).unwrap().len());
+    assert_eq!(scene.project.git(&["status", "--porcelain", "--ignored"]).unwrap(), before);
+    let ran = scene.run(&["page", "--json"]);
+    assert!(ran.code == Some(2) && ran.err.contains("name a file with '--output'"), "{ran}");
+    let ran = scene.run(&["page", "no-such-run"]);
+    insta::assert_snapshot!(ran.err, @"
+    error: no run named no-such-run was made here
+     help: code-commit runs lists them all; the newest: [STAMP]-commit
+    ");
+}
+
+#[test]
+fn a_key_in_a_file_of_the_project_is_not_on_the_page() {
+    use crate::scenes::commit::KEY;
+    let files = [(".gitignore", "/agent-config\n"), ("build.sh", "#!/bin/sh\n"), ("a.txt", "old\n")];
+    let script = fixtures::server::Script::new([fixtures::server::Step::text("^^^a.txt\nnew\n^^^end\n")]);
+    let scene = Scene::with_files(&files, script);
+    assert_eq!(scene.commit(&["-m", "x"]).code, Some(0));
+    let undo = scene.runs()[0].join("undo/1");
+    let image = fs::read_dir(&undo)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| fs::read(path).is_ok_and(|bytes| bytes == b"old\n"));
+    assert!(image.is_some(), "the pre-image is raw: {undo:?}");
+    fs::write(scene.project.root().join("a.txt"), format!("{KEY}\n")).unwrap();
+    let html = scene.run_keyed(&["page"]).out;
+    assert!(!html.contains(KEY), "{html}");
+}

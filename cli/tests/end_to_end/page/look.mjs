@@ -1,0 +1,117 @@
+// Opens pages in a browser and prints what happened as one JSON array. Arguments: the folder of node modules, the browser, a folder
+// for screenshots or "-", and the pages, each below `file:`.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+
+const [modules, browser, shots, ...pages] = process.argv.slice(2);
+const require = createRequire(join(modules, "x.js"));
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const profile = mkdtempSync(join(tmpdir(), "code-commit-browser-"));
+const context = await chromium.launchPersistentContext(profile, {
+  executablePath: browser,
+  headless: true,
+  chromiumSandbox: false,
+  viewport: { width: 1280, height: 900 },
+  args: [
+    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync",
+  ],
+});
+
+// What a page says, loads and opens by itself.
+async function look(file) {
+  const page = await context.newPage();
+  const found = { file: basename(file), messages: [], requests: [], dialogs: 0 };
+  page.on("console", (message) => found.messages.push(message.text()));
+  page.on("pageerror", (error) => found.messages.push(String(error)));
+  page.on("request", (request) => found.requests.push(request.url()));
+  page.on("dialog", (dialog) => { found.dialogs += 1; dialog.dismiss(); });
+  const metrics = await context.newCDPSession(page);
+  await metrics.send("Performance.enable", { timeDomain: "threadTicks" });
+  await page.goto("file://" + file, { waitUntil: "load" });
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  const measured = (await metrics.send("Performance.getMetrics")).metrics;
+  found.cpu_seconds = measured.find(({ name }) => name === "TaskDuration").value;
+  found.scripts = await page.evaluate(() => document.scripts.length);
+  found.text = await page.evaluate(() => document.body.innerText);
+  found.keyboard = await keyboard(page);
+  if (shots !== "-") {
+    for (const scheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.screenshot({ path: join(shots, found.file.replace(/html$/, "") + scheme + ".png"), fullPage: true });
+    }
+  }
+  await page.close();
+  return found;
+}
+
+// What keys alone reach: the first stop, the other view of diffs, a fold, a sorted column, a filter.
+async function keyboard(page) {
+  const reached = {};
+  await page.keyboard.press("Tab");
+  reached.first = await page.evaluate(() => document.activeElement.textContent);
+  if (await page.locator("#side").count() && await page.locator("#side").isVisible()) {
+    await page.locator("#inline").focus();
+    await page.keyboard.press("ArrowRight");
+    reached.side = await page.locator("table.side").first().isVisible();
+    reached.inline = await page.locator("table.inline").first().isVisible();
+    await page.keyboard.press("ArrowLeft");
+  }
+  const fold = await page.$("details:not([open]) > summary");
+  if (fold) {
+    await fold.focus();
+    await page.keyboard.press("Enter");
+    reached.unfolded = await fold.evaluate((summary) => summary.parentElement.open);
+  }
+  const head = page.locator("#list thead button").nth(1);
+  if (await head.count()) {
+    await head.focus();
+    await page.keyboard.press("Enter");
+    reached.sorted = await page.locator("#list tbody tr th").first().textContent();
+    await page.locator("#find").focus();
+    await page.keyboard.type("run-0007");
+    reached.shown = await page.locator("#shown").textContent();
+    await page.locator("#find").fill("");
+  }
+  return reached;
+}
+
+// Serious and critical findings of axe in a colour scheme. The protocol runs its script, which the page's policy would refuse.
+async function check(file, scheme) {
+  const page = await context.newPage();
+  await page.emulateMedia({ colorScheme: scheme });
+  await page.goto("file://" + file);
+  await page.evaluate(axe);
+  await page.evaluate(() => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
+  const { violations } = await page.evaluate(() => window.axe.run());
+  await page.close();
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  return serious.map(({ id, nodes }) => scheme + " " + id + ": " + nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)).join(" "));
+}
+
+const all = [];
+for (const file of pages) {
+  const found = await look(file);
+  found.findings = [...await check(file, "light"), ...await check(file, "dark")];
+  all.push(found);
+}
+await context.close();
+
+// Without script: everything is there, and nothing that would need one.
+const plain = await chromium.launchPersistentContext(profile, {
+  executablePath: browser, headless: true, chromiumSandbox: false, javaScriptEnabled: false, args: ["--disable-gpu"],
+});
+for (const [at, file] of pages.entries()) {
+  const page = await plain.newPage();
+  await page.goto("file://" + file);
+  const visible = async (selector) => (await page.locator(selector).count()) > 0 && (await page.locator(selector).first().isVisible());
+  all[at].without_script = { heading: await visible("h1"), filter: await visible(".filter"), button: await visible("button") };
+  await page.close();
+}
+await plain.close();
+rmSync(profile, { recursive: true, force: true });
+console.log(JSON.stringify(all));

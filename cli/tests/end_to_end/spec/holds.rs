@@ -1,0 +1,83 @@
+//! What an approval holds for: specs and files as they were reviewed.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::scenes::program::Ran;
+use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event, names};
+
+#[test]
+fn specs_that_are_edited_between_two_turns_are_said() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    scene.configure(&json!({ "checkCommand": "test -e checked && echo more >> .specs/a.md; touch checked" }));
+    scene.write(".gitignore", "checked\n");
+    let (code, events) = scene.events();
+    assert_eq!(code, Some(0), "{events:#?}");
+    insta::assert_snapshot!(names(&events).join(" "), @"IterationStart PlanningStart PlanComplete CheckCommandOutput ImplementingStart Done CheckCommandOutput ReviewingStart SpecsChanged Approved LoopApproved");
+}
+
+#[test]
+fn in_the_sandbox_a_person_may_edit_the_specs_at_any_time_and_an_approval_by_the_old_ones_is_void() {
+    // Behind a sandbox an agent cannot count its turns.
+    let waits = "case \"$prompt\" in \
+        *.plan.md*) echo x 2>/dev/null >> .specs/a.md; printf p > $WIP.plan.md; say '<PLAN_COMPLETE>p</PLAN_COMPLETE>';; \
+        *.review.md*) until grep -q more .specs/a.md; do :; done; say '<APPROVED>good</APPROVED>';; \
+        *) say '<DONE>all</DONE>';; esac";
+    let scene = Scene::new(&[waits]);
+    let args = ["spec", "run", "--focus", "X", "--json", "--sandbox", "bwrap"];
+    let mut harness = scene.command(&args, &[]);
+    let mut harness = harness.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut events: Vec<Value> = Vec::new();
+    for line in BufReader::new(harness.stdout.take().unwrap()).lines() {
+        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        // The turn has begun: what it is about is known.
+        if event["event"] == "SystemMessage"
+            && event["role"] == "reviewing"
+            && scene.read(".specs/a.md") == "# A\n"
+        {
+            scene.write(".specs/a.md", "# A\nmore\n");
+        }
+        events.push(event);
+    }
+    let done = harness.wait_with_output().unwrap();
+    let err = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(0), "{err}{events:#?}");
+    assert!(
+        names(&events)
+            .join(" ")
+            .ends_with("ReviewingStart Approved RetryStart SpecsChanged Approved LoopApproved"),
+        "{events:#?}"
+    );
+    assert!(
+        event(&events, "RetryStart")["reason"].as_str().unwrap().contains("were changed while"),
+        "{events:#?}"
+    );
+    assert_eq!(scene.read(".specs/a.md"), "# A\nmore\n", "the edit is the person's, and stays");
+    assert!(!err.contains("was restored"), "{err}");
+}
+
+#[test]
+fn a_verdict_names_the_tree_the_specs_and_the_reviewer_that_it_holds_for() {
+    let turns = [PLAN, DONE, APPROVE];
+    let scene = Scene::new(&[turns, turns].concat());
+    let verdict = |events: &[Value]| event(events, "summary")["holds_for"].clone();
+    let (code, events) = scene.events();
+    let first = verdict(&events);
+    assert_eq!(code, Some(0), "{events:#?}");
+    let hash = |name: &str| first[name].as_str().unwrap().to_owned();
+    let shown = Ran::of(&mut scene.command(&["show"], &[])).out;
+    let said = format!(
+        "holds for: tree {}, specification {}, decider {}\n",
+        &hash("tree")[..12],
+        &hash("specification")[..12],
+        &hash("decider")[..12]
+    );
+    assert!(shown.contains(&said), "{shown}");
+    scene.write(".specs/a.md", "# B\n");
+    let second = verdict(&scene.events().1);
+    assert_ne!(second["specification"], first["specification"]);
+    assert_ne!(second["tree"], first["tree"], "the specs are files of the project, too");
+    assert_eq!(second["decider"], first["decider"]);
+}

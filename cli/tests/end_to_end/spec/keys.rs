@@ -1,0 +1,39 @@
+//! The same command again, under a supervisor's key.
+
+use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene};
+
+#[test]
+fn a_finished_run_of_a_key_is_told_again_as_long_as_its_verdict_holds() {
+    let turns = [PLAN, DONE, APPROVE];
+    let scene = Scene::new(&[turns, turns, turns].concat());
+    let run = |more: &[&str]| {
+        let ran = scene.spec(&[&["run", "--key", "ticket-7", "--focus"], more].concat());
+        (ran.code, scene.calls(), ran.out, ran.err)
+    };
+    assert_eq!(run(&["Add X"]).1, 3);
+    let (code, calls, out, err) = run(&["Add X"]);
+    assert_eq!((code, calls), (Some(0), 3), "{err}");
+    assert!(
+        err.contains("has done this already: nobody was asked") && out.contains("log: [RUN]"),
+        "{out}{err}"
+    );
+    let (code, calls, _, err) = run(&["Add Y"]);
+    assert_eq!((code, calls), (Some(3), 3), "{err}");
+    assert!(err.contains("the key was used for other work"), "{err}");
+    scene.write("src.txt", "by a person\n");
+    let (code, calls, _, err) = run(&["Add X"]);
+    assert_eq!((code, calls), (Some(0), 6), "{err}");
+    assert!(err.contains("no longer as"), "{err}");
+    assert_eq!(run(&["Add X"]).1, 6);
+    assert_eq!(run(&["Add X", "--new"]).1, 9);
+}
+
+#[test]
+fn an_unfinished_run_of_a_key_goes_on() {
+    let scene = Scene::new(&[PLAN, "kill -9 $PPID; exit 1", DONE, APPROVE]);
+    let run = || scene.spec(&["run", "--focus", "Add X", "--key", "ticket-7"]);
+    assert_eq!(run().code, None);
+    let ran = run();
+    assert_eq!((ran.code, scene.calls()), (Some(0), 4), "{}", ran.err);
+    assert!(ran.err.contains("continuing"), "{}", ran.err);
+}

@@ -1,0 +1,168 @@
+//! The fleet's own processes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use git::Mirrors;
+use land::Round;
+use store::{Store, Terms};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::{Exit, print};
+
+/// Between two looks for results to land.
+const GLANCE: Duration = Duration::from_secs(1);
+
+/// How the gateway is set up. Vendors' keys come from the variables that the product reads, such as `GEMINI_API_KEY`.
+#[derive(Debug, Args)]
+pub(crate) struct Gateway {
+    /// Where workers of this machine reach it
+    #[arg(long, value_name = "PATH", default_value = "/run/code-commit-fleet/gateway.sock")]
+    socket: PathBuf,
+    /// Where workers of other machines reach it, with the token in `CODE_COMMIT_FLEET_TOKEN`
+    #[arg(long, value_name = "HOST:PORT", requires = "token")]
+    listen: Option<String>,
+    #[arg(long, env = "CODE_COMMIT_FLEET_TOKEN", hide = true, hide_env_values = true)]
+    token: Option<String>,
+    /// Where programs reach the models, and monitors /metrics
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8718")]
+    models: String,
+    /// Another address of a vendor, as PROVIDER=URL; can be repeated
+    #[arg(long, value_name = "PROVIDER=URL")]
+    upstream: Vec<String>,
+    /// How long a lease holds without a beat, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    lease: f64,
+    /// How long a gateway may be silent before its open calls count as spent, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    patience: f64,
+    /// The wait after an order was lost, in seconds; it doubles from there
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    backoff: f64,
+    /// The most calls that the whole fleet may make of one model in a minute
+    #[arg(long, value_name = "N")]
+    calls_per_minute: Option<u32>,
+}
+
+impl Gateway {
+    pub(crate) async fn run(&self, store: Store) -> anyhow::Result<Exit> {
+        tracing_subscriber::fmt().json().with_writer(std::io::stderr).init();
+        let remote = match (&self.listen, &self.token) {
+            (Some(address), Some(token)) => Some((bind(address).await?, token.clone())),
+            _ => None,
+        };
+        let setup = gateway::Setup {
+            terms: Terms { lease: seconds(self.lease)?, backoff: seconds(self.backoff)?, ..Terms::default() },
+            socket: self.socket.clone(),
+            remote,
+            models: bind(&self.models).await?,
+            services: self.services()?,
+            interval: self.calls_per_minute.map(|calls| Duration::from_mins(1) / calls.max(1)),
+            patience: seconds(self.patience)?,
+        };
+        gateway::run(store, setup, terminated()?).await?;
+        Ok(Exit::Done)
+    }
+
+    /// The vendors that there are keys for.
+    fn services(&self) -> anyhow::Result<Vec<gateway::Service>> {
+        let mut services = Vec::new();
+        for provider in llm::Provider::all_built_in() {
+            #[expect(clippy::disallowed_methods, reason = "this is the program that reads the environment")]
+            let key = provider.key_env.iter().find_map(|name| std::env::var(name).ok());
+            let address = self
+                .upstream
+                .iter()
+                .find_map(|upstream| upstream.strip_prefix(&provider.name)?.strip_prefix('='));
+            if let Some(key) = key.filter(|key| !key.is_empty()) {
+                services.push(gateway::Service::new(&provider.name, address, &key)?);
+            }
+        }
+        anyhow::ensure!(!services.is_empty(), "there is no vendor's key; set one, such as GEMINI_API_KEY");
+        Ok(services)
+    }
+}
+
+/// How results are landed.
+#[derive(Debug, Args)]
+pub(crate) struct Land {
+    /// A folder of its own, for mirrors
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/code-commit-fleet")]
+    folder: PathBuf,
+    /// Land what is ready now, and end
+    #[arg(long)]
+    once: bool,
+}
+
+impl Land {
+    pub(crate) async fn run(&self, store: &Store, out: print::Out) -> anyhow::Result<Exit> {
+        tracing_subscriber::fmt().json().with_writer(std::io::stderr).init();
+        let folder = std::path::absolute(self.folder.join("mirrors"))?;
+        let mirrors = Mirrors::new(folder);
+        let mut end = terminated()?;
+        while !*end.borrow() {
+            let Some(mut landing) = store.landing().await? else {
+                if self.once {
+                    anyhow::bail!("another process lands at this moment");
+                }
+                pause(&mut end).await;
+                continue;
+            };
+            let mut all = Round::default();
+            // The right ends with its connection; then it is asked for again.
+            while let Ok(round) = land::round(&mut landing, &mirrors).await
+                && !*end.borrow()
+            {
+                all = all.and(round);
+                if round.landed + round.moved > 0 {
+                    continue;
+                }
+                if self.once {
+                    let Round { landed, moved, failed } = Round { failed: round.failed, ..all };
+                    let fact = serde_json::json!({ "landed": landed, "again": moved, "failed": failed });
+                    out.line(&fact, || {
+                        format!("{landed} landed, {moved} to be carried out again, {failed} failed")
+                    });
+                    return Ok(if failed > 0 { Exit::No } else { Exit::Done });
+                }
+                pause(&mut end).await;
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+async fn pause(end: &mut watch::Receiver<bool>) {
+    tokio::select! {
+        () = tokio::time::sleep(GLANCE) => {}
+        _ = end.changed() => {}
+    }
+}
+
+async fn bind(address: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+}
+
+fn seconds(seconds: f64) -> anyhow::Result<Duration> {
+    Duration::try_from_secs_f64(seconds).context("this is no number of seconds")
+}
+
+/// True after SIGTERM or Ctrl-C.
+fn terminated() -> anyhow::Result<watch::Receiver<bool>> {
+    let (tell, terminated) = watch::channel(false);
+    let mut term = signal(SignalKind::terminate()).context("SIGTERM cannot be caught")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("Ctrl-C cannot be caught")?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tell.send_replace(true);
+        std::future::pending::<()>().await;
+    });
+    Ok(terminated)
+}

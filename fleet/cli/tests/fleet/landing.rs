@@ -1,0 +1,61 @@
+use trial::until;
+
+use crate::scene::Scene;
+
+#[test]
+fn results_land_one_after_the_other_on_what_they_were_verified_on() {
+    let Some(mut scene) = Scene::new(4, 0) else { return };
+    let orders = scene.submit(0..3, &["--land", "main"]);
+    let after = scene.submit(3..4, &["--after", &orders[0].to_string()]);
+    // The branch moves before anything lands, so that every order has to be carried out again.
+    let pushed = scene.hub.push("person.txt").unwrap();
+    scene.start_worker(1);
+    scene.start_worker(2);
+    scene.start_land();
+    assert_eq!(scene.watch(), 0);
+
+    let results = scene.results();
+    assert!(orders.iter().all(|order| results[order]["state"] == "landed"));
+    let files = scene.hub.git(&["ls-tree", "-r", "--name-only", "main", "--", "done", "person.txt"]).unwrap();
+    assert_eq!(files, "done/00000.txt\ndone/00001.txt\ndone/00002.txt\ndone/README\nperson.txt\n");
+    // One commit for each, in one line, and each verified on the one before it.
+    let line = scene.hub.git(&["log", "--format=%H", &format!("{pushed}..main")]).unwrap();
+    assert_eq!(line.lines().count(), 3);
+    for commit in line.lines() {
+        let order = results.values().find(|result| result["commit"] == commit).unwrap();
+        let parent = scene.hub.git(&["rev-parse", &format!("{commit}^")]).unwrap();
+        assert_eq!(order["onto"].as_str().unwrap(), parent.trim());
+    }
+    // Nothing of their context had changed, so each answer was paid once.
+    assert_eq!(scene.vendor.requests().len(), 4);
+    // The one that came after began on what its predecessor had left.
+    let (first, last) = (&results[&orders[0]], &results[&after[0]]);
+    assert_eq!((last["state"].as_str(), &last["onto"]), (Some("passed"), &first["commit"]));
+
+    // What has landed needs no name of its own any more; what has not is all that there is of it.
+    let folder = scene.path("land").display().to_string();
+    let (_, facts) = scene.fleet(&["gc", "--older-than", "0", "--refs", "--folder", &folder]);
+    assert!(facts[0]["removed_refs"].as_i64().unwrap() >= 3, "{facts:?}");
+    let refs = scene.hub.git(&["for-each-ref", "--format=%(refname)", "refs/fleet"]).unwrap();
+    assert_eq!(refs.trim(), last["reference"].as_str().unwrap());
+}
+
+#[test]
+fn whoever_lands_may_be_killed_at_any_moment() {
+    let Some(mut scene) = Scene::new(4, 0) else { return };
+    let orders = scene.submit(0..4, &["--land", "main"]);
+    scene.start_worker(1);
+    for _ in &orders {
+        scene.start_land();
+        // The branch moves before the database knows; the kill comes somewhere around that.
+        let main = || scene.hub.git(&["rev-parse", "main"]).unwrap();
+        let before = main();
+        until("the branch to move", || (main() != before).then_some(())).unwrap();
+        scene.land.as_mut().unwrap().kill().unwrap();
+    }
+    scene.start_land();
+    assert_eq!(scene.watch(), 0);
+    let commits = scene.hub.git(&["rev-list", "--count", &format!("{}..main", scene.hub.base)]).unwrap();
+    assert_eq!(commits.trim(), "4", "each has landed once");
+    assert_eq!(scene.vendor.requests().len(), 4);
+}

@@ -1,0 +1,12 @@
+//! The whole fleet: real PostgreSQL, real programs, a scripted vendor.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![expect(clippy::disallowed_methods, reason = "tests start programs and read settings of their own")]
+
+mod elsewhere;
+mod faults;
+mod landing;
+mod orders;
+mod packaging;
+mod scene;
+mod throughput;

@@ -1,0 +1,182 @@
+//! A fleet on one machine, each part a process of its own.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use trial::{Hub, Postgres, Program, Server, content, product, sibling, vendor};
+
+/// Database, hub, vendor, gateway and workers.
+pub(crate) struct Scene {
+    // In the order in which they end.
+    pub(crate) workers: BTreeMap<usize, Program>,
+    pub(crate) land: Option<Program>,
+    pub(crate) gateway: Option<Program>,
+    pub(crate) postgres: Postgres,
+    pub(crate) vendor: Server,
+    pub(crate) hub: Hub,
+    port: u16,
+    remote_port: u16,
+}
+
+/// What workers on other machines send.
+const TOKEN: &str = "the-fleets-token";
+
+impl Scene {
+    /// A fleet without workers that can carry out orders 0 to `count`; `None`, said aloud, without PostgreSQL.
+    pub(crate) fn new(count: usize, delay_ms: u64) -> Option<Self> {
+        let postgres = Postgres::start().unwrap()?;
+        let (hub, vendor) = (Hub::new().unwrap(), vendor(count, delay_ms).unwrap());
+        let [port, remote_port] = free_ports();
+        let (workers, land, gateway) = (BTreeMap::new(), None, None);
+        let mut scene = Self { workers, land, gateway, postgres, vendor, hub, port, remote_port };
+        for number in 0..count {
+            scene.write(&format!("{number}.json"), &content(number).unwrap());
+        }
+        assert_eq!(scene.fleet(&["migrate"]).0, 0);
+        scene.start_gateway();
+        Some(scene)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.hub.scratch().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Runs `code-commit-fleet --json`; its exit code and what it prints.
+    pub(crate) fn fleet(&self, args: &[&str]) -> (i32, Vec<Value>) {
+        let done = self.command(args).arg("--json").stdin(Stdio::null()).output().unwrap();
+        let printed = String::from_utf8(done.stdout).unwrap();
+        let facts = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        (done.status.code().unwrap(), facts)
+    }
+
+    /// Submits orders in this range, each a file of its own; their numbers in the fleet.
+    pub(crate) fn submit(&self, orders: std::ops::Range<usize>, flags: &[&str]) -> Vec<i64> {
+        let files: Vec<String> =
+            orders.map(|number| self.path(&format!("{number}.json")).display().to_string()).collect();
+        let url = self.hub.url();
+        let mut args = vec!["submit", "--repo", &url, "--base", "main"];
+        args.extend(flags);
+        args.extend(files.iter().map(String::as_str));
+        let (code, facts) = self.fleet(&args);
+        assert_eq!(code, 0);
+        facts.iter().map(|fact| fact["order"].as_i64().unwrap()).collect()
+    }
+
+    /// Waits until nothing more happens; the exit code.
+    pub(crate) fn watch(&self) -> i32 {
+        self.fleet(&["status", "--watch"]).0
+    }
+
+    /// All orders that are over, by their numbers.
+    pub(crate) fn results(&self) -> BTreeMap<i64, Value> {
+        let (_, facts) = self.fleet(&["results"]);
+        facts.into_iter().map(|fact| (fact["order"].as_i64().unwrap(), fact)).collect()
+    }
+
+    pub(crate) fn state(&self, order: i64) -> String {
+        let (_, facts) = self.fleet(&["status", &order.to_string()]);
+        facts[0]["state"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn start_gateway(&mut self) {
+        let mut gateway = self.command(&["gateway", "--lease", "3", "--patience", "3", "--backoff", "0.1"]);
+        gateway.arg("--socket").arg(self.path("gateway.sock"));
+        gateway.arg("--models").arg(format!("127.0.0.1:{}", self.port));
+        gateway.args(["--listen", &self.remote()]).env("CODE_COMMIT_FLEET_TOKEN", TOKEN);
+        gateway.arg("--upstream").arg(format!("gemini={}", self.vendor.origin()));
+        gateway.env("GEMINI_API_KEY", "the-vendors-key");
+        self.gateway = Some(Program::start(gateway, &self.path("gateway.log")).unwrap());
+    }
+
+    /// The environment of what `packaging/fleet/up` starts.
+    pub(crate) fn for_gateway(&self, mut command: Command) -> Command {
+        command.env("CODE_COMMIT_FLEET_DATABASE", self.postgres.address());
+        command.env("FLEET_MODELS", format!("127.0.0.1:{}", self.port));
+        command.env("FLEET_UPSTREAM", format!("gemini={}", self.vendor.origin()));
+        command.env("GEMINI_API_KEY", "the-vendors-key");
+        command
+    }
+
+    pub(crate) fn start_worker(&mut self, number: usize) {
+        let worker = Command::new("env");
+        self.start_worker_in(worker, number);
+    }
+
+    /// The same, started by another program.
+    pub(crate) fn start_worker_in(&mut self, mut outer: Command, number: usize) {
+        outer.arg(sibling("code-commit-worker").unwrap());
+        outer.arg("--socket").arg(self.path("gateway.sock"));
+        self.start(outer, number);
+    }
+
+    /// A worker that reaches the gateway over TCP.
+    pub(crate) fn start_remote_worker(&mut self, number: usize, gateway: &str) {
+        let mut worker = Command::new(sibling("code-commit-worker").unwrap());
+        worker.args(["--gateway", gateway]).env("CODE_COMMIT_FLEET_TOKEN", TOKEN);
+        self.start(worker, number);
+    }
+
+    fn start(&mut self, mut worker: Command, number: usize) {
+        worker.arg("--name").arg(format!("worker-{number}")).args(["--slots", "1"]);
+        worker.arg("--models").arg(format!("http://127.0.0.1:{}", self.port));
+        worker.arg("--folder").arg(self.path(&format!("worker-{number}")));
+        worker.arg("--program").arg(product().unwrap());
+        // A user's own settings have no part in a test.
+        worker.env("HOME", self.hub.scratch());
+        let log = self.path(&format!("worker-{number}.log"));
+        self.workers.insert(number, Program::start(worker, &log).unwrap());
+    }
+
+    /// Where the gateway listens for other machines.
+    pub(crate) fn remote(&self) -> String {
+        format!("127.0.0.1:{}", self.remote_port)
+    }
+
+    /// How often an order was lost.
+    pub(crate) fn lost(&self, order: i64) -> i64 {
+        self.fleet(&["status", &order.to_string()]).1[0]["lost"].as_i64().unwrap()
+    }
+
+    pub(crate) fn start_land(&mut self) {
+        let mut land = self.command(&["land"]);
+        land.arg("--folder").arg(self.path("land"));
+        self.land = Some(Program::start(land, &self.path("land.log")).unwrap());
+    }
+
+    /// Waits until the vendor has been asked this often.
+    pub(crate) fn wait_for_calls(&self, count: usize) {
+        self.vendor.wait_for_requests(count);
+    }
+
+    /// Fails unless each of `orders` is in the hub with exactly its own result. Their order is that of the vendor's answers.
+    pub(crate) fn check_results(&self, orders: &[i64]) {
+        let results = self.results();
+        for (number, order) in orders.iter().enumerate() {
+            let result = &results[order];
+            assert_eq!(result["state"], "passed", "{result}");
+            let commit = result["commit"].as_str().unwrap();
+            let in_hub = self.hub.git(&["rev-parse", result["reference"].as_str().unwrap()]).unwrap();
+            assert_eq!(in_hub.trim(), commit);
+            let added = self.hub.added(&self.hub.base, commit).unwrap();
+            assert_eq!(added, [(format!("done/{number:05}.txt"), format!("result-{number:05}\n"))]);
+        }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(sibling("code-commit-fleet").unwrap());
+        command.args(args).env("CODE_COMMIT_FLEET_DATABASE", self.postgres.address());
+        command
+    }
+}
+
+/// Ports that nobody uses at this moment. A gateway that is started again has to find the same ones.
+fn free_ports<const N: usize>() -> [u16; N] {
+    let held = [(); N].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    held.map(|listener| listener.local_addr().unwrap().port())
+}

@@ -1,0 +1,113 @@
+//! A call of a vendor, passed through as it comes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Bytes;
+use llm::http::{Agent, Head, Limits, Network, Next, Post};
+use llm::{Blind, CallError, Request, Spend};
+use store::Outcome;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::ask::Question;
+use crate::metering::judge;
+use crate::service::Service;
+
+/// The largest answer.
+const LARGEST: u64 = 64 << 20;
+/// Of an error's body; the important part is at the beginning.
+const LONGEST_ERROR: usize = 1 << 20;
+
+/// HTTP agents without a call. An agent makes one call at a time, because one that breaks off closes all of its connections.
+#[derive(Debug, Default)]
+pub(crate) struct Agents(Mutex<Vec<Agent>>);
+
+impl Agents {
+    fn take(&self) -> Agent {
+        let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.unwrap_or_else(|| Agent::new(Network::default(), Limits { body: LARGEST, ..Limits::default() }))
+    }
+
+    fn keep(&self, agent: Agent) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(agent);
+    }
+}
+
+/// A part of an answer's body.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    Bytes(Bytes),
+    /// The body is whole.
+    End,
+    /// Nothing follows, and not because the body is whole.
+    Cut,
+}
+
+/// Where the pieces of an answer go, as they come. Nobody may be listening any more: the answer is paid for all the same.
+pub(crate) type Relay = mpsc::UnboundedSender<Piece>;
+
+/// Who waits for status and headers, or for the reason why no answer begins.
+pub(crate) type Begun = oneshot::Sender<Result<Head, CallError>>;
+
+/// What has come of a call.
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    /// Why it failed, if the service said so.
+    pub(crate) failure: Option<CallError>,
+    /// The body is not whole.
+    pub(crate) is_cut: bool,
+}
+
+/// A call of a vendor.
+pub(crate) struct Call {
+    pub(crate) service: Service,
+    pub(crate) question: Question,
+    /// With its query.
+    pub(crate) path: String,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Makes the call. Blocks until the answer has ended, whether or not anybody waits for it.
+pub(crate) fn forward(agents: &Agents, call: Call, relay: &Relay, head: Begun) -> Ended {
+    let agent = agents.take();
+    let ended = exchange(&agent, call, relay, head);
+    agents.keep(agent);
+    ended
+}
+
+fn exchange(agent: &Agent, call: Call, relay: &Relay, begun: Begun) -> Ended {
+    let Call { service, question, path, body } = call;
+    let dialect = service.dialect(question.format, &question.model);
+    let post = dialect.post(&Request::default(), None);
+    // The product's own headers and key, around the binary's own body.
+    let post = post.map(|post| Post { url: service.base.join(&path), body: Arc::new(body), ..post });
+    let mut exchange = match post.and_then(|post| agent.send(&post, None, &mut Blind)) {
+        Ok(exchange) => exchange,
+        Err(error) => {
+            let outcome = if error.spend() == Spend::Nothing { Outcome::Failed } else { Outcome::Unknown };
+            // The binary may be gone.
+            let _ = begun.send(Err(error));
+            return Ended { outcome, failure: None, is_cut: true };
+        }
+    };
+    let head = exchange.head.clone();
+    let _ = begun.send(Ok(head.clone()));
+    if head.status != 200 {
+        let body = exchange.read_beginning(LONGEST_ERROR, &mut Blind).unwrap_or_default();
+        let failure = Some(dialect.failure(&head, &body));
+        let _ = relay.send(Piece::Bytes(body.into()));
+        return Ended { outcome: Outcome::Failed, failure, is_cut: false };
+    }
+    let mut whole = Vec::new();
+    loop {
+        match exchange.next(None, &mut Blind) {
+            Ok(Next::Bytes(bytes)) => {
+                whole.extend_from_slice(&bytes);
+                let _ = relay.send(Piece::Bytes(bytes.into()));
+            }
+            Ok(Next::End | Next::Silence) => break,
+            Err(_) => return Ended { outcome: Outcome::Unknown, failure: None, is_cut: true },
+        }
+    }
+    let content_type = head.header("content-type").unwrap_or_default();
+    Ended { outcome: judge(&question, &*dialect, content_type, whole), failure: None, is_cut: false }
+}

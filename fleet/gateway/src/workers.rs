@@ -1,0 +1,145 @@
+//! What workers ask: see the table of `wire`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{post, put};
+use axum::{Json, Router, body::Bytes};
+use sha2::{Digest as _, Sha256};
+use store::{Fence, StoreError};
+use tokio::time::Instant;
+use uuid::Uuid;
+use wire::{Ask, Finish, Held, Lost, Stored};
+
+use crate::Gateway;
+
+/// The largest bundle.
+const LARGEST: usize = 256 << 20;
+/// A worker asks again after this long, so that it notices a gateway that hangs.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// How long news may be late: they are told, but a connection that tells them may have been lost.
+const GLANCE: Duration = Duration::from_secs(5);
+
+pub(crate) fn router(gateway: &Arc<Gateway>) -> Router {
+    Router::new()
+        .route("/v1/lease", post(lease))
+        .route("/v1/beat", post(beat))
+        .route("/v1/artifact/{token}", put(artifact).layer(DefaultBodyLimit::max(LARGEST)))
+        .route("/v1/finish", post(finish))
+        .route("/v1/lost", post(lost))
+        .with_state(Arc::clone(gateway))
+}
+
+/// The same for those who send the token.
+pub(crate) fn with_token(router: Router, token: &str) -> Router {
+    // Hashes, so that the time of the comparison tells nothing.
+    let expected = Sha256::digest(format!("Bearer {token}"));
+    router.layer(from_fn(move |request: Request, next: Next| async move {
+        let sent = request.headers().get(header::AUTHORIZATION).map(|value| Sha256::digest(value.as_bytes()));
+        if sent == Some(expected) {
+            next.run(request).await
+        } else {
+            StatusCode::UNAUTHORIZED.into_response()
+        }
+    }))
+}
+
+type Shared = State<Arc<Gateway>>;
+
+/// Waits for an order.
+async fn lease(State(gateway): Shared, Json(ask): Json<Ask>) -> Result<Response, Failed> {
+    let until = Instant::now() + Duration::from_millis(ask.wait_ms).min(LONGEST_WAIT);
+    let mut ending = gateway.ending.clone();
+    loop {
+        // Listens before it looks, so that nothing can come in between unheard.
+        let news = gateway.news.notified();
+        if *ending.borrow() {
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        }
+        if let Some(lease) = gateway.store.lease(&ask, &gateway.terms).await? {
+            tracing::info!(
+                order = lease.order,
+                epoch = lease.epoch,
+                worker = ask.worker,
+                version = ask.version,
+                "leased"
+            );
+            return Ok(Json(lease).into_response());
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        }
+        let next = gateway.store.until_next().await?.unwrap_or(GLANCE).max(Duration::from_millis(20));
+        tokio::select! {
+            () = news => {}
+            _ = ending.changed() => {}
+            () = tokio::time::sleep(left.min(next).min(GLANCE)) => {}
+        }
+    }
+}
+
+async fn beat(State(gateway): Shared, Json(held): Json<Held>) -> Result<StatusCode, Failed> {
+    let fence = gateway.store.beat(held.token, &gateway.terms).await?;
+    Ok(gateway.fenced("beat", fence))
+}
+
+async fn artifact(
+    State(gateway): Shared,
+    Path(token): Path<Uuid>,
+    content: Bytes,
+) -> Result<Response, Failed> {
+    // Only who has a lease may fill the database.
+    if gateway.store.holds(token).await? == Fence::Gone {
+        return Ok(gateway.fenced("artifact", Fence::Gone).into_response());
+    }
+    let sha256 = gateway.store.keep(&content).await?;
+    Ok(Json(Stored { sha256 }).into_response())
+}
+
+async fn finish(State(gateway): Shared, Json(finish): Json<Finish>) -> Result<StatusCode, Failed> {
+    let fence = gateway.store.finish(&finish, &gateway.terms).await?;
+    tracing::info!(verdict = ?finish.verdict, ?fence, "finished");
+    Ok(gateway.fenced("finish", fence))
+}
+
+async fn lost(State(gateway): Shared, Json(lost): Json<Lost>) -> Result<StatusCode, Failed> {
+    let fence = gateway.store.lose(&lost, &gateway.terms).await?;
+    tracing::warn!(reason = lost.reason, counts = lost.counts, ?fence, "given back");
+    Ok(gateway.fenced("lost", fence))
+}
+
+impl Gateway {
+    fn fenced(&self, what: &'static str, fence: Fence) -> StatusCode {
+        match fence {
+            Fence::Held => StatusCode::NO_CONTENT,
+            Fence::Gone => {
+                self.seen.fenced(what);
+                StatusCode::GONE
+            }
+        }
+    }
+}
+
+/// The database failed; the worker tries again.
+#[derive(Debug)]
+pub(crate) struct Failed(StoreError);
+
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Failed {
+    fn into_response(self) -> Response {
+        tracing::error!(error = &self.0 as &dyn std::error::Error, "a request failed");
+        // What the database says may hold content of other tenants.
+        (StatusCode::SERVICE_UNAVAILABLE, "the gateway cannot reach its database; try again\n")
+            .into_response()
+    }
+}

@@ -1,0 +1,120 @@
+//! Bare copies of hubs on this machine.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Mutex;
+
+use crate::{GitError, git};
+
+/// A folder of mirrors. One process uses it at a time.
+#[derive(Debug)]
+pub struct Mirrors {
+    folder: PathBuf,
+    open: Mutex<HashMap<String, Arc<Mutex<Mirror>>>>,
+}
+
+/// The copy of one hub. Nothing is ever removed from it: clones borrow its objects.
+#[derive(Debug)]
+pub struct Mirror {
+    hub: String,
+    folder: PathBuf,
+}
+
+impl Mirrors {
+    /// Mirrors in this folder.
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder, open: Mutex::default() }
+    }
+
+    /// The mirror of a hub; only one task has it at a time.
+    pub async fn of(&self, hub: &str) -> Result<Arc<Mutex<Mirror>>, GitError> {
+        let mut open = self.open.lock().await;
+        if let Some(mirror) = open.get(hub) {
+            return Ok(Arc::clone(mirror));
+        }
+        let name: String = Sha256::digest(hub).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let folder = self.folder.join(name);
+        std::fs::create_dir_all(&folder)
+            .map_err(|source| GitError::Folder { folder: folder.clone(), source })?;
+        // Does nothing where the mirror exists.
+        git(&folder, &["init", "-q", "--bare", "."]).await?;
+        let mirror = Arc::new(Mutex::new(Mirror { hub: hub.to_owned(), folder }));
+        open.insert(hub.to_owned(), Arc::clone(&mirror));
+        Ok(mirror)
+    }
+}
+
+impl Mirror {
+    /// Makes sure that it has a commit; asks the hub only if it has not.
+    pub async fn bring(&self, commit: &str) -> Result<(), GitError> {
+        if self.has(commit).await {
+            return Ok(());
+        }
+        self.refresh().await?;
+        if self.has(commit).await {
+            return Ok(());
+        }
+        // The result of another order is on no branch.
+        git(&self.folder, &["fetch", "-q", "--", &self.hub, commit]).await.map(drop)
+    }
+
+    /// Fetches all branches.
+    pub async fn refresh(&self) -> Result<(), GitError> {
+        let all = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
+        git(&self.folder, &["fetch", "-q", "--no-tags", "--prune", "--", &self.hub, all[0], all[1]])
+            .await
+            .map(drop)
+    }
+
+    /// A work tree at `commit`, on a branch of its own, that borrows the mirror's objects.
+    pub async fn check_out(&self, commit: &str, folder: &Path) -> Result<(), GitError> {
+        let (from, to) = (self.folder.to_string_lossy(), folder.to_string_lossy());
+        git(&self.folder, &["clone", "-q", "--shared", "--no-checkout", "--", &from, &to]).await?;
+        git(folder, &["checkout", "-q", "-B", "fleet", commit]).await.map(drop)
+    }
+
+    /// The commit of a branch as of the last refresh; `None` if there is no such branch.
+    pub async fn head(&self, branch: &str) -> Option<String> {
+        let head = format!("refs/heads/{branch}^{{commit}}");
+        let printed =
+            git(&self.folder, &["rev-parse", "-q", "--verify", "--end-of-options", &head]).await.ok()?;
+        Some(printed.trim().to_owned())
+    }
+
+    /// Whether `commit` is in the history of `head`.
+    pub async fn contains(&self, head: &str, commit: &str) -> bool {
+        git(&self.folder, &["merge-base", "--is-ancestor", commit, head]).await.is_ok()
+    }
+
+    /// Moves a branch of the hub from `old` to `commit`, unless somebody else has moved it.
+    pub async fn advance(&self, branch: &str, old: &str, commit: &str) -> Result<(), GitError> {
+        let lease = format!("--force-with-lease=refs/heads/{branch}:{old}");
+        let update = format!("{commit}:refs/heads/{branch}");
+        git(&self.folder, &["push", "-q", &lease, "--", &self.hub, &update]).await.map(drop)
+    }
+
+    /// The names in the hub below `refs/fleet/`.
+    pub async fn results(&self) -> Result<Vec<String>, GitError> {
+        let listed = git(&self.folder, &["ls-remote", "--", &self.hub, "refs/fleet/*"]).await?;
+        Ok(listed.lines().filter_map(|line| Some(line.split_once('\t')?.1.to_owned())).collect())
+    }
+
+    /// Removes names from the hub.
+    pub async fn remove(&self, names: &[String]) -> Result<(), GitError> {
+        // A command line has its limits.
+        for names in names.chunks(500) {
+            let updates: Vec<String> = names.iter().map(|name| format!(":{name}")).collect();
+            let mut args = vec!["push", "-q", "--", &self.hub];
+            args.extend(updates.iter().map(String::as_str));
+            git(&self.folder, &args).await?;
+        }
+        Ok(())
+    }
+
+    async fn has(&self, commit: &str) -> bool {
+        git(&self.folder, &["cat-file", "-e", &format!("{commit}^{{commit}}")]).await.is_ok()
+    }
+}

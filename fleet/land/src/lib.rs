@@ -1,0 +1,118 @@
+//! The merge queue: moves branches to results, one after the other.
+//!
+//! A result that was verified on the branch's head is a fast-forward. One that was not goes back to the queue and is carried out
+//! on the new head: what lands has always been verified on exactly what it lands on. Kept answers make that free as long as the
+//! order's context is unchanged.
+//!
+//! Idempotent: a branch that has moved already is noticed, so it may be killed between any two steps. Only one process has the
+//! right to land, and `--force-with-lease` guards against people who push at the same time.
+
+use git::{GitError, Mirror, Mirrors};
+use store::{Fence, Landed, Landing, StoreError};
+
+/// Why nothing more can be landed now.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LandError {
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The right to land ended with the connection to the database.
+    #[error("the right to land is gone")]
+    Gone,
+}
+
+/// What became of the results that were ready.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Their branch has moved.
+    pub landed: usize,
+    /// They are carried out again.
+    pub moved: usize,
+    /// Their hub cannot be reached or refuses; the next round tries again.
+    pub failed: usize,
+}
+
+impl Round {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            landed: self.landed + other.landed,
+            moved: self.moved + other.moved,
+            failed: self.failed + other.failed,
+        }
+    }
+}
+
+/// Takes the next result for each branch.
+pub async fn round(landing: &mut Landing, mirrors: &Mirrors) -> Result<Round, LandError> {
+    let mut round = Round::default();
+    for result in landing.ready().await? {
+        if !landing.holds().await? {
+            return Err(LandError::Gone);
+        }
+        match decide(mirrors, &result).await {
+            Ok(Decision::Landed) => {
+                let fence = landing.landed(&result).await?;
+                tracing::info!(order = result.order.0, branch = result.branch, ?fence, "landed");
+                round.landed += usize::from(fence == Fence::Held);
+            }
+            Ok(Decision::Moved(head)) => {
+                let fence = landing.moved(&result, &head).await?;
+                tracing::info!(
+                    order = result.order.0,
+                    branch = result.branch,
+                    head,
+                    ?fence,
+                    "its branch has moved"
+                );
+                round.moved += usize::from(fence == Fence::Held);
+            }
+            Err(error) => {
+                tracing::error!(
+                    order = result.order.0,
+                    branch = result.branch,
+                    error = &error as &dyn std::error::Error,
+                    "cannot land"
+                );
+                round.failed += 1;
+            }
+        }
+    }
+    Ok(round)
+}
+
+enum Decision {
+    /// The result is in the branch's history.
+    Landed,
+    /// The branch is here, and the result was not verified on it.
+    Moved(String),
+}
+
+async fn decide(mirrors: &Mirrors, result: &Landed) -> Result<Decision, GitError> {
+    let Landed { repo, branch, onto, commit, .. } = result;
+    let mirror = mirrors.of(repo).await?;
+    let mirror = mirror.lock().await;
+    mirror.refresh().await?;
+    mirror.bring(commit).await?;
+    let head = head(&mirror, result).await?;
+    if mirror.contains(&head, commit).await {
+        // A push that we did not live to record.
+        return Ok(Decision::Landed);
+    }
+    if head != *onto {
+        return Ok(Decision::Moved(head));
+    }
+    mirror.advance(branch, onto, commit).await?;
+    Ok(Decision::Landed)
+}
+
+async fn head(mirror: &Mirror, result: &Landed) -> Result<String, GitError> {
+    let Landed { repo, branch, .. } = result;
+    let missing = || GitError::Failed {
+        command: "rev-parse".into(),
+        message: format!("{repo} has no branch {branch}"),
+    };
+    mirror.head(branch).await.ok_or_else(missing)
+}

@@ -1,0 +1,227 @@
+use store::{Budget, GatewayId, Kept, Nanodollars, Need, Outcome, Reserved, Scope};
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+/// By the time anybody looks, every gateway has been silent for longer.
+const NO_PATIENCE: Duration = Duration::ZERO;
+
+fn need<'a>(lease: &Lease, request: &'a str, usd: f64) -> Need<'a> {
+    Need {
+        token: lease.token,
+        request_sha256: request,
+        model: "m",
+        most: Nanodollars::from_usd(usd),
+        interval: None,
+        patience: PATIENCE,
+    }
+}
+
+fn answer(text: &str, usd: f64) -> Outcome {
+    let kept = Kept { content_type: "application/json".into(), body: text.into() };
+    let cost = Nanodollars::from_usd(usd);
+    Outcome::Answered { kept: Some(kept), cost, input_tokens: Some(3), output_tokens: Some(4) }
+}
+
+impl Scene {
+    async fn leased(&self, content: &str) -> Lease {
+        self.submit(&[NewOrder { batch: Some("b".into()), ..order("a", content) }]).await;
+        self.lease().await.unwrap()
+    }
+
+    async fn reserve(&self, gateway: GatewayId, need: &Need<'_>) -> Reserved {
+        self.store.reserve(gateway, need).await.unwrap()
+    }
+
+    /// Of each tenant, batch and model.
+    async fn cost_usd(&self) -> Vec<String> {
+        self.store.costs(&Filter::default()).await.unwrap().iter().map(|cost| cost.usd.to_string()).collect()
+    }
+
+    /// Held and spent of each cap.
+    async fn budget(&self) -> Vec<(String, f64, f64)> {
+        let used = |Budget { scope, held_usd, spent_usd, .. }| (scope, held_usd, spent_usd);
+        self.store.budgets().await.unwrap().into_iter().map(used).collect()
+    }
+}
+
+fn open(reserved: &Reserved) -> Option<store::CallId> {
+    if let Reserved::Open(call) = reserved { Some(*call) } else { None }
+}
+
+#[tokio::test]
+async fn an_answer_is_paid_once_for_all_leases_of_its_order() {
+    let Some(scene) = Scene::new().await else { return };
+    let gateway = scene.store.gateway().await.unwrap();
+    let old = scene.leased("one").await;
+    let call = open(&scene.reserve(gateway, &need(&old, "r", 1.0)).await).unwrap();
+    scene.lose(&old).await;
+    // The worker is gone, but what it asked for is paid.
+    scene.store.settle(call, &answer("hello", 0.5)).await.unwrap();
+    let new = scene.lease().await.unwrap();
+    let kept = scene.reserve(gateway, &need(&new, "r", 1.0)).await;
+    assert_eq!(kept, Reserved::Kept(Kept { content_type: "application/json".into(), body: b"hello".into() }));
+    assert_eq!(scene.reserve(gateway, &need(&old, "r", 1.0)).await, Reserved::Gone);
+    let other = scene.leased("two").await;
+    open(&scene.reserve(gateway, &need(&other, "r", 1.0)).await).unwrap();
+}
+
+#[tokio::test]
+async fn a_call_that_is_under_way_is_not_made_again() {
+    let Some(scene) = Scene::new().await else { return };
+    let gateway = scene.store.gateway().await.unwrap();
+    let lease = scene.leased("one").await;
+    let call = open(&scene.reserve(gateway, &need(&lease, "r", 1.0)).await).unwrap();
+    assert_eq!(scene.reserve(gateway, &need(&lease, "r", 1.0)).await, Reserved::InFlight);
+    scene.store.settle(call, &Outcome::Failed).await.unwrap();
+    open(&scene.reserve(gateway, &need(&lease, "r", 1.0)).await).unwrap();
+}
+
+#[tokio::test]
+async fn every_cap_is_kept_by_reservation_and_never_passed() {
+    let Some(scene) = Scene::new().await else { return };
+    let gateway = scene.store.gateway().await.unwrap();
+    let batch = Scope::Batch { tenant: "a".into(), batch: "b".into() };
+    let caps = [
+        (Scope::Fleet, 10.0),
+        (Scope::Tenant("a".into()), 8.0),
+        (batch, 3.0),
+        (Scope::Tenant("z".into()), 0.0),
+    ];
+    for (scope, cap) in caps {
+        scene.store.cap(&scope, Nanodollars::from_usd(cap).unwrap()).await.unwrap();
+    }
+    let lease = scene.leased("one").await;
+    let call = open(&scene.reserve(gateway, &need(&lease, "r", 2.0)).await).unwrap();
+    assert_eq!(
+        scene.reserve(gateway, &need(&lease, "s", 2.0)).await,
+        Reserved::Refused { scope: "batch:a/b".into(), left: Nanodollars::from_usd(1.0).unwrap() }
+    );
+    assert!(matches!(
+        scene.reserve(gateway, &Need { most: None, ..need(&lease, "t", 0.0) }).await,
+        Reserved::Refused { .. }
+    ));
+    scene.store.settle(call, &answer("hello", 0.5)).await.unwrap();
+    scene.store.settle(call, &answer("hello", 0.5)).await.unwrap();
+    open(&scene.reserve(gateway, &need(&lease, "s", 2.0)).await).unwrap();
+    let row = |scope: &str, held, spent| (scope.to_owned(), held, spent);
+    assert_eq!(
+        scene.budget().await,
+        [
+            row("batch:a/b", 2.0, 0.5),
+            row("fleet", 2.0, 0.5),
+            row("tenant:a", 2.0, 0.5),
+            row("tenant:z", 0.0, 0.0)
+        ]
+    );
+    // A worker cannot wait for money, so its order stops at the first answer that is missing for want of it.
+    scene.finish(&lease, no_model()).await;
+    assert_eq!(scene.state(lease.order).await, State::Stopped);
+}
+
+#[tokio::test]
+async fn a_reservation_whose_gateway_died_counts_as_spent_until_the_answer_comes_after_all() {
+    let Some(scene) = Scene::new().await else { return };
+    scene.store.cap(&Scope::Fleet, Nanodollars::from_usd(10.0).unwrap()).await.unwrap();
+    let (dead, live) = (scene.store.gateway().await.unwrap(), scene.store.gateway().await.unwrap());
+    let lease = scene.leased("one").await;
+    let call = open(&scene.reserve(dead, &need(&lease, "r", 2.0)).await).unwrap();
+    assert_eq!(scene.store.gateway_beat(live, PATIENCE).await.unwrap(), 0);
+    assert_eq!(scene.budget().await, [("fleet".to_owned(), 2.0, 0.0)]);
+    assert_eq!(scene.store.gateway_beat(live, NO_PATIENCE).await.unwrap(), 1);
+    assert_eq!(scene.budget().await, [("fleet".to_owned(), 0.0, 2.0)]);
+
+    // It is asked again, and paid again: both are counted and listed.
+    let again = open(&scene.reserve(live, &need(&lease, "r", 2.0)).await).unwrap();
+    scene.store.settle(again, &answer("hello", 0.5)).await.unwrap();
+    let cost = scene.store.costs(&Filter::default()).await.unwrap().remove(0);
+    assert_eq!((cost.calls, cost.unknown, cost.again, cost.usd), (2, 1, 0, 2.5));
+
+    // The dead gateway was only stopped for a while.
+    scene.store.settle(call, &answer("hello", 0.25)).await.unwrap();
+    assert_eq!(scene.budget().await, [("fleet".to_owned(), 0.0, 0.75)]);
+    let cost = scene.store.costs(&Filter::default()).await.unwrap().remove(0);
+    assert_eq!((cost.calls, cost.unknown, cost.again, cost.usd), (2, 0, 1, 0.75));
+}
+
+#[tokio::test]
+async fn what_was_spent_before_there_was_a_cap_counts() {
+    let Some(scene) = Scene::new().await else { return };
+    let gateway = scene.store.gateway().await.unwrap();
+    let lease = scene.leased("one").await;
+    let call = open(&scene.reserve(gateway, &need(&lease, "r", 2.0)).await).unwrap();
+    scene.store.settle(call, &answer("hello", 0.5)).await.unwrap();
+    scene.store.cap(&Scope::Tenant("a".into()), Nanodollars::from_usd(2.0).unwrap()).await.unwrap();
+    assert!(matches!(scene.reserve(gateway, &need(&lease, "s", 2.0)).await, Reserved::Refused { .. }));
+}
+
+#[tokio::test]
+async fn an_answer_of_no_use_is_paid_but_asked_for_again() {
+    let Some(scene) = Scene::new().await else { return };
+    let gateway = scene.store.gateway().await.unwrap();
+    let lease = scene.leased("one").await;
+    let call = open(&scene.reserve(gateway, &need(&lease, "r", 2.0)).await).unwrap();
+    let Outcome::Answered { cost, input_tokens, output_tokens, .. } = answer("", 0.5) else { return };
+    let useless = Outcome::Answered { kept: None, cost, input_tokens, output_tokens };
+    scene.store.settle(call, &useless).await.unwrap();
+    open(&scene.reserve(gateway, &need(&lease, "r", 2.0)).await).unwrap();
+    assert_eq!(scene.cost_usd().await, ["2.5"]);
+}
+
+#[tokio::test]
+async fn a_pause_that_one_gateway_was_told_binds_all() {
+    let Some(scene) = Scene::new().await else { return };
+    let gateway = scene.store.gateway().await.unwrap();
+    let lease = scene.leased("one").await;
+    scene.store.pause("m", Duration::from_mins(2)).await.unwrap();
+    scene.store.pause("m", Duration::from_secs(1)).await.unwrap();
+    let Reserved::Wait(wait) = scene.reserve(gateway, &need(&lease, "r", 2.0)).await else { panic!() };
+    assert!(wait > Duration::from_secs(110), "{wait:?}");
+    open(&scene.reserve(gateway, &Need { model: "other", ..need(&lease, "r", 2.0) }).await).unwrap();
+}
+
+#[tokio::test]
+async fn calls_of_a_model_keep_their_interval() {
+    let Some(scene) = Scene::new().await else { return };
+    let gateway = scene.store.gateway().await.unwrap();
+    let lease = scene.leased("one").await;
+    let paced = |request| Need { interval: Some(Duration::from_hours(1)), ..need(&lease, request, 2.0) };
+    open(&scene.reserve(gateway, &paced("r")).await).unwrap();
+    assert!(matches!(scene.reserve(gateway, &paced("s")).await, Reserved::Wait(_)));
+}
+
+#[tokio::test]
+async fn a_retry_of_a_failed_order_asks_anew_and_one_of_a_stopped_order_does_not() {
+    let Some(scene) = Scene::new().await else { return };
+    let gateway = scene.store.gateway().await.unwrap();
+    let lease = scene.leased("one").await;
+    let call = open(&scene.reserve(gateway, &need(&lease, "r", 2.0)).await).unwrap();
+    scene.store.settle(call, &answer("bad", 0.5)).await.unwrap();
+    scene.store.cancel(OrderId(lease.order)).await.unwrap();
+    scene.store.retry(OrderId(lease.order)).await.unwrap();
+    let second = scene.lease().await.unwrap();
+    assert!(matches!(scene.reserve(gateway, &need(&second, "r", 2.0)).await, Reserved::Kept(_)));
+    scene.finish(&second, failed()).await;
+    scene.store.retry(OrderId(lease.order)).await.unwrap();
+    let third = scene.lease().await.unwrap();
+    open(&scene.reserve(gateway, &need(&third, "r", 2.0)).await).unwrap();
+}
+
+#[tokio::test]
+async fn what_is_old_is_collected_and_costs_stay() {
+    let Some(scene) = Scene::new().await else { return };
+    let gateway = scene.store.gateway().await.unwrap();
+    let lease = scene.leased("one").await;
+    let call = open(&scene.reserve(gateway, &need(&lease, "r", 2.0)).await).unwrap();
+    scene.store.settle(call, &answer("hello", 0.5)).await.unwrap();
+    let bundle = scene.store.keep(b"a bundle").await.unwrap();
+    let finish = Finish { token: lease.token, verdict: failed(), bundle: Some(bundle), elapsed_ms: 1 };
+    scene.store.finish(&finish, &scene.terms).await.unwrap();
+    assert_eq!(scene.store.collect(1).await.unwrap(), 0);
+    scene.database.query("UPDATE orders SET ended_at = now() - interval '9 days'").unwrap();
+    scene.database.query("UPDATE artifacts SET stored_at = now() - interval '9 days'").unwrap();
+    assert_eq!(scene.store.collect(8).await.unwrap(), 13);
+    assert_eq!(scene.store.bundle(OrderId(lease.order)).await.unwrap(), None);
+    assert_eq!(scene.cost_usd().await, ["0.5"]);
+    assert_eq!(scene.state(lease.order).await, State::Failed);
+}

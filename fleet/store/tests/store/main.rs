@@ -1,0 +1,100 @@
+//! The store with a real PostgreSQL.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod calls;
+mod landing;
+mod queue;
+mod schema;
+mod speed;
+
+use std::time::Duration;
+
+use code_commit_fleet_store as store;
+use store::{Fence, Filter, NewOrder, OrderId, OrderRow, State, Store, Terms};
+use trial::{Database, Postgres};
+use wire::{Ask, Finish, Lease, Lost, Verdict};
+
+/// A database of a test's own; `None`, said aloud, where PostgreSQL is not installed.
+struct Scene {
+    database: Database,
+    store: Store,
+    terms: Terms,
+}
+
+impl Scene {
+    async fn new() -> Option<Self> {
+        let database = Database::create().unwrap()?;
+        let store = Store::migrate(&database.address()).await.unwrap();
+        // Losses are waited for by the database's clock, so there is nothing to wait for.
+        let terms = Terms { backoff: Duration::ZERO, ..Terms::default() };
+        Some(Self { database, store, terms })
+    }
+
+    async fn submit(&self, orders: &[NewOrder]) -> Vec<i64> {
+        self.store.submit(orders).await.unwrap().into_iter().map(|submitted| submitted.order.0).collect()
+    }
+
+    async fn lease(&self) -> Option<Lease> {
+        self.lease_with(&self.terms).await
+    }
+
+    async fn lease_with(&self, terms: &Terms) -> Option<Lease> {
+        self.store.lease(&ask(wire::RECORD), terms).await.unwrap()
+    }
+
+    async fn finish(&self, lease: &Lease, verdict: Verdict) -> Fence {
+        let finish = Finish { token: lease.token, verdict, bundle: None, elapsed_ms: 7 };
+        self.store.finish(&finish, &self.terms).await.unwrap()
+    }
+
+    async fn lose(&self, lease: &Lease) -> Fence {
+        let lost = Lost { token: lease.token, reason: "no disk".into(), counts: true };
+        self.store.lose(&lost, &self.terms).await.unwrap()
+    }
+
+    async fn row(&self, order: i64) -> OrderRow {
+        let filter = Filter { order: Some(OrderId(order)), ..Filter::default() };
+        self.store.orders(&filter).await.unwrap().remove(0)
+    }
+
+    async fn state(&self, order: i64) -> State {
+        self.row(order).await.state
+    }
+}
+
+fn ask(record: i32) -> Ask {
+    Ask { worker: "w".into(), version: "0".into(), record, wait_ms: 0 }
+}
+
+fn order(tenant: &str, content: &str) -> NewOrder {
+    NewOrder {
+        tenant: tenant.into(),
+        batch: None,
+        repo: "/hub".into(),
+        base: "b".repeat(40),
+        content: content.into(),
+        model: "gemini-3.8-flash".into(),
+        priority: 0,
+        after: None,
+        land: None,
+        record: wire::RECORD,
+    }
+}
+
+fn passed(commit: &str) -> Verdict {
+    Verdict::Passed { commit: commit.into() }
+}
+
+fn failed() -> Verdict {
+    Verdict::Failed { reason: "verify_failed".into() }
+}
+
+fn no_model() -> Verdict {
+    Verdict::NoModel { reason: "overloaded".into() }
+}
+
+/// A lease that has lapsed by the time anybody looks.
+fn lapsing(terms: Terms) -> Terms {
+    Terms { lease: Duration::ZERO, ..terms }
+}

@@ -1,0 +1,82 @@
+//! A program that a test can stop, continue and kill.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::postgres::children_of;
+
+/// A running program; dropping it kills it.
+#[derive(Debug)]
+pub struct Program {
+    child: Child,
+}
+
+impl Program {
+    /// Starts it with its output in `log`.
+    pub fn start(mut command: Command, log: &Path) -> anyhow::Result<Self> {
+        let log = File::options().create(true).append(true).open(log)?;
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let child = command.spawn().with_context(|| format!("{command:?}"))?;
+        Ok(Self { child })
+    }
+
+    /// Sends a signal to it alone.
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        Ok(kill_process(self.pid()?, signal)?)
+    }
+
+    /// Kills it without warning and waits for its end.
+    pub fn kill(&mut self) -> anyhow::Result<()> {
+        // One that has ended already cannot be killed.
+        let _ = self.child.kill();
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Waits for its end; whether it ended well.
+    pub fn wait(&mut self) -> anyhow::Result<bool> {
+        Ok(self.child.wait()?.success())
+    }
+
+    /// Whether it runs no more.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    pub(crate) fn and_children(&self) -> anyhow::Result<Vec<Pid>> {
+        let pid = self.pid()?;
+        let mut all = children_of(pid)?;
+        all.push(pid);
+        Ok(all)
+    }
+
+    fn pid(&self) -> anyhow::Result<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("no pid")
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Nobody is left to tell.
+        let _ = self.kill();
+    }
+}
+
+/// The product's program, which has to be built before: the tests of the fleet use it as a user does.
+pub fn product() -> anyhow::Result<PathBuf> {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/debug/code-commit");
+    built
+        .canonicalize()
+        .with_context(|| format!("{} is missing; run `cargo build` at the root", built.display()))
+}
+
+/// A program of this workspace, built together with the test.
+pub fn sibling(name: &str) -> anyhow::Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let folder = test.parent().and_then(Path::parent).context("the test is nowhere")?;
+    Ok(folder.join(name))
+}

@@ -1,0 +1,141 @@
+//! What workers and the gateway say to each other: JSON over HTTP, on a Unix socket or with a token over TCP.
+//!
+//! | request | body | answer |
+//! |---|---|---|
+//! | `POST /v1/lease` | [`Ask`] | 200 [`Lease`], or 204: nothing came within `wait_ms` |
+//! | `POST /v1/beat` | [`Held`] | 204, or 410: the lease is gone, end the order |
+//! | `PUT /v1/artifact/TOKEN` | the bytes | 200 [`Stored`] |
+//! | `POST /v1/finish` | [`Finish`] | 204, or 410 |
+//! | `POST /v1/lost` | [`Lost`] | 204, or 410 |
+//!
+//! The token of a lease is the fence: it is new for each lease, and whoever has an old one is refused. This crate holds data only.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// The newest record that this version can make and read. An order may ask for a newer one than a worker knows.
+pub const RECORD: i32 = 1;
+
+/// A worker asks for an order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ask {
+    /// Its name, for people.
+    pub worker: String,
+    /// The version of its program, for people.
+    pub version: String,
+    /// The newest record that it knows.
+    pub record: i32,
+    /// How long the gateway may wait for an order.
+    pub wait_ms: u64,
+}
+
+/// An order and the right to carry it out until the lease lapses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// The order.
+    pub order: i64,
+    /// How often it has been leased, this time included.
+    pub epoch: i32,
+    /// The fence, and the binary's way to the models.
+    pub token: Uuid,
+    /// The hub.
+    pub repo: String,
+    /// The commit that the order changes.
+    pub base: String,
+    /// As for `--llm-model`.
+    pub model: String,
+    /// The order as it was submitted.
+    pub content: String,
+    /// The worker beats at least this often.
+    pub beat_ms: u64,
+}
+
+impl Lease {
+    /// Where the result goes: a new name for each lease, so that a stale worker cannot touch another's.
+    pub fn result_ref(&self) -> String {
+        result_ref(self.order, self.epoch)
+    }
+}
+
+/// Where the result of an order goes in the hub.
+pub fn result_ref(order: i64, epoch: i32) -> String {
+    format!("refs/fleet/{order}/{epoch}")
+}
+
+/// Which order and which of its leases a name in the hub belongs to; `None` for all other names.
+pub fn of_result_ref(name: &str) -> Option<(i64, i32)> {
+    let (order, epoch) = name.strip_prefix("refs/fleet/")?.split_once('/')?;
+    Some((order.parse().ok()?, epoch.parse().ok()?))
+}
+
+/// Names a lease.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Held {
+    /// Its token.
+    pub token: Uuid,
+}
+
+/// An artifact was stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// In hex.
+    pub sha256: String,
+}
+
+/// An order has ended with a verdict.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Finish {
+    /// The lease.
+    pub token: Uuid,
+    /// What came of it.
+    pub verdict: Verdict,
+    /// The exported run, stored before.
+    pub bundle: Option<String>,
+    /// Of the program.
+    pub elapsed_ms: i64,
+}
+
+/// What came of an order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "verdict")]
+pub enum Verdict {
+    /// PASS; the commit is in the hub at [`Lease::result_ref`].
+    Passed {
+        /// The commit.
+        commit: String,
+    },
+    /// FAIL.
+    Failed {
+        /// The stage at which it ended.
+        reason: String,
+    },
+    /// The model could not be reached or may not be used.
+    NoModel {
+        /// The program's last line.
+        reason: String,
+    },
+}
+
+/// A worker gives an order back without a verdict: the machine is to blame, or it shuts down.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Lost {
+    /// The lease.
+    pub token: Uuid,
+    /// For people.
+    pub reason: String,
+    /// Whether it counts against the order; a worker that drains did nothing wrong, and neither did the order.
+    pub counts: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_results_name_is_read_as_it_is_written() {
+        assert_eq!(of_result_ref(&result_ref(7, 2)), Some((7, 2)));
+        for other in ["refs/heads/main", "refs/fleet/7", "refs/fleet/x/2", "refs/fleet/7/2/3"] {
+            assert_eq!(of_result_ref(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! One order, from its lease to its end.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use git::git;
+use serde::Deserialize;
+use wire::{Finish, Held, Lease, Lost, Verdict};
+
+use crate::client::Fence;
+use crate::program::{GRACE, Program};
+use crate::{Wish, Worker};
+
+/// The program's exit codes that are verdicts; all others are about this machine.
+const DONE: i32 = 0;
+const FAILED: i32 = 1;
+const NO_MODEL: i32 = 4;
+/// The gateway may be restarted while an order ends.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Of a reason, for people.
+const LONGEST: usize = 500;
+
+/// An order to carry out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Job<'w> {
+    pub(crate) worker: &'w Worker,
+    pub(crate) lease: &'w Lease,
+}
+
+/// How an order ended for this worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// A verdict was told.
+    Verdict,
+    /// The lease was lost, or the order given back because the worker stops.
+    Gone,
+    /// This machine could not do it.
+    Trouble,
+}
+
+/// What interrupts an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interrupted {
+    Fenced,
+    Stopped,
+}
+
+/// What of the last line of the program's output matters.
+#[derive(Debug, Default, Deserialize)]
+struct Line {
+    #[serde(default)]
+    summary: Summary,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Summary {
+    #[serde(default)]
+    ended_stage: Option<String>,
+}
+
+impl Job<'_> {
+    /// Carries it out while it beats. If the lease is gone, or the worker is to stop, everything that was started for the order
+    /// ends.
+    pub(crate) async fn run(self) -> Ended {
+        let folder = self.worker.jobs.join(format!("{}-{}", self.lease.order, self.lease.epoch));
+        let mut wish = self.worker.wish.clone();
+        let done = tokio::select! {
+            done = self.carry_out(&folder) => Ok(done),
+            () = self.beats() => Err(Interrupted::Fenced),
+            _ = wish.wait_for(|wish| *wish == Wish::Stop) => Err(Interrupted::Stopped),
+        };
+        tokio::spawn(remove(folder));
+        self.report(done).await
+    }
+
+    async fn report(self, done: Result<anyhow::Result<Fence>, Interrupted>) -> Ended {
+        let Lease { order, epoch, .. } = self.lease;
+        match done {
+            Ok(Ok(Fence::Held)) => Ended::Verdict,
+            Ok(Ok(Fence::Gone)) | Err(Interrupted::Fenced) => {
+                tracing::warn!(order, epoch, "the lease is gone");
+                Ended::Gone
+            }
+            Ok(Err(error)) => {
+                tracing::error!(order, epoch, error = &*error, "given back");
+                self.give_back(&format!("{error:#}"), true).await;
+                Ended::Trouble
+            }
+            Err(Interrupted::Stopped) => {
+                self.give_back("the worker stops", false).await;
+                Ended::Gone
+            }
+        }
+    }
+
+    /// If nobody hears it, the lease lapses.
+    async fn give_back(self, reason: &str, counts: bool) {
+        let lost = Lost { token: self.lease.token, reason: reason.chars().take(LONGEST).collect(), counts };
+        if let Err(error) = self.worker.client.lost(&lost).await {
+            tracing::warn!(error = &*error, "cannot give the order back; its lease will lapse");
+        }
+    }
+
+    /// Beats until the lease is gone.
+    async fn beats(self) {
+        let mut ticks = tokio::time::interval(Duration::from_millis(self.lease.beat_ms.max(10)));
+        loop {
+            ticks.tick().await;
+            match self.worker.client.beat(self.held()).await {
+                Ok(Fence::Held) => {}
+                Ok(Fence::Gone) => return,
+                // The lease may hold all the same; whether it does, the next beat or the end will tell.
+                Err(error) => tracing::warn!(error = &*error, "cannot beat"),
+            }
+        }
+    }
+
+    async fn carry_out(self, folder: &Path) -> anyhow::Result<Fence> {
+        let clock = clock();
+        let repo = self.prepare(folder).await?;
+        let code = self.run_program(folder, &repo).await?;
+        let verdict = match code {
+            DONE => Verdict::Passed { commit: self.push(&repo).await? },
+            FAILED => Verdict::Failed { reason: stage(folder).await },
+            // An exported run that has no end is of no use to anybody.
+            NO_MODEL => return Ok(self.finish(no_model(folder).await, None, clock).await),
+            code => anyhow::bail!("the program ended with {code}: {}", last_words(folder).await),
+        };
+        let Some(bundle) = self.export(folder, &repo).await? else { return Ok(Fence::Gone) };
+        Ok(self.finish(verdict, Some(bundle), clock).await)
+    }
+
+    async fn finish(self, verdict: Verdict, bundle: Option<String>, clock: Instant) -> Fence {
+        let elapsed_ms = i64::try_from(clock.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let finish = Finish { token: self.lease.token, verdict, bundle, elapsed_ms };
+        patiently(|| self.worker.client.finish(&finish)).await
+    }
+
+    /// A work tree at the order's base, and the order beside it.
+    async fn prepare(self, folder: &Path) -> anyhow::Result<PathBuf> {
+        let repo = folder.join("repo");
+        tokio::fs::create_dir_all(folder)
+            .await
+            .with_context(|| format!("{} cannot be made", folder.display()))?;
+        tokio::fs::write(folder.join("order.json"), &self.lease.content)
+            .await
+            .context("the order cannot be written")?;
+        let mirror = self.worker.mirrors.of(&self.lease.repo).await?;
+        let mirror = mirror.lock().await;
+        mirror.bring(&self.lease.base).await?;
+        mirror.check_out(&self.lease.base, &repo).await?;
+        Ok(repo)
+    }
+
+    async fn run_program(self, folder: &Path, repo: &Path) -> anyhow::Result<i32> {
+        let models = format!("{}/m/{}", self.worker.models.trim_end_matches('/'), self.lease.token);
+        let (order, out) = (folder.join("order.json"), folder.join("out"));
+        let args: [&std::ffi::OsStr; 16] = [
+            "order".as_ref(),
+            "run".as_ref(),
+            order.as_ref(),
+            "--repo".as_ref(),
+            repo.as_ref(),
+            "--out".as_ref(),
+            out.as_ref(),
+            "--commit".as_ref(),
+            "--llm-model".as_ref(),
+            self.lease.model.as_ref(),
+            "--base-url".as_ref(),
+            models.as_ref(),
+            // Never off, whatever a configuration says.
+            "--sandbox".as_ref(),
+            "auto".as_ref(),
+            "--json".as_ref(),
+            "--quiet".as_ref(),
+        ];
+        let name = format!("order-{}-{}", self.lease.order, self.lease.epoch);
+        let group = self.worker.groups.as_ref().map(|groups| groups.make(&name)).transpose()?;
+        Program::start(&self.worker.program, args, folder, folder, group)?.wait().await
+    }
+
+    /// The result's commit, in the hub under a name of this lease alone.
+    async fn push(self, repo: &Path) -> anyhow::Result<String> {
+        let commit = git(repo, &["rev-parse", "HEAD"]).await?.trim().to_owned();
+        let update = format!("{commit}:{}", self.lease.result_ref());
+        git(repo, &["push", "-q", "--", &self.lease.repo, &update]).await?;
+        Ok(commit)
+    }
+
+    /// The run as one file in the database; `None` if the lease is gone.
+    async fn export(self, folder: &Path, repo: &Path) -> anyhow::Result<Option<String>> {
+        let file = folder.join("run.bundle");
+        let args: [&std::ffi::OsStr; 3] = ["export".as_ref(), "-o".as_ref(), file.as_ref()];
+        let scratch = folder.join("export");
+        tokio::fs::create_dir_all(&scratch).await?;
+        let code = Program::start(&self.worker.program, args, repo, &scratch, None)?.wait().await?;
+        anyhow::ensure!(code == 0, "the run cannot be exported: {}", last_words(&scratch).await);
+        let content = tokio::fs::read(&file).await.context("the exported run cannot be read")?;
+        Ok(patiently(|| self.worker.client.store(self.held(), content.clone())).await)
+    }
+
+    fn held(self) -> Held {
+        Held { token: self.lease.token }
+    }
+}
+
+/// The whole of the work is ended from outside when the lease is gone, so this need not give up.
+async fn patiently<T, F: Future<Output = anyhow::Result<T>>>(mut attempt: impl FnMut() -> F) -> T {
+    loop {
+        match attempt().await {
+            Ok(done) => return done,
+            Err(error) => tracing::warn!(error = &*error, "the gateway cannot be reached; trying again"),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "measures only")]
+fn clock() -> Instant {
+    Instant::now()
+}
+
+async fn no_model(folder: &Path) -> Verdict {
+    Verdict::NoModel { reason: last_words(folder).await }
+}
+
+/// A program that is being ended may still write, so there are a few tries; the worker's next start removes the rest.
+async fn remove(folder: PathBuf) {
+    for _ in 0..3 {
+        if tokio::fs::remove_dir_all(&folder).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(GRACE).await;
+    }
+}
+
+/// At which stage the order failed.
+async fn stage(folder: &Path) -> String {
+    let printed = tokio::fs::read_to_string(folder.join("stdout")).await.unwrap_or_default();
+    let lines = printed.lines().rev().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    lines.into_iter().find_map(|line| line.summary.ended_stage).unwrap_or_else(|| "FAIL".to_owned())
+}
+
+/// The last line that the program printed for people.
+async fn last_words(folder: &Path) -> String {
+    let printed = tokio::fs::read(folder.join("stderr")).await.unwrap_or_default();
+    let printed = String::from_utf8_lossy(&printed);
+    let last = printed.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+    last.chars().take(LONGEST).collect()
+}

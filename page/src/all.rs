@@ -1,0 +1,237 @@
+//! The page of all runs of a project.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use report::phrases;
+use timeline::Run;
+
+use crate::frame::{Bar, SCRIPT, STYLE, day, moment, policy};
+use crate::run::{tone, took};
+use crate::text::plain;
+
+/// Characters of a query that the list shows.
+const SHOWN: usize = 100;
+/// Days in the table of costs; older ones are one row.
+const DAYS: usize = 30;
+
+#[derive(Template)]
+#[template(path = "all.html")]
+struct Page {
+    policy: String,
+    style: &'static str,
+    script: &'static str,
+    project: String,
+    rows: Vec<Row>,
+    kinds: Vec<String>,
+    verdicts: Vec<String>,
+    by_loop: Vec<Success>,
+    by_day: Vec<Sum>,
+    by_model: Vec<Sum>,
+    total: String,
+}
+
+/// One run.
+struct Row {
+    name: String,
+    kind: String,
+    verdict: String,
+    class: &'static str,
+    query: String,
+    model: String,
+    rounds: u32,
+    began: String,
+    took: String,
+    took_ms: u64,
+    cost: String,
+    /// For sorting; unknown costs come last.
+    cost_key: String,
+}
+
+/// How often a loop reached its goal.
+struct Success {
+    kind: String,
+    runs: usize,
+    good: usize,
+    bad: usize,
+    open: usize,
+    /// Of the runs that have ended; empty if none has.
+    share: String,
+    bars: Vec<Bar>,
+    cost: String,
+}
+
+/// What a day or a model cost.
+#[derive(Default)]
+struct Sum {
+    name: String,
+    calls: usize,
+    unpriced: usize,
+    cost_usd: f64,
+    cost: String,
+    bars: Vec<Bar>,
+}
+
+/// The page of all runs of a project, in the order in which they are given: the newest first.
+pub fn all(project: &str, runs: &[Run]) -> String {
+    let unique = |of: fn(&Run) -> &String| {
+        let mut names: Vec<String> = runs.iter().map(|run| plain(of(run)).into_owned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    let by_day = by_day(runs);
+    let total = by_day.iter().fold(0.0, |sum, day| sum + day.cost_usd);
+    let page = Page {
+        policy: policy(Some(SCRIPT)),
+        style: STYLE,
+        script: SCRIPT,
+        project: plain(project).into_owned(),
+        rows: runs.iter().map(row).collect(),
+        kinds: unique(|run| &run.kind),
+        verdicts: unique(|run| &run.verdict),
+        by_loop: by_loop(runs),
+        by_model: by_model(runs),
+        total: format!("{}, ${total:.2}", phrases::count(runs.len() as u64, "run")),
+        by_day,
+    };
+    // Rendering into a string fails only if a template's own expression does, and none of ours can.
+    page.render().unwrap_or_default()
+}
+
+fn row(run: &Run) -> Row {
+    let steps = &run.steps;
+    let cost = steps.cost_usd();
+    let models: Vec<&str> = models(run).into_keys().collect();
+    Row {
+        name: plain(&run.name).into_owned(),
+        kind: plain(&run.kind).into_owned(),
+        verdict: plain(&run.verdict).into_owned(),
+        class: tone(run.is_good),
+        query: first_line(&run.query),
+        model: plain(&models.join(", ")).into_owned(),
+        rounds: steps.rounds(),
+        began: moment(steps.from_ms),
+        took: took(steps.elapsed_ms()),
+        took_ms: steps.elapsed_ms(),
+        cost: cost.map_or_else(|| "unknown".to_owned(), |cost| format!("{cost:.4}")),
+        cost_key: cost.map_or_else(String::new, |cost| cost.to_string()),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let mut shown: String = line.chars().take(SHOWN).collect();
+    if shown.len() < line.len() {
+        shown.push('…');
+    }
+    plain(&shown).into_owned()
+}
+
+fn by_loop(runs: &[Run]) -> Vec<Success> {
+    let mut groups: BTreeMap<&str, Vec<&Run>> = BTreeMap::new();
+    runs.iter().for_each(|run| groups.entry(&run.kind).or_default().push(run));
+    groups.into_iter().map(|(kind, runs)| success(kind, &runs)).collect()
+}
+
+fn success(kind: &str, runs: &[&Run]) -> Success {
+    let count = |wanted: Option<bool>| runs.iter().filter(|run| run.is_good == wanted).count();
+    let (good, bad, open) = (count(Some(true)), count(Some(false)), count(None));
+    let (ended, parts) = (good + bad, [good as u64, bad as u64]);
+    let share = (good * 100 + ended / 2).checked_div(ended);
+    let bars = [
+        (good > 0).then(|| Bar::new(0, parts[0], ended as u64, "good")),
+        (bad > 0).then(|| Bar::new(parts[0], ended as u64, ended as u64, "bad")),
+    ];
+    let costs = runs.iter().flat_map(|run| run.steps.calls()).filter_map(|call| call.cost_usd);
+    let cost = costs.fold(0.0, |sum, cost| sum + cost);
+    Success {
+        kind: plain(kind).into_owned(),
+        runs: runs.len(),
+        good,
+        bad,
+        open,
+        share: share.map(|share| format!("{share} %")).unwrap_or_default(),
+        bars: bars.into_iter().flatten().collect(),
+        cost: format!("{cost:.4}"),
+    }
+}
+
+fn by_day(runs: &[Run]) -> Vec<Sum> {
+    let mut days: BTreeMap<String, Sum> = BTreeMap::new();
+    for run in runs {
+        for step in &run.steps.all {
+            let Some(call) = step.call() else { continue };
+            days.entry(day(step.to_ms)).or_default().add(call.cost_usd);
+        }
+    }
+    let mut newest: Vec<Sum> = days.into_iter().rev().map(|(name, sum)| Sum { name, ..sum }).collect();
+    let older = newest.split_off(newest.len().min(DAYS));
+    if !older.is_empty() {
+        let mut sum = Sum { name: "before".to_owned(), ..Sum::default() };
+        for day in older {
+            sum.calls += day.calls;
+            sum.unpriced += day.unpriced;
+            sum.cost_usd += day.cost_usd;
+        }
+        newest.push(sum);
+    }
+    drawn(newest)
+}
+
+/// What each model of a run cost. The part of a turn's cost that no model has goes to the first one.
+fn models(run: &Run) -> BTreeMap<&str, Vec<Option<f64>>> {
+    let mut models: BTreeMap<&str, Vec<Option<f64>>> = BTreeMap::new();
+    for call in run.steps.calls() {
+        let named = call.usage.iter().filter(|one| !one.model.is_empty());
+        let known: f64 = named.clone().filter_map(|one| one.cost_usd).sum();
+        let mut rest = call.cost_usd.map(|whole| (whole - known).max(0.0));
+        for one in named.clone() {
+            let cost = one.cost_usd.or_else(|| rest.take());
+            models.entry(&one.model).or_default().push(cost);
+        }
+        if named.count() == 0 {
+            let asked = if run.model.is_empty() { "not said" } else { run.model.as_str() };
+            models.entry(asked).or_default().push(call.cost_usd);
+        }
+    }
+    models
+}
+
+fn by_model(runs: &[Run]) -> Vec<Sum> {
+    let mut sums: BTreeMap<&str, Sum> = BTreeMap::new();
+    for (model, costs) in runs.iter().flat_map(models) {
+        let sum = sums.entry(model).or_default();
+        costs.into_iter().for_each(|cost| sum.add(cost));
+    }
+    let mut sums: Vec<Sum> =
+        sums.into_iter().map(|(name, sum)| Sum { name: plain(name).into_owned(), ..sum }).collect();
+    sums.sort_by(|one, other| other.cost_usd.total_cmp(&one.cost_usd));
+    drawn(sums)
+}
+
+impl Sum {
+    fn add(&mut self, cost_usd: Option<f64>) {
+        self.calls += 1;
+        self.unpriced += usize::from(cost_usd.is_none());
+        self.cost_usd += cost_usd.unwrap_or_default();
+    }
+}
+
+/// With bars that compare them, in units of a hundredth of a cent.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cost is small and not negative"
+)]
+fn drawn(mut sums: Vec<Sum>) -> Vec<Sum> {
+    let units = |cost: f64| (cost.max(0.0) * 1e4) as u64;
+    let most = sums.iter().map(|sum| units(sum.cost_usd)).max().unwrap_or_default();
+    for sum in &mut sums {
+        sum.cost = format!("{:.4}", sum.cost_usd);
+        if units(sum.cost_usd) > 0 {
+            sum.bars.push(Bar::new(0, units(sum.cost_usd), most, "call"));
+        }
+    }
+    sums
+}

@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+
+mod all;
+mod ansi;
+mod diff;
+mod frame;
+mod run;
+mod step;
+mod text;
+
+pub use all::all;
+pub use run::run;
+pub use text::{Excerpt, Read};
+
+#[cfg(test)]
+mod tests;

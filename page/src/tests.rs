@@ -1,0 +1,238 @@
+use std::collections::BTreeMap;
+
+use engine::{Ended, Stored};
+use timeline::{Call, Change, Command, Contents, FileEdit, Run, Step, Steps, What};
+
+use super::*;
+use crate::ansi::spans;
+use crate::diff::Diff;
+use crate::text::plain;
+
+/// What a hostile name, model or build would like to do.
+const HOSTILE: &str = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{202e}\u{1b}[2J";
+
+fn stored(file: &str) -> Option<Stored> {
+    Some(Stored { file: file.to_owned(), bytes: 1, sha256: String::new() })
+}
+
+fn run_of(what: Vec<What>) -> Run {
+    let all = what.into_iter().map(|what| Step { round: 1, from_ms: 1_000, to_ms: 3_000, what }).collect();
+    let steps = Steps { all, from_ms: 1_000, to_ms: 3_000, ..Steps::default() };
+    Run { kind: "commit".into(), steps, ..Run::default() }
+}
+
+fn changed(path: &str, before: &str, after: &str) -> engine::Changed {
+    engine::Changed {
+        path: path.into(),
+        action: engine::Action::Write,
+        before_sha256: Some(before.to_owned()),
+        after_sha256: Some(after.to_owned()),
+        created: false,
+        before_mode: None,
+        after_mode: None,
+    }
+}
+
+fn contents(texts: &[&str]) -> Contents {
+    Contents(
+        texts.iter().map(|text| ((*text).to_owned(), text.as_bytes().to_vec())).collect::<BTreeMap<_, _>>(),
+    )
+}
+
+fn diff(before: &str, after: &str) -> Diff {
+    let edit = FileEdit { path: "a", before: Some(before), after: Some(after), by_command: false };
+    Diff::of(&edit, &contents(&[before, after]))
+}
+
+#[test]
+fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
+    let hostile = || HOSTILE.to_owned();
+    let call = Call {
+        role: Some(hostile()),
+        prompt: stored(HOSTILE),
+        answer: stored("answer"),
+        served_model: Some(hostile()),
+        retries: vec![hostile()],
+        failed: Some(engine::Cause { code: hostile(), message: hostile(), remedy: Some(hostile()) }),
+        changed: vec![hostile()],
+        ..Call::default()
+    };
+    let problem = engine::Problem::new(HOSTILE, HOSTILE);
+    let change = Change { is_refused: true, problems: vec![problem], ..Change::default() };
+    let before = format!("{HOSTILE}\n");
+    let after = format!("{HOSTILE}{HOSTILE}\n");
+    let command = Command {
+        name: hostile(),
+        ended: Some(Ended::Exited(1)),
+        output: vec!["output".to_owned()],
+        changes: vec![changed(HOSTILE, &before, &after)],
+        put_back: vec![hostile()],
+        ..Command::default()
+    };
+    let mut run = run_of(vec![What::Call(Box::new(call)), What::Change(change), What::Command(command)]);
+    run.contents = contents(&[&before, &after]);
+    run = Run {
+        kind: hostile(),
+        name: hostile(),
+        model: hostile(),
+        query: hostile(),
+        verdict: hostile(),
+        remark: Some(hostile()),
+        belief: hostile(),
+        ..run
+    };
+    let excerpt = Excerpt { head: hostile(), tail: hostile(), bytes: 1 << 30 };
+    for html in [page_of(&run, &excerpt), all(HOSTILE, &[run.clone()])] {
+        let tags = ["<script>alert", "<img", "onerror=alert(2)>"];
+        let found: Vec<_> = tags.iter().filter(|tag| html.contains(**tag)).collect();
+        assert!(found.is_empty(), "{found:?}");
+        assert!(!html.contains(['\u{202e}', '\u{1b}']), "invisible characters are shown as escapes");
+        assert!(html.contains("\\u{202e}"));
+    }
+}
+
+fn page_of(run: &Run, excerpt: &Excerpt) -> String {
+    super::run(run, &|_file, _most| Some(excerpt.clone()))
+}
+
+#[test]
+fn the_policy_allows_the_pages_own_style_and_script_and_nothing_else() {
+    let policy = |html: &str| {
+        let (_, rest) = html.split_once("Content-Security-Policy\" content=\"").unwrap();
+        rest.split_once("\">").unwrap().0.replace("&#39;", "'")
+    };
+    let of_run = policy(&super::run(&Run::default(), &|_, _| None));
+    let hash = of_run.split_once("style-src ").unwrap().1.split_once(';').unwrap().0.to_owned();
+    assert!(hash.starts_with("'sha256-") && hash.len() == 53, "{hash}");
+    insta::assert_snapshot!(of_run.replace(&hash, "[STYLE]"), @"default-src 'none'; style-src [STYLE]; script-src 'none'; base-uri 'none'; form-action 'none'");
+    let of_all = policy(&all("x", &[]));
+    assert!(of_all.contains("script-src 'sha256-"), "{of_all}");
+    for html in [super::run(&Run::default(), &|_, _| None), all("x", &[])] {
+        assert!(
+            !html.contains("style=\"") && !html.contains("http://") && !html.contains("https://"),
+            "{html}"
+        );
+    }
+}
+
+#[test]
+fn a_text_is_bounded_and_says_where_all_of_it_is() {
+    let command = Command { name: "build".into(), output: vec!["1-build.txt".into()], ..Command::default() };
+    let run = run_of(vec![What::Command(command)]);
+    let ends = Excerpt { head: "first\n".repeat(1_000), tail: "last\n".repeat(1_000), bytes: 10_000_000 };
+    let html = page_of(&run, &ends);
+    assert!(html.contains("1-build.txt, 10.0 MB"));
+    assert!(html.contains("10.0 MB left out here; all of it is in 1-build.txt"));
+}
+
+#[test]
+fn a_page_that_is_full_names_the_files_that_it_does_not_show() {
+    let command = |number: u32| {
+        let output = vec![format!("{number}-build.txt")];
+        What::Command(Command { name: "build".into(), output, ..Command::default() })
+    };
+    let run = run_of((1..=100).map(command).collect());
+    let half = "x".repeat(64 << 10);
+    let html = page_of(&run, &Excerpt { head: half.clone(), tail: half, bytes: 1 << 20 });
+    assert!(html.len() < 9 << 20, "{}", html.len());
+    assert!(html.contains("100-build.txt, 1.0 MB") && html.contains("this page is full"));
+}
+
+fn shown(text: &str) -> String {
+    spans(text).iter().map(|span| format!("[{}|{}]", span.class, span.text)).collect()
+}
+
+#[test]
+fn colours_of_a_build_stay_and_other_sequences_go() {
+    insta::assert_snapshot!(shown("a\u{1b}[1;31mred\u{1b}[0m \u{1b}[2Jb\u{1b}]0;title\u{7}c"), @"[|a][bold fg1|red][| bc]");
+    insta::assert_snapshot!(shown("\u{1b}[38;5;196mx\u{1b}[48;2;0;170;0my\u{1b}[mz"), @"[fg1|x][fg1 bg2|y][|z]");
+    insta::assert_snapshot!(shown("\u{1b}[38;5mx\u{1b}[999999999999mz"), @"[|x][|z]");
+}
+
+#[test]
+fn a_progress_bar_shows_its_last_state() {
+    insta::assert_snapshot!(shown("10 %\r50 %\r100 %\r\ndone\r"), @r"
+    [|100 %
+    ][|done]
+    ");
+}
+
+#[test]
+fn what_nobody_would_see_is_shown_as_an_escape() {
+    assert_eq!(plain("a\u{202e}b\u{200b}\u{0}\n\tc"), "a\\u{202e}b\\u{200b}\\u{0}\n\tc");
+}
+
+fn rows(diff: &Diff) -> String {
+    let number = |of: Option<usize>| of.map_or("-".to_owned(), |of| of.to_string());
+    let mut text = String::new();
+    for row in &diff.rows {
+        let pieces: String = row
+            .pieces
+            .iter()
+            .map(|p| if p.is_strong { format!("[{}]", p.text) } else { p.text.clone() })
+            .collect();
+        text.push_str(&format!("{} {} {} {pieces}\n", number(row.old), number(row.new), row.sign));
+    }
+    text + &format!("{} {}", diff.added, diff.removed)
+}
+
+#[test]
+fn a_diff_shows_what_differs_within_its_lines() {
+    insta::assert_snapshot!(rows(&diff("one\nlet a = 1;\nend\n", "one\nlet a = 2;\nnew\nend\n")), @"
+    1 1   one
+    2 - − let a = [1;]
+    - 2 + let a = [2;]
+    - 3 + [new]
+    3 4   end
+    +2 −1
+    ");
+}
+
+#[test]
+fn lines_far_from_a_change_are_left_out() {
+    let old: String = (0..40).map(|n| format!("{n}\n")).collect();
+    let new = old.replace("5\n", "five\n").replace("\n30\n", "\nthirty\n");
+    let diff = diff(&old, &new);
+    assert!(diff.rows.iter().any(|row| row.sign == '…'));
+    assert!(diff.rows.len() < 40 && diff.pairs.len() <= diff.rows.len());
+}
+
+#[test]
+fn what_cannot_be_compared_says_why() {
+    let note = |before: &[u8], after: &[u8]| {
+        let all = [("b", before), ("a", after)].map(|(hash, bytes)| (hash.to_owned(), bytes.to_vec()));
+        let edit = FileEdit { path: "x", before: Some("b"), after: Some("a"), by_command: false };
+        Diff::of(&edit, &Contents(all.into_iter().collect())).note.unwrap_or_default()
+    };
+    assert_eq!(note(b"a\n", b"\xff\xfe"), "not text");
+    assert_eq!(note(b"a\n", &vec![b'x'; 2 << 20]), "too long to be compared here");
+    let many: String = (0..9_000).map(|n| format!("{n}\n")).collect();
+    assert_eq!(note(b"a\n", many.as_bytes()), "only the first 2000 lines of the diff are shown");
+    let unknown = FileEdit { path: "x", before: None, after: Some("?"), by_command: false };
+    assert_eq!(
+        Diff::of(&unknown, &Contents::default()).note.unwrap(),
+        "the record does not hold its content"
+    );
+}
+
+#[test]
+fn the_list_sums_up_by_loop_by_day_and_by_model() {
+    let call = |cost_usd| {
+        let usage = vec![engine::ModelUsage { model: "m".into(), usage: engine::Usage::default(), cost_usd }];
+        What::Call(Box::new(Call { usage, cost_usd, ..Call::default() }))
+    };
+    let good = Run { is_good: Some(true), ..run_of(vec![call(Some(0.25)), call(None)]) };
+    let bad = Run { is_good: Some(false), ..run_of(vec![call(Some(0.5))]) };
+    let open = run_of(Vec::new());
+    let html = all("project", &[good, bad, open]);
+    for part in [
+        r#"<th scope="row">commit</th><td class="num">3</td><td class="num">1</td><td class="num">1</td><td class="num">1</td>"#,
+        r#"<td class="num">50 %</td><td class="num">0.7500</td>"#,
+        r#"<th scope="row">1970-01-01</th><td class="num">3</td>"#,
+        r#"<th scope="row">m</th><td class="num">3</td>"#,
+        "0.7500 <span class=\"about\">+ 1 without a price</span>",
+        "<p>3 runs, $0.75</p>",
+    ] {
+        assert!(html.contains(part), "{part}\n{html}");
+    }
+}

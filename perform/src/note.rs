@@ -1,0 +1,85 @@
+//! The note on a commit that a run makes: an Agent Trace record, which leads from each line to the run.
+//!
+//! It is written before the commit is an answer in the journal. A run that is killed in between finds its commit again and
+//! writes the same note again.
+
+use engine::{Action, Changed, Problem};
+use logging::{RunFolder, name_as_text, sha256_hex};
+use repo::{ChangedIn, Git, GitError, Identity, OpenError, RepoError, WorkTree};
+use serde_json::Value;
+use timeline::{Event, Run, Step, Tone, What};
+
+use crate::fault::with_sources;
+use crate::{Past, RecordError};
+
+/// `refs/notes/code-commit`: git's own commands show it with `--notes=code-commit`.
+const REFERENCE: &str = "code-commit";
+
+/// Why a commit has no note. The commit itself stands.
+#[derive(Debug, thiserror::Error)]
+#[error("the commit has no note")]
+#[non_exhaustive]
+pub enum CannotNote {
+    /// Git refused, or could not be started.
+    Git(#[from] GitError),
+    /// The repository cannot be opened.
+    Open(#[from] OpenError),
+    /// The commit cannot be read.
+    Read(#[from] RepoError),
+    /// The record cannot be read.
+    Record(#[from] RecordError),
+}
+
+impl CannotNote {
+    pub(crate) fn problem(&self) -> Problem {
+        Problem::new("no-note", with_sources(self))
+    }
+}
+
+/// Notes in the repository of `git` which lines of a commit the run in this folder wrote. A commit without such lines has
+/// no note.
+pub fn note_commit(
+    git: &Git,
+    folder: &RunFolder,
+    commit: &str,
+    fallback: Option<Identity<'_>>,
+) -> Result<(), CannotNote> {
+    let plan: Value =
+        folder.read("run.json").ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let name = folder.path().file_name().unwrap_or_default().to_string_lossy();
+    let mut run = Run::planned(&name, &plan);
+    run.steps = Past::read(folder.path())?.steps();
+    let changed = WorkTree::at(git.folder())?.changed_in(commit)?;
+    let changes = changed.into_iter().map(|file| change(&mut run, file)).collect();
+    run.steps.all.push(committed(commit, changes, run.steps.to_ms));
+    let is_its = |record: &Value| record.pointer("/vcs/revision").and_then(Value::as_str) == Some(commit);
+    let records = trace::agent_trace(&run, None);
+    match records.iter().find(|record| is_its(record)) {
+        Some(record) => Ok(git.note(commit, REFERENCE, &record.to_string(), fallback)?),
+        None => Ok(()),
+    }
+}
+
+fn change(run: &mut Run, file: ChangedIn) -> Changed {
+    let mut keep = |content: Vec<u8>| {
+        let sha256 = sha256_hex(&content);
+        run.contents.0.insert(sha256.clone(), content);
+        sha256
+    };
+    let (before_sha256, after_sha256) = (file.before.map(&mut keep), file.after.map(&mut keep));
+    let action = if after_sha256.is_some() { Action::Write } else { Action::Delete };
+    let (path, created) = (name_as_text(&file.path).into_owned(), before_sha256.is_none());
+    Changed { path, action, before_sha256, after_sha256, created, before_mode: None, after_mode: None }
+}
+
+fn committed(commit: &str, changes: Vec<Changed>, at_ms: i64) -> Step {
+    let what = What::Event(Event {
+        tone: Tone::Good,
+        text: String::new(),
+        commit: Some(commit.to_owned()),
+        repository: None,
+        changes,
+        is_restore: false,
+    });
+    Step { round: 0, from_ms: at_ms, to_ms: at_ms, what }
+}

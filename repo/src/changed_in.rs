@@ -1,0 +1,80 @@
+//! What a commit changed, with the content before and after.
+
+use std::path::PathBuf;
+
+use gix::object::tree::diff::ChangeDetached;
+use gix::objs::tree::{EntryKind, EntryMode};
+use gix::{ObjectId, bstr::BString};
+
+use crate::{RepoError, WorkTree};
+
+/// A regular file that a commit changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedIn {
+    /// Relative to the root.
+    pub path: PathBuf,
+    /// Its content in the parent; `None` if it was not there.
+    pub before: Option<Vec<u8>>,
+    /// Its content in the commit; `None` if it was removed.
+    pub after: Option<Vec<u8>>,
+}
+
+/// Larger contents are not read: whoever asks compares lines.
+const LARGEST: u64 = 4 << 20;
+
+impl WorkTree {
+    /// The regular files below the root that `commit` (in hex) changed against its first parent, by path. Files of more
+    /// than 4 MiB are left out.
+    pub fn changed_in(&self, commit: &str) -> Result<Vec<ChangedIn>, RepoError> {
+        self.changes(commit).map_err(|error| self.git_error("read a commit", &error))
+    }
+
+    fn changes(&self, commit: &str) -> Result<Vec<ChangedIn>, gix::Error> {
+        let repository = &self.repository;
+        let id = ObjectId::from_hex(commit.as_bytes()).map_err(gix::Error::from_error)?;
+        let commit = repository.find_commit(id)?;
+        let parent = commit.parent_ids().next().map(|parent| repository.find_commit(parent.detach())?.tree());
+        let (old, new) = (parent.transpose()?, commit.tree()?);
+        // Renames are a removal and an addition: nothing here follows them.
+        let options = gix::diff::Options::default();
+        let changes = repository.diff_tree_to_tree(old.as_ref(), &new, options)?;
+        let mut found = Vec::new();
+        for change in changes {
+            let (location, before, after) = sides(change);
+            let Some(path) = self.relative(location.as_ref()) else { continue };
+            if let (Some(before), Some(after)) = (self.content(before)?, self.content(after)?) {
+                found.push(ChangedIn { path, before, after });
+            }
+        }
+        found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        found.retain(|file| file.before != file.after);
+        Ok(found)
+    }
+
+    /// The content of one side; `Some(None)` for none, `None` if it is not read.
+    #[expect(clippy::option_option, reason = "missing, and not to be read, are two things")]
+    fn content(&self, side: Side) -> Result<Option<Option<Vec<u8>>>, gix::Error> {
+        let Some((mode, id)) = side else { return Ok(Some(None)) };
+        if !matches!(mode.kind(), EntryKind::Blob | EntryKind::BlobExecutable)
+            || self.repository.find_header(id)?.size() > LARGEST
+        {
+            return Ok(None);
+        }
+        Ok(Some(Some(self.repository.find_object(id)?.data.clone())))
+    }
+}
+
+type Side = Option<(EntryMode, ObjectId)>;
+
+fn sides(change: ChangeDetached) -> (BString, Side, Side) {
+    match change {
+        ChangeDetached::Addition { location, entry_mode, id, .. } => (location, None, Some((entry_mode, id))),
+        ChangeDetached::Deletion { location, entry_mode, id, .. } => (location, Some((entry_mode, id)), None),
+        ChangeDetached::Modification { location, previous_entry_mode, previous_id, entry_mode, id } => {
+            (location, Some((previous_entry_mode, previous_id)), Some((entry_mode, id)))
+        }
+        ChangeDetached::Rewrite { location, source_entry_mode, source_id, entry_mode, id, .. } => {
+            (location, Some((source_entry_mode, source_id)), Some((entry_mode, id)))
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The strongest rung: namespaces that this crate sets up itself, and a seccomp filter inside.
+//!
+//! Only a process with one thread can enter a user namespace, and only the first process of a process namespace
+//! can mount its `/proc`. So the program that uses this crate starts itself twice: as an *outer* helper, which
+//! enters the namespaces, and as their *first* process, which builds the root folder, gives up all rights,
+//! starts the command, and reports how it ended. Each dies with its parent.
+//!
+//! The harness and the first process share a socket. It is the standard input of both helpers; the command gets
+//! the harness's choice instead, so that it can neither read its instructions nor forge a report.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::ExitStatus;
+
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    recv, sendmsg, socketpair,
+};
+
+use super::memory::memory_file;
+use super::{Access, Aftercare, Launch, NotStarted, environment, helper, made, mounts};
+use crate::reap::own_pid;
+use crate::spawn::{Group, program};
+use crate::{Command, Ended, RUN_MARKER};
+
+mod first;
+mod loopback;
+mod outer;
+mod root;
+mod task;
+
+pub(super) use first::first;
+pub(super) use outer::outer;
+
+use task::{Report, Task};
+
+/// The names by which the program knows that it was started as a helper.
+pub(super) const OUTER: &str = "code-commit-sandbox";
+pub(super) const FIRST: &str = "code-commit-sandbox-init";
+
+pub(super) fn prepare(
+    command: &Command,
+    access: &Access,
+    marker: &str,
+    group: Group,
+) -> Result<Launch, String> {
+    mounts::refuse(access)?;
+    mounts::make_writable(access)?;
+    let task = Task {
+        view: access.view.clone().map(|view| (access.tree.clone(), view)),
+        mounts: mounts::plan(access),
+        files: made::files(access),
+        has_network: access.network,
+        has_terminal: group == Group::Ours,
+        cwd: command.cwd.clone(),
+        env: environment(command, access),
+        argv: command.argv.clone(),
+    };
+    let fault = |error: io::Error| format!("cannot talk to the helper: {error}");
+    let task = memory_file("task", &task.encode()).map_err(fault)?;
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        .map_err(|error| fault(error.into()))?;
+    let attended = if group == Group::Ours { "attended" } else { "alone" };
+    let network = if access.network { "network" } else { "no-network" };
+    let mut helper = program(helper::program().ok_or(helper::NONE)?);
+    // Not the command's variables: the loader would obey them, and they may name files that a build wrote.
+    helper.arg0(OUTER).args([&own_pid().to_string(), network, attended]).env_clear().env(RUN_MARKER, marker);
+    let mut launch = Launch::new(helper, Aftercare::Namespaces(Control { socket: ours, task }));
+    launch.stdin = Some(theirs);
+    Ok(launch)
+}
+
+/// The harness's end of the socket.
+pub(crate) struct Control {
+    socket: OwnedFd,
+    task: OwnedFd,
+}
+
+impl Control {
+    /// Sends the task, and what the command gets as its standard input.
+    pub(crate) fn hand_over(&self, stdin: BorrowedFd<'_>) -> io::Result<()> {
+        let descriptors = [self.task.as_fd(), stdin];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut message = SendAncillaryBuffer::new(&mut space);
+        message.push(SendAncillaryMessage::ScmRights(&descriptors));
+        sendmsg(&self.socket, &[IoSlice::new(b"task")], &mut message, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+
+    /// How the command ended, as the first process reported it.
+    pub(super) fn read(&self, status: ExitStatus) -> Result<Ended, NotStarted> {
+        let mut bytes = [0; 4096];
+        let count = recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT).map_or(0, |(count, _)| count);
+        match Report::decode(bytes.get(..count).unwrap_or_default()) {
+            Some(Report::Ended(ended)) => Ok(ended),
+            Some(Report::NotStarted(libc::ENOENT | libc::ENOTDIR)) => Ok(Ended::NotFound),
+            Some(Report::NotStarted(libc::EACCES | libc::ENOEXEC)) => Ok(Ended::NotExecutable),
+            Some(Report::NotStarted(error)) => {
+                let error = io::Error::from_raw_os_error(error);
+                Err(NotStarted::Sandbox(format!("cannot start the command: {error}")))
+            }
+            Some(Report::NoView(message)) => Err(NotStarted::View(message)),
+            Some(Report::Failed(message)) => Err(NotStarted::Sandbox(message)),
+            // One of the helpers was killed.
+            None => match status.signal().or(status.code().and_then(|code| code.checked_sub(128))) {
+                Some(signal @ 1..) => Ok(Ended::Signaled(signal)),
+                Some(_) | None => {
+                    Err(NotStarted::Sandbox(format!("the helper ended without a report: {status}")))
+                }
+            },
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The root folder of the sandbox.
+//!
+//! It is built in memory over the host's `/proc`, because nothing is shown of that; then it becomes the root,
+//! and the host's is detached. At the end, every mount that the plan does not make writable becomes read-only:
+//! what was forgotten, and what is mounted below something that is shown, cannot be written.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+    fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount_remount, move_mount, open_tree, unmount,
+};
+use rustix::process::{fchdir, pivot_root};
+
+use super::task::Task;
+use crate::sandbox::mounts::Mount;
+use crate::sandbox::view::during;
+
+/// Where the new root is built.
+const SITE: &str = "/proc";
+/// What is private lies below this folder of the new root until it is mounted in its places.
+const SCRATCH: &str = "/scratch";
+/// Devices that are only a source or a sink, and the command's own terminal.
+const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+const DEVICE_LINKS: [(&str, &str); 6] = [
+    ("/proc/self/fd", "/dev/fd"),
+    ("/proc/self/fd/0", "/dev/stdin"),
+    ("/proc/self/fd/1", "/dev/stdout"),
+    ("/proc/self/fd/2", "/dev/stderr"),
+    ("/proc/kcore", "/dev/core"),
+    ("pts/ptmx", "/dev/ptmx"),
+];
+const TERMINALS: &str = "/dev/pts";
+const SHARED_MEMORY: &str = "/dev/shm";
+/// The host's terminal, so that a program finds the name of its own.
+const CONSOLE: &str = "/dev/console";
+
+/// Builds the root folder and enters it.
+pub(super) fn enter(task: &Task) -> io::Result<()> {
+    let mut root = Root::new()?;
+    let is_made = |mount: &&Mount| !task.files.iter().any(|(path, _)| path == mount.place());
+    task.mounts.iter().filter(is_made).try_for_each(|mount| root.add(mount))?;
+    for (path, content) in &task.files {
+        root.write(path, content)?;
+    }
+    root.devices(task.has_terminal)?;
+    root.folder(Path::new("/run"))?;
+    let proc = root.folder(Path::new("/proc"))?;
+    attach(&in_memory("proc", &[])?, &proc)?;
+    root.become_root()?;
+    no_more_user_namespaces()?;
+    restrict(|place| rights(task, place))
+}
+
+/// What a mount of the sandbox allows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rights {
+    Read,
+    Write,
+    /// Also to use it as a device.
+    Device,
+}
+
+/// By what the mount was made for or, if it came along with another, by the innermost one above it.
+fn rights(task: &Task, place: &Path) -> Rights {
+    let is_device = |device: &&str| Path::new(device) == place;
+    if DEVICES.iter().chain(&[TERMINALS, CONSOLE]).any(is_device) {
+        return Rights::Device;
+    }
+    let above = task.mounts.iter().filter(|mount| place.starts_with(mount.place()));
+    match above.max_by_key(|mount| mount.place().components().count()) {
+        _ if place == Path::new(SHARED_MEMORY) => Rights::Write,
+        Some(Mount::Writable(_) | Mount::Private(_)) => Rights::Write,
+        Some(Mount::ReadOnly(_) | Mount::EmptyFolder(_) | Mount::EmptyFile(_) | Mount::Link(..)) | None => {
+            Rights::Read
+        }
+    }
+}
+
+/// The new root while it is built.
+struct Root {
+    folder: OwnedFd,
+    /// What is private so far.
+    count: usize,
+    /// The terminal that is standard output, if it is one.
+    terminal: Option<OwnedFd>,
+}
+
+impl Root {
+    fn new() -> io::Result<Self> {
+        let stdout = fs::read_link("/proc/self/fd/1").ok().filter(|device| device.starts_with(TERMINALS));
+        let terminal = stdout.and_then(|device| clone_of(CWD, &device).ok());
+        let root = in_memory("tmpfs", &[("mode", "0755")])?;
+        move_mount(&root, "", CWD, SITE, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+            .map_err(during("mount a new root"))?;
+        let folder =
+            rustix::fs::open(SITE, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let root = Self { folder, count: 0, terminal };
+        attach(&in_memory("tmpfs", &[("mode", "0755")])?, &root.folder(Path::new(SCRATCH))?)?;
+        Ok(root)
+    }
+
+    fn add(&mut self, mount: &Mount) -> io::Result<()> {
+        match mount {
+            Mount::ReadOnly(path) | Mount::Writable(path) => self.bind(path),
+            Mount::Private(path) | Mount::EmptyFolder(path) => self.private(path),
+            Mount::EmptyFile(path) => self.write(path, ""),
+            Mount::Link(to, path) => {
+                let (parent, name) = self.parent(path)?;
+                symlinkat(to, parent, name).map_err(at("link", path))
+            }
+        }
+    }
+
+    /// Shows a file or a folder of the host at its own path.
+    fn bind(&self, path: &Path) -> io::Result<()> {
+        let source = clone_of(CWD, path)?;
+        let is_folder = rustix::fs::fstat(&source)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
+        attach(&source, &self.make(path, is_folder)?)
+    }
+
+    /// A new folder, which is gone with the sandbox.
+    fn private(&mut self, path: &Path) -> io::Result<()> {
+        let name = self.next();
+        self.make(&name, true)?;
+        self.show(&name, path)
+    }
+
+    /// A new file.
+    fn write(&mut self, path: &Path, content: &str) -> io::Result<()> {
+        let name = self.next();
+        let (parent, file) = self.parent(&name)?;
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = openat(parent, file, flags, Mode::from_raw_mode(0o644)).map_err(at("make", path))?;
+        io::Write::write_all(&mut fs::File::from(file), content.as_bytes())?;
+        self.show(&name, path)
+    }
+
+    fn next(&mut self) -> PathBuf {
+        self.count += 1;
+        Path::new(SCRATCH).join(self.count.to_string())
+    }
+
+    /// Mounts a private file or folder in its place.
+    fn show(&self, name: &Path, path: &Path) -> io::Result<()> {
+        let source = self.open(name).map_err(at("open", name))?;
+        let is_folder = rustix::fs::fstat(&source)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
+        let source =
+            open_tree(&source, "", CLONE | OpenTreeFlags::AT_EMPTY_PATH).map_err(at("show", path))?;
+        attach(&source, &self.make(path, is_folder)?)
+    }
+
+    fn devices(&mut self, has_terminal: bool) -> io::Result<()> {
+        for device in DEVICES {
+            self.bind(Path::new(device))?;
+        }
+        if let Some(terminal) = self.terminal.take().filter(|_| has_terminal) {
+            attach(&terminal, &self.make(Path::new(CONSOLE), false)?)?;
+        }
+        for (to, link) in DEVICE_LINKS {
+            self.add(&Mount::Link(to.into(), link.into()))?;
+        }
+        self.private(Path::new(SHARED_MEMORY))?;
+        let terminals = in_memory("devpts", &[("ptmxmode", "0666"), ("mode", "0620")])?;
+        attach(&terminals, &self.folder(Path::new(TERMINALS))?)
+    }
+
+    /// Opens a path of the new root. No symlink leads out of it.
+    fn open(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+        openat2(&self.folder, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT)
+    }
+
+    fn folder(&self, path: &Path) -> io::Result<OwnedFd> {
+        self.make(path, true)
+    }
+
+    /// Opens a path of the new root, which is created with its parents if it does not exist.
+    fn make(&self, path: &Path, is_folder: bool) -> io::Result<OwnedFd> {
+        match self.open(path) {
+            Err(Errno::NOENT) => {}
+            opened => return opened.map_err(at("open", path)),
+        }
+        let (parent, name) = self.parent(path)?;
+        if is_folder {
+            mkdirat(parent, name, Mode::from_raw_mode(0o755)).map_err(at("make", path))?;
+        } else {
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+            openat(parent, name, flags, Mode::from_raw_mode(0o644)).map_err(at("make", path))?;
+        }
+        self.open(path).map_err(at("open", path))
+    }
+
+    fn parent<'p>(&self, path: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::Error::other(format!("{} cannot be mounted over", path.display())));
+        };
+        Ok((self.folder(parent)?, name))
+    }
+
+    /// Only now is the host's root out of reach.
+    fn become_root(self) -> io::Result<()> {
+        fchdir(&self.folder)?;
+        pivot_root(".", ".").map_err(during("enter the new root"))?;
+        // Both roots are at the same place now; the upper one is the host's.
+        unmount(".", UnmountFlags::DETACH).map_err(during("leave the old root"))?;
+        std::env::set_current_dir("/")?;
+        unmount(SCRATCH, UnmountFlags::DETACH).map_err(during("unmount what is private"))?;
+        fs::remove_dir(SCRATCH)
+    }
+}
+
+const CLONE: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC);
+
+/// A mount of a host's path with everything mounted below it, not attached anywhere yet.
+fn clone_of(folder: rustix::fd::BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    open_tree(folder, path, CLONE | OpenTreeFlags::AT_RECURSIVE).map_err(at("show", path))
+}
+
+/// A new file system, not attached anywhere yet.
+fn in_memory(kind: &str, options: &[(&str, &str)]) -> io::Result<OwnedFd> {
+    let make = || {
+        let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+        options.iter().try_for_each(|(key, value)| fsconfig_set_string(&context, *key, *value))?;
+        fsconfig_create(&context)?;
+        let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+        // Terminals are devices.
+        let flags = if kind == "devpts" { MountAttrFlags::MOUNT_ATTR_NOSUID } else { flags };
+        fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)
+    };
+    make().map_err(at("mount", Path::new(kind)))
+}
+
+fn attach(mount: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(mount, "", place, "", flags).map_err(during("mount what is visible"))
+}
+
+fn at(doing: &str, path: &Path) -> impl FnOnce(Errno) -> io::Error {
+    during(format!("{doing} {}", path.display()))
+}
+
+/// In a namespace below ours a process would have all capabilities, and the kernel more to attack.
+fn no_more_user_namespaces() -> io::Result<()> {
+    let setting = "/proc/sys/user/max_user_namespaces";
+    let mut file = fs::OpenOptions::new().write(true).open(setting)?;
+    io::Write::write_all(&mut file, b"0")
+}
+
+/// Takes from every mount what it must not allow.
+fn restrict(rights: impl Fn(&Path) -> Rights) -> io::Result<()> {
+    let table = fs::read("/proc/self/mountinfo")?;
+    for line in table.split(|byte| *byte == b'\n') {
+        let mut fields = line.split(|byte| *byte == b' ').skip(4);
+        let (Some(place), Some(options)) = (fields.next(), fields.next()) else { continue };
+        let place = PathBuf::from(std::ffi::OsString::from_vec(unescaped(place)));
+        let mut flags = MountFlags::BIND | MountFlags::NOSUID | MountFlags::NODEV;
+        match rights(&place) {
+            Rights::Read => flags |= MountFlags::RDONLY,
+            Rights::Write => {}
+            Rights::Device => continue,
+        }
+        // A user namespace may not lift the host's restrictions.
+        for option in options.split(|byte| *byte == b',') {
+            match option {
+                b"ro" => flags |= MountFlags::RDONLY,
+                b"noexec" => flags |= MountFlags::NOEXEC,
+                _ => {}
+            }
+        }
+        match mount_remount(&place, flags, "") {
+            // Something else is mounted above it, so nobody can reach it.
+            Ok(()) | Err(Errno::INVAL | Errno::NOENT) => {}
+            Err(error) => return Err(at("restrict", &place)(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Blanks, tabs, line breaks and backslashes are written as three octal digits (proc(5)).
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((byte, after)) = rest.split_first() {
+        let digits =
+            after.get(..3).and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
+        match digits.filter(|_| *byte == b'\\') {
+            Some(code) => {
+                bytes.push(code);
+                rest = after.get(3..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_with_blanks_and_line_breaks_is_read_as_it_is() {
+        assert_eq!(unescaped(br"/a\040b\012c\134040\9"), b"/a b\nc\\040\\9");
+        assert_eq!(unescaped(br"/end\04"), br"/end\04");
+    }
+}

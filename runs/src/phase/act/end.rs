@@ -1,0 +1,68 @@
+//! What is said at the end of a phase.
+
+use engine::{Cause, Outcome};
+use logging::RunFolder;
+use loop_phase::FAILED_SPECS;
+use report::{BAD, GOOD, Output, Volume, printable};
+use serde_json::json;
+
+use super::Setup;
+use crate::exit::Exit;
+use crate::phase::holds;
+use crate::phase::project::{self, Project};
+
+impl Setup<'_> {
+    pub(super) fn say(&self, phase: u32, outcome: &Outcome, folder: &RunFolder) -> Exit {
+        let (output, holds_for) = (self.host.output, holds::verdict(&self.project.root, phase));
+        output.object(
+            &json!({ "event": "summary", "phase": phase, "outcome": outcome, "holds_for": holds_for }),
+        );
+        let exit = report_end(self.project, phase, outcome, output);
+        if output.volume == Volume::Verbose {
+            report::holds_for(&holds_for, output);
+        }
+        output.report(&format!("log: {}", folder.path().display()));
+        exit
+    }
+}
+
+/// Nothing has changed since the last verification, so another one would only cost.
+pub(super) fn still_stuck(project: &Project, phase: u32, output: &Output) -> Exit {
+    let cause = Cause {
+        code: "stuck".to_owned(),
+        message: "contracts still fail, and neither specs, source nor verifier have changed since".to_owned(),
+        remedy: Some(
+            "change what is wrong, then: code-commit phase run; or try again as it is: code-commit phase run --retry"
+                .to_owned(),
+        ),
+    };
+    let outcome = Outcome::NeedsPerson { round: project.state.current.verifier_iteration, cause };
+    output.object(&json!({ "event": "summary", "phase": phase, "outcome": outcome }));
+    report_end(project, phase, &outcome, output)
+}
+
+/// The end of a phase, for a person.
+fn report_end(project: &Project, phase: u32, outcome: &Outcome, output: &Output) -> Exit {
+    match outcome {
+        Outcome::Done { rounds } => {
+            output.report(&output.paint(GOOD, &format!("Phase {phase} passed in iteration {rounds}.")));
+        }
+        Outcome::NeedsPerson { cause, .. } => {
+            output.report(&output.paint(BAD, &format!("Phase {phase} is stuck: {}.", cause.message)));
+            let failed = project::read(&project.tests().join(FAILED_SPECS)).unwrap_or(None);
+            output.report(printable(failed.as_deref().unwrap_or_default()).trim_end());
+        }
+        Outcome::ModelUnavailable { cause, .. } | Outcome::Unfit { cause, .. } => {
+            output
+                .report(&output.paint(BAD, &format!("Phase {phase} stopped: {}", printable(&cause.message))));
+        }
+        Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => {}
+    }
+    if let Outcome::NeedsPerson { cause, .. }
+    | Outcome::Unfit { cause, .. }
+    | Outcome::ModelUnavailable { cause, .. } = outcome
+    {
+        output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
+    }
+    Exit::from(outcome)
+}

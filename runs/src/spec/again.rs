@@ -1,0 +1,57 @@
+//! The same command again, under a supervisor's key: a finished run is answered from the record, and nobody is
+//! asked.
+
+use anyhow::anyhow;
+use logging::RunFolder;
+use loop_spec::Inputs;
+
+use crate::exit::{Exit, Failure};
+use crate::records;
+use crate::spec::act::{self, Begun};
+use crate::spec::history;
+use crate::spec::workspace::Workspace;
+
+/// What there is of this work.
+pub(super) enum Again {
+    /// Nothing: a new run begins.
+    New,
+    /// Its run is not over.
+    GoOn(RunFolder, Box<Begun>),
+    /// It is done.
+    Done(Exit),
+}
+
+/// Looks for the run of this key. The caller holds the lock.
+pub(super) fn look(workspace: &Workspace<'_>, inputs: &Inputs, key: &str) -> Result<Again, Failure> {
+    let is_of_key = |past: &history::Past| past.begun.key.as_deref() == Some(key);
+    let Some(past) = history::all(&workspace.root).into_iter().find(is_of_key) else {
+        return Ok(Again::New);
+    };
+    let (name, output) = (records::name(&past.path), workspace.host.output);
+    if !past.begun.is_same(inputs, workspace.args) {
+        let error = anyhow!("the key was used for other work: {name}");
+        return Err(Failure::refused(error, "use another key for another focus or other settings"));
+    }
+    // One that cannot be read holds nothing that was paid for.
+    let Ok(record) = past.record() else { return Ok(Again::New) };
+    match record.end().filter(|(outcome, _)| !act::goes_on(Some(outcome))) {
+        Some((_, of)) if *of != workspace.holds_for(&past.begun.inputs) => {
+            output.warn(&format!("files or specs are no longer as {name} left them, so a new run begins"));
+            Ok(Again::New)
+        }
+        Some((outcome, _)) => {
+            output.note(&format!("{name} has done this already: nobody was asked"));
+            act::say(output, outcome, &past.folder());
+            Ok(Again::Done(Exit::from(outcome)))
+        }
+        None => {
+            let newest = act::unfinished(workspace)?.filter(|(folder, _)| folder.path() == past.path);
+            if newest.is_none() {
+                output.warn(&format!(
+                    "{name} is not finished, and a newer run has begun since: a new run begins"
+                ));
+            }
+            Ok(newest.map_or(Again::New, |(folder, begun)| Again::GoOn(folder, Box::new(begun))))
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The roll-up of this project's own code.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "tests panic and read files"
+)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use code_commit_runs::rollup::{Options, Sources, make};
+use logging::Redactor;
+use prompt::rollup::choose::tokens;
+use prompt::rollup::files;
+use repo::WorkTree;
+use settings::Environment;
+
+const BUDGET: u64 = 100_000;
+
+#[test]
+fn a_query_that_names_a_crate_of_this_project_fits_a_budget_and_is_shown_the_crate() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let (tree, redactor) = (WorkTree::at(root).unwrap(), Redactor::default());
+    let environment = Environment::of([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]);
+    for name in ["guard", "prompt", "logging"] {
+        let query = &*format!("The crate in {name}/ could say more in its errors.");
+        let sources = Sources { tree: &tree, environment: &environment, redactor: &redactor, query };
+        let options = Options { budget: Some(BUDGET), ..Options::default() };
+        let rollup = make(sources, &options).unwrap_or_else(|_| panic!("no roll-up for {name}"));
+        let shown: BTreeSet<&str> = files(&rollup.text).map(|(path, _)| path).collect();
+        let mut own = 0;
+        for file in
+            tree.tracked().unwrap().iter().filter(|file| file.path.starts_with(&format!("{name}/src/")))
+        {
+            assert!(shown.contains(&*file.path), "{name}: {} is not shown", file.path);
+            own += 1;
+        }
+        assert!(
+            own > 3 && tokens(rollup.text.len()) <= BUDGET,
+            "{name}: {own} files, {} bytes",
+            rollup.text.len()
+        );
+    }
+}

@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod read;
+mod run;
+mod step;
+
+pub use run::{Contents, FileEdit, Run};
+pub use step::{Call, Change, Command, Event, Problems, Step, Steps, Tone, What, total};
+
+#[cfg(test)]
+mod tests;

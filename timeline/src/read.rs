@@ -1,0 +1,364 @@
+//! Lines of a journal, read as steps.
+
+use engine::{
+    Answered, Asked, Attempted, BaselineBuilt, Broke, Built, Cause, CheckpointResult, Checkpointed,
+    Committed, Ended, Line, Looked, Measured, ModelUsage, Ran, ShellRan, TurnBegins, Turned, Unanswered,
+};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::step::{Call, Change, Command, Event, Step, Steps, Tone, What};
+
+impl Steps {
+    /// Reads the lines of a journal, each with the time at which it was written (RFC 3339). Lines that say nothing to a
+    /// person are left out.
+    pub fn of<'l>(lines: impl IntoIterator<Item = (&'l str, &'l Line)>) -> Self {
+        let mut reader = Reader::default();
+        let mut ends = Vec::new();
+        for (at, line) in lines {
+            let at = at.parse::<Timestamp>().map_or(0, Timestamp::as_millisecond);
+            ends.push(at);
+            reader.now = at;
+            reader.learn(line);
+        }
+        reader.cut_off();
+        let Reader { mut steps, .. } = reader;
+        steps.from_ms = ends.first().copied().unwrap_or_default();
+        steps.to_ms = ends.last().copied().unwrap_or_default();
+        steps
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    steps: Steps,
+    now: i64,
+    round: u32,
+    /// A call that has begun, and when.
+    open: Option<(i64, Call)>,
+    /// The role whose turn begins a round: the first one of a run without announced iterations.
+    leader: Option<String>,
+    /// The role of the last turn.
+    last_role: Option<String>,
+    announces: bool,
+}
+
+impl Reader {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
+    fn learn(&mut self, line: &Line) {
+        match line {
+            Line::Asked(asked) => self.asked(asked),
+            Line::Attempted(attempted) => self.attempted(attempted),
+            Line::Answered(answered) => self.answered(answered),
+            Line::Unanswered(unanswered) => self.unanswered(unanswered),
+            Line::TurnBegins(begins) => self.begins(begins),
+            Line::Turned(turned) => self.turned(turned),
+            Line::Applied(of) => self.change(
+                of.round,
+                Change {
+                    changes: of.changes.clone(),
+                    problems: of.warnings.clone(),
+                    no_change: of.no_change.clone(),
+                    is_refused: false,
+                },
+            ),
+            Line::Written(of) => self.change(
+                of.attempt,
+                Change { changes: of.changes.clone(), problems: of.warnings.clone(), ..Change::default() },
+            ),
+            Line::Rejected(of) => self.refusal(of.round, &of.problems),
+            Line::Refused(of) => self.refusal(of.attempt, &of.problems),
+            Line::Built(built) => self.built(built),
+            Line::BaselineBuilt(built) => self.baseline(built),
+            Line::Ran(ran) => self.ran(ran),
+            Line::ShellRan(ran) => self.shell(ran),
+            Line::Measured(measured) => self.measured(measured),
+            Line::Committed(of) => self.committed(of),
+            Line::Checkpointed(of) => self.checkpointed(of),
+            Line::Announced(of) => self.announced(&of.event),
+            Line::Ended { outcome, holds_for } => {
+                self.steps.outcome = Some(outcome.clone());
+                self.steps.holds_for = holds_for.clone();
+            }
+            Line::Resumed { .. } => {
+                self.cut_off();
+                self.steps.outcome = None;
+                self.event(Tone::Warning, "the run was stopped, and continued here");
+            }
+            other => self.other(other),
+        }
+    }
+
+    /// Lines that are one sentence.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
+    fn other(&mut self, line: &Line) {
+        match line {
+            Line::NotCommitted(of) => self.event(Tone::Bad, &format!("not committed: {}", of.message)),
+            Line::Broke(Broke { message }) => self.event(Tone::Bad, message),
+            Line::Warned { warning } => self.event(Tone::Warning, &warning.message),
+            Line::LimitReached(of) => self.event(Tone::Bad, &of.cause.message),
+            Line::Looked(Looked { failed }) => {
+                for condition in failed {
+                    let json = serde_json::to_string(condition).unwrap_or_default();
+                    self.event(Tone::Bad, &format!("not as the order wants it: {json}"));
+                }
+            }
+            Line::Restored(_) => self.restored("every file of the run was restored"),
+            Line::RolledBack(of) => {
+                self.restored("rolled back: the tree is as it was before the first attempt");
+                of.warnings.iter().for_each(|warning| self.event(Tone::Warning, &warning.message));
+            }
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, took_ms: u64, what: What) {
+        let took = i64::try_from(took_ms).unwrap_or_default();
+        let (from_ms, to_ms) = (self.now - took, self.now);
+        self.steps.all.push(Step { round: self.round, from_ms, to_ms, what });
+    }
+
+    fn event(&mut self, tone: Tone, text: &str) {
+        self.tell(Event {
+            tone,
+            text: text.to_owned(),
+            commit: None,
+            repository: None,
+            changes: Vec::new(),
+            is_restore: false,
+        });
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.push(0, What::Event(event));
+    }
+
+    fn restored(&mut self, text: &str) {
+        let text = text.to_owned();
+        let (commit, repository, changes) = (None, None, Vec::new());
+        self.tell(Event { tone: Tone::Warning, text, commit, repository, changes, is_restore: true });
+    }
+
+    fn asked(&mut self, asked: &Asked) {
+        self.cut_off();
+        self.round = asked.round;
+        self.open = Some((self.now, Call { prompt: Some(asked.prompt.clone()), ..Call::default() }));
+    }
+
+    fn attempted(&mut self, attempted: &Attempted) {
+        let message = attempted.attempt.get("message").and_then(Value::as_str);
+        if let (Some((_, call)), Some(message)) = (&mut self.open, message) {
+            call.retries.push(message.to_owned());
+        }
+    }
+
+    fn answered(&mut self, of: &Answered) {
+        let (began, call) = self.take();
+        self.round = of.round;
+        let usage = ModelUsage {
+            model: of.served_model.clone().unwrap_or_default(),
+            usage: of.usage,
+            cost_usd: of.cost_usd,
+        };
+        let call = Call {
+            answer: Some(of.reply.stored.clone()),
+            served_model: of.served_model.clone(),
+            usage: vec![usage],
+            cost_usd: of.cost_usd,
+            failed: of.for_person.clone(),
+            finish: Some(finish(&of.finish.0)),
+            ..call
+        };
+        self.end(began.unwrap_or(self.now - i64::try_from(of.elapsed_ms).unwrap_or_default()), call);
+    }
+
+    fn unanswered(&mut self, of: &Unanswered) {
+        let (began, call) = self.take();
+        self.round = of.round;
+        self.end(began.unwrap_or(self.now), Call { failed: Some(of.cause.clone()), ..call });
+    }
+
+    fn begins(&mut self, begins: &TurnBegins) {
+        self.cut_off();
+        self.count(&begins.role);
+        let call =
+            Call { role: Some(begins.role.clone()), prompt: Some(begins.prompt.clone()), ..Call::default() };
+        self.open = Some((self.now, call));
+    }
+
+    /// A round of agents begins with the role that begins the run, once another one has worked.
+    fn count(&mut self, role: &str) {
+        let leader = self.leader.get_or_insert_with(|| role.to_owned());
+        let is_next = role == leader && self.last_role.as_ref() != Some(leader);
+        if is_next && !self.announces {
+            self.round += 1;
+        }
+        self.last_role = Some(role.to_owned());
+    }
+
+    fn turned(&mut self, of: &Turned) {
+        let (began, call) = self.take();
+        let failed = (!of.end.is_ok()).then(|| Cause {
+            code: of.end.how.clone(),
+            message: format!("the agent {}", of.end.said),
+            remedy: None,
+        });
+        let models = of.usage.iter().map(|one| one.model.clone()).collect::<Vec<_>>();
+        let call = Call {
+            role: Some(of.role.clone()),
+            answer: Some(of.answer.stored.clone()),
+            served_model: (!models.is_empty()).then(|| models.join(", ")),
+            usage: of.usage.clone(),
+            cost_usd: of.cost_usd,
+            failed,
+            markers: of.markers.clone(),
+            denials: of.denials.clone(),
+            changed: of.changed.clone(),
+            put_back: of.put_back.clone(),
+            ..call
+        };
+        self.end(began.unwrap_or(self.now - i64::try_from(of.elapsed_ms).unwrap_or_default()), call);
+    }
+
+    fn take(&mut self) -> (Option<i64>, Call) {
+        self.open.take().map_or((None, Call::default()), |(began, call)| (Some(began), call))
+    }
+
+    fn end(&mut self, began: i64, call: Call) {
+        let took = u64::try_from(self.now - began).unwrap_or_default();
+        self.push(took, What::Call(Box::new(call)));
+    }
+
+    /// A call that began and has no end: the run was killed while it was open, or still works on it.
+    fn cut_off(&mut self) {
+        if let Some((began, call)) = self.open.take() {
+            let message = "the record holds no answer to it".to_owned();
+            let failed = Some(Cause { code: "cut-off".to_owned(), message, remedy: None });
+            self.end(began, Call { failed, ..call });
+        }
+    }
+
+    fn change(&mut self, round: u32, change: Change) {
+        self.round = round;
+        self.push(0, What::Change(change));
+    }
+
+    fn refusal(&mut self, round: u32, problems: &[engine::Problem]) {
+        self.change(round, Change { is_refused: true, problems: problems.to_vec(), ..Change::default() });
+    }
+
+    fn command(&mut self, took_ms: u64, command: Command) {
+        self.push(took_ms, What::Command(command));
+    }
+
+    fn built(&mut self, built: &Built) {
+        self.round = built.round;
+        let command = Command {
+            name: "build".to_owned(),
+            ended: Some(built.ended),
+            is_good: built.passed(),
+            output: vec![built.output.stored.file.clone()],
+            changes: built.changes.clone(),
+            put_back: built.put_back.clone(),
+            ignored_bytes: built.ignored_bytes,
+            seal_broken: built.seal_broken,
+            lack: built.lack.clone(),
+        };
+        self.command(built.elapsed_ms, command);
+    }
+
+    fn baseline(&mut self, built: &BaselineBuilt) {
+        let command = Command {
+            name: "build without the changes".to_owned(),
+            ended: built.ended,
+            is_good: built.ended == Some(Ended::Exited(0)),
+            lack: built.lack.clone(),
+            ..Command::default()
+        };
+        self.command(built.elapsed_ms, command);
+    }
+
+    fn ran(&mut self, ran: &Ran) {
+        let probe = if ran.is_probe() { " (must fail before the change)" } else { "" };
+        let command = Command {
+            name: format!("{}{probe}", ran.argv.join(" ")),
+            ended: Some(ran.ended),
+            is_good: ran.passed() != ran.is_probe(),
+            output: vec![ran.stdout.file.clone(), ran.stderr.file.clone()],
+            seal_broken: ran.seal_broken,
+            ..Command::default()
+        };
+        self.command(ran.elapsed_ms, command);
+    }
+
+    fn shell(&mut self, ran: &ShellRan) {
+        let command = Command {
+            name: ran.name.clone(),
+            ended: Some(ran.ended),
+            is_good: ran.ended == Ended::Exited(0),
+            output: vec![ran.output.stored.file.clone()],
+            ..Command::default()
+        };
+        self.command(ran.elapsed_ms, command);
+    }
+
+    fn measured(&mut self, of: &Measured) {
+        if of.changes.is_empty() && of.put_back.is_empty() {
+            return;
+        }
+        let command = Command {
+            name: "what the commands changed".to_owned(),
+            is_good: true,
+            changes: of.changes.clone(),
+            put_back: of.put_back.clone(),
+            ..Command::default()
+        };
+        self.command(0, command);
+    }
+
+    fn committed(&mut self, of: &Committed) {
+        let Some(commit) = &of.commit else { return };
+        let message = of.message.as_deref().and_then(|text| text.lines().next());
+        self.commit(commit, message, of.repository.as_deref());
+    }
+
+    fn checkpointed(&mut self, of: &Checkpointed) {
+        match &of.checkpoint {
+            CheckpointResult::Made { commit } => {
+                self.commit(commit, of.message.lines().next(), Some(&of.repository));
+            }
+            CheckpointResult::Nothing => {}
+            CheckpointResult::Failed { error } => self.event(Tone::Bad, &format!("not committed: {error}")),
+        }
+    }
+
+    fn commit(&mut self, commit: &str, message: Option<&str>, repository: Option<&str>) {
+        let message = message.map(|text| format!(": {text}")).unwrap_or_default();
+        self.tell(Event {
+            tone: Tone::Good,
+            text: format!("committed as {commit}{message}"),
+            commit: Some(commit.to_owned()),
+            repository: repository.map(str::to_owned),
+            changes: Vec::new(),
+            is_restore: false,
+        });
+    }
+
+    /// Specs announce their iterations (S4 §Event Category System).
+    fn announced(&mut self, event: &Value) {
+        let text = |key: &str| event.get(key).and_then(Value::as_str);
+        let iteration = event.get("iteration").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
+        if let (Some("IterationStart"), Some(iteration)) = (text("event"), iteration) {
+            (self.announces, self.round) = (true, iteration);
+        }
+        if let (Some("RetryStart" | "QuotaWaitStart"), Some(reason)) = (text("event"), text("reason")) {
+            self.event(Tone::Warning, reason);
+        }
+    }
+}
+
+/// `complete`, `truncated`, or the name of what else it was.
+fn finish(value: &Value) -> String {
+    let key = value.as_object().and_then(|object| object.keys().next());
+    value.as_str().or(key.map(String::as_str)).unwrap_or("unknown").to_owned()
+}

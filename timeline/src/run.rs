@@ -1,0 +1,123 @@
+//! A run with everything that is known of it.
+
+use std::collections::BTreeMap;
+
+use engine::Changed;
+use serde_json::Value;
+
+use crate::step::{Steps, What};
+
+/// A run.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// The name of its folder.
+    pub name: String,
+    /// `commit`, `implement`, `order`, `phase`, `spec` or `apply`.
+    pub kind: String,
+    /// The version that made it.
+    pub version: String,
+    /// The model that was asked for, `provider/name`; empty if no model was named.
+    pub model: String,
+    /// What was asked for.
+    pub query: String,
+    /// How it ended, in a word: a verdict, an outcome, or that it has not.
+    pub verdict: String,
+    /// Whether it reached its goal; `None` if it has not ended.
+    pub is_good: Option<bool>,
+    /// What else was said about its end.
+    pub remark: Option<String>,
+    /// Whether it was undone since.
+    pub undone: bool,
+    /// Where it was made, and who vouches for it.
+    pub belief: String,
+    /// The commit that was checked out when it began.
+    pub head: Option<String>,
+    /// The SHA-256 of the journal's last line; empty without a journal.
+    pub journal_sha256: String,
+    /// What happened.
+    pub steps: Steps,
+    /// The content of files that it read and wrote.
+    pub contents: Contents,
+}
+
+/// The content of files, by SHA-256 in hex.
+#[derive(Debug, Clone, Default)]
+pub struct Contents(pub BTreeMap<String, Vec<u8>>);
+
+/// A file before and after; `None` for a missing file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileEdit<'r> {
+    /// Relative to the root.
+    pub path: &'r str,
+    /// SHA-256 of the old content.
+    pub before: Option<&'r str>,
+    /// SHA-256 of the new content.
+    pub after: Option<&'r str>,
+    /// Whether no reply and no agent changed it, but a command did.
+    pub by_command: bool,
+}
+
+impl Contents {
+    /// The old and the new content of a file, empty for a missing one; `None` if the record does not have them.
+    pub fn both(&self, before: Option<&str>, after: Option<&str>) -> Option<(&[u8], &[u8])> {
+        let of = |hash: Option<&str>| match hash {
+            None => Some(&[][..]),
+            Some(hash) => self.0.get(hash).map(Vec::as_slice),
+        };
+        Some((of(before)?, of(after)?))
+    }
+}
+
+impl Run {
+    /// What the plan of a run says of it: its `run.json`, whatever its loop. A run without a plan is one of `apply`.
+    pub fn planned(name: &str, plan: &Value) -> Self {
+        let word = |at: &str| plan.pointer(at).and_then(Value::as_str).map(str::to_owned);
+        let kind = word("/loop").unwrap_or_else(|| "apply".to_owned());
+        let model = match kind.as_str() {
+            "order" => "/terms/llm_model",
+            "phase" => "/builder_model",
+            "spec" => "/agent/agent_model",
+            _ => "/settings/model/value",
+        };
+        Self {
+            name: name.to_owned(),
+            model: word(model).unwrap_or_default(),
+            version: word("/version").unwrap_or_default(),
+            head: word("/head").or_else(|| word("/repo_baseline_commit")),
+            kind,
+            ..Self::default()
+        }
+    }
+
+    /// The files that differ between the beginning and the end of the run, by path.
+    pub fn edits(&self) -> Vec<FileEdit<'_>> {
+        let mut edits: BTreeMap<&str, FileEdit<'_>> = BTreeMap::new();
+        for step in &self.steps.all {
+            if matches!(&step.what, What::Event(event) if event.is_restore) {
+                edits.clear();
+            }
+            let by_command = matches!(step.what, What::Command(_));
+            step.changes().iter().for_each(|change| join(&mut edits, change, by_command));
+        }
+        edits.into_values().filter(|edit| edit.before != edit.after).collect()
+    }
+}
+
+fn join<'r>(edits: &mut BTreeMap<&'r str, FileEdit<'r>>, change: &'r Changed, by_command: bool) {
+    let (before, after) = (change.before_sha256.as_deref(), change.after_sha256.as_deref());
+    let edit =
+        edits.entry(&change.path).or_insert(FileEdit { path: &change.path, before, after, by_command });
+    edit.after = after;
+    edit.by_command &= by_command;
+}
+
+impl FileEdit<'_> {
+    /// `A` added, `M` modified, `D` deleted, as in git.
+    pub fn letter(&self) -> char {
+        match (self.before, self.after) {
+            (None, _) => 'A',
+            (Some(_), None) => 'D',
+            (Some(_), Some(_)) => 'M',
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The steps of a run, as plain data.
+
+use engine::{Cause, Changed, Denial, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem, Stored, Usage};
+
+/// Everything that happened, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Steps {
+    /// The steps.
+    pub all: Vec<Step>,
+    /// How the run ended; `None` if it has not.
+    pub outcome: Option<Outcome>,
+    /// What its verdict is about.
+    pub holds_for: HoldsFor,
+    /// When the first line was written, in milliseconds since 1970 (UTC).
+    pub from_ms: i64,
+    /// When the last line was written.
+    pub to_ms: i64,
+}
+
+/// One step.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The round, attempt or iteration, from 1; 0 before the first.
+    pub round: u32,
+    /// When it began, in milliseconds since 1970 (UTC).
+    pub from_ms: i64,
+    /// When it ended.
+    pub to_ms: i64,
+    /// What it was.
+    pub what: What,
+}
+
+/// What a step was.
+#[derive(Debug, Clone)]
+pub enum What {
+    /// A call of a model, or a turn of an agent.
+    Call(Box<Call>),
+    /// A reply was judged: all of it was written, or nothing.
+    Change(Change),
+    /// A command ran.
+    Command(Command),
+    /// Anything else that a person should know.
+    Event(Event),
+}
+
+/// A call of a model, or a turn of an agent.
+#[derive(Debug, Clone, Default)]
+pub struct Call {
+    /// The role of the agent; `None` for a call of a model.
+    pub role: Option<String>,
+    /// The file with the prompt; `None` if the record begins later.
+    pub prompt: Option<Stored>,
+    /// The file with the answer.
+    pub answer: Option<Stored>,
+    /// The model that answered, if the service or the agent says so.
+    pub served_model: Option<String>,
+    /// Tokens by model. A call of a model has one entry; a turn has as many as its CLI reports.
+    pub usage: Vec<ModelUsage>,
+    /// US dollars for all of it; `None` if a price is unknown.
+    pub cost_usd: Option<f64>,
+    /// Why there is no usable answer.
+    pub failed: Option<Cause>,
+    /// How the service says that the answer ended.
+    pub finish: Option<String>,
+    /// Requests that failed before one succeeded, one sentence each.
+    pub retries: Vec<String>,
+    /// The markers in an agent's text.
+    pub markers: Vec<Marked>,
+    /// Tools that the agent was not allowed to use.
+    pub denials: Vec<Denial>,
+    /// Files that the agent changed.
+    pub changed: Vec<String>,
+    /// Files that it may not change; they were restored.
+    pub put_back: Vec<String>,
+}
+
+impl Call {
+    /// Tokens of all models together.
+    pub fn tokens(&self) -> Usage {
+        let mut sum = Usage::default();
+        self.usage.iter().for_each(|one| sum += one.usage);
+        sum
+    }
+}
+
+/// A reply was judged.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    /// Whether nothing of it was written.
+    pub is_refused: bool,
+    /// What became of each file.
+    pub changes: Vec<Changed>,
+    /// Why it was refused, or warnings.
+    pub problems: Problems,
+    /// The reason, if the reply says that nothing has to change.
+    pub no_change: Option<String>,
+}
+
+/// What is wrong with a reply, or worth knowing.
+pub type Problems = Vec<Problem>;
+
+/// A command ran: a build, a check, a command of an order.
+#[derive(Debug, Clone, Default)]
+pub struct Command {
+    /// `build`, `build without the changes`, `check`, or the command itself.
+    pub name: String,
+    /// How it ended; `None` if it did not run.
+    pub ended: Option<Ended>,
+    /// Whether it did what the run wanted: a probe has to fail.
+    pub is_good: bool,
+    /// Files with its output.
+    pub output: Vec<String>,
+    /// The files that it changed itself.
+    pub changes: Vec<Changed>,
+    /// What it changed and may not; it was restored.
+    pub put_back: Vec<String>,
+    /// The size of the new and changed files that git ignores, if known.
+    pub ignored_bytes: u64,
+    /// Whether it twice changed files that decide whether it passes.
+    pub seal_broken: bool,
+    /// What the machine or the project lacks.
+    pub lack: Option<Cause>,
+}
+
+/// Something else happened.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// Whether it is good or bad.
+    pub tone: Tone,
+    /// One sentence.
+    pub text: String,
+    /// The commit, if one was made, in hex.
+    pub commit: Option<String>,
+    /// The repository of that commit, if the loop has several.
+    pub repository: Option<String>,
+    /// What the commit changed; filled in by whoever reads the repository.
+    pub changes: Vec<Changed>,
+    /// Whether the tree is as it was before the run.
+    pub is_restore: bool,
+}
+
+/// Whether something is good or bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Neither.
+    Plain,
+    /// As it should be.
+    Good,
+    /// A person should know it.
+    Warning,
+    /// Something failed.
+    Bad,
+}
+
+impl Step {
+    /// How long it took.
+    pub fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.to_ms - self.from_ms).unwrap_or_default()
+    }
+
+    /// The call, if it is one.
+    pub fn call(&self) -> Option<&Call> {
+        if let What::Call(call) = &self.what { Some(call) } else { None }
+    }
+
+    /// The files that it changed, with hashes.
+    pub fn changes(&self) -> &[Changed] {
+        match &self.what {
+            What::Call(_) => &[],
+            What::Change(change) => &change.changes,
+            What::Command(command) => &command.changes,
+            What::Event(event) => &event.changes,
+        }
+    }
+}
+
+impl Steps {
+    /// The calls of models and the turns of agents.
+    pub fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.all.iter().filter_map(Step::call)
+    }
+
+    /// The last round; 0 if there was none.
+    pub fn rounds(&self) -> u32 {
+        self.all.iter().map(|step| step.round).max().unwrap_or_default()
+    }
+
+    /// Tokens of all calls.
+    pub fn usage(&self) -> Usage {
+        let mut sum = Usage::default();
+        self.calls().for_each(|call| sum += call.tokens());
+        sum
+    }
+
+    /// The cost of all calls in US dollars; `None` if one of them is unknown.
+    pub fn cost_usd(&self) -> Option<f64> {
+        total(self.calls())
+    }
+
+    /// From the first line to the last one.
+    pub fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.to_ms - self.from_ms).unwrap_or_default()
+    }
+}
+
+/// The cost of these calls in US dollars; `None` if one of them is unknown.
+pub fn total<'c>(mut calls: impl Iterator<Item = &'c Call>) -> Option<f64> {
+    // The sum of no numbers would be -0.
+    calls.try_fold(0.0, |sum, call| Some(sum + call.cost_usd?))
+}
