@@ -16,7 +16,6 @@
 mod account;
 mod again;
 mod ask;
-mod attacks;
 mod clean;
 mod commit;
 mod config;

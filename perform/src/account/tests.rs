@@ -402,6 +402,16 @@ fn a_folder_comes_back_whole_if_something_in_it_has_to() {
 }
 
 #[test]
+fn nothing_comes_into_a_repository_that_is_there_already() {
+    let mut project = Project::new(&[("a", "a\n"), ("nested/.git/config", "[core]\n")]).works(Where::View);
+    let before = project.all();
+    let evil =
+        |root: &Path| fs::write(root.join("nested/.git/config"), "[core]\n\tfsmonitor = ./run\n").unwrap();
+    project.command(evil);
+    assert_eq!(project.all(), before);
+}
+
+#[test]
 fn a_folder_removed_and_made_anew_shows_nothing_of_the_old_one() {
     let mut project =
         Project::new(&[("d/old", "old\n"), ("d/deep/x", "x\n"), ("d/same", "same\n")]).works(Where::View);

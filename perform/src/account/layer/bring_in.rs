@@ -42,6 +42,10 @@ impl Move<'_> {
         let Some(tree) = level.tree.as_ref().filter(|_| entry.belongs != Belongs::Ours) else {
             return Ok(false);
         };
+        // Nobody judges what is in a repository, so nothing of it comes in: git runs what its configuration names.
+        if entry.name == ".git" && entry.belongs == Belongs::Accounted {
+            return Ok(false);
+        }
         let stays_folder = entry.tree.as_ref().is_some_and(is_folder) && is_folder(&entry.upper);
         // Only the mode of a folder can be refused while its content is not.
         if self.refused.contains(&entry.path) && !stays_folder {
