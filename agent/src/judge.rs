@@ -27,7 +27,8 @@ pub(crate) fn judge(facts: &Facts<'_>) -> End {
         Ended::Interrupted => Err(End::Interrupted),
         Ended::TooMuchOutput => Err(End::TooMuchOutput),
         Ended::NotFound | Ended::NotExecutable => Err(End::NotInstalled),
-        _ => Err(End::NoResult),
+        // Turns have no such limits.
+        Ended::TooMuchMemory | Ended::TooManyProcesses | _ => Err(End::NoResult),
     };
     code.map_or_else(|end| end, |code| by_code(facts, code))
 }

@@ -113,7 +113,7 @@ impl Opener<'_> {
     fn one_provider(&self) -> Result<(), Failure> {
         let (models, address) = (self.settings.all_models(), &self.settings.base_url);
         let providers = models.iter().filter_map(|model| Some(&*self.settings.provider_of(model)?.name));
-        let providers: Vec<&str> = BTreeSet::from_iter(providers).into_iter().collect();
+        let providers: Vec<&str> = providers.collect::<BTreeSet<_>>().into_iter().collect();
         if address.origin != Origin::Flag || providers.len() < 2 {
             return Ok(());
         }

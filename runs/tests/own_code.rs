@@ -1,12 +1,5 @@
 //! The roll-up of this project's own code.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::disallowed_methods,
-    reason = "tests panic and read files"
-)]
-
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! LiteLLM's proxy, a real server of the OpenAI and the Anthropic dialect, with canned responses.
+//! `LiteLLM`'s proxy, a real server of the OpenAI and the Anthropic dialect, with canned responses.
 //! `CODE_COMMIT_TEST_LITELLM` names the folder that its packages are installed in; `.ci/run` makes one.
 
 use std::ffi::OsString;

@@ -15,7 +15,9 @@ pub(super) fn say(output: &Output, outcome: &Outcome, folder: &RunFolder) {
 /// The same for a run that was over before: nobody was asked.
 pub(super) fn say_again(output: &Output, outcome: &Outcome, folder: &RunFolder) {
     let mut last = summary(outcome, folder);
-    last["from_record"] = json!(true);
+    if let Some(fields) = last.as_object_mut() {
+        fields.insert("from_record".to_owned(), json!(true));
+    }
     output.object(&last);
     say_for_person(output, outcome, folder);
 }

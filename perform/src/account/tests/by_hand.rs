@@ -43,7 +43,7 @@ fn compare(tree: &Path, copy: &Path, upper: &Path) {
             }
             fs::set_permissions(&to, new.permissions()).unwrap();
         } else if new.is_symlink() {
-            if !old.is_some_and(|_| fs::read_link(&was).ok() == fs::read_link(&is).ok()) {
+            if old.is_none_or(|_| fs::read_link(&was).ok() != fs::read_link(&is).ok()) {
                 symlink(fs::read_link(&is).unwrap(), &to).unwrap();
             }
         } else if new.is_file() {
