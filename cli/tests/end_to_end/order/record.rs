@@ -257,6 +257,7 @@ fn show_tells_what_happened_to_an_order() {
         attempt 2  bash scripts/verify.sh: exit code 0, attempt_2/verify_1_stdout.txt
         attempt 2  sh tests/run.sh: exit code 0, attempt_2/acceptance_1_stdout.txt
         ended: PASS (success)
+        holds for: tree fb5a8127b62e, specification fc4b2b25449d, decider 6f61b1c60b75
         files: RUN
         --- a/src/greet.sh
         +++ b/src/greet.sh
