@@ -113,7 +113,8 @@ fn an_answer_that_broke_off_may_have_been_paid_for_so_the_most_that_it_may_have_
     assert!(ran.out.contains("cost $0.0010 and at most $0.2482 for 1 lost call"), "{ran}");
     let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
     assert_eq!(summary["cost_usd"], serde_json::Value::Null);
-    assert!(scene.run(&["costs"]).out.contains("(1 without usage)"));
+    let costs = scene.run(&["costs"]);
+    assert!(costs.out.contains("(1 without usage, at most $0.2493 in all)"), "{costs}");
 }
 
 #[test]
