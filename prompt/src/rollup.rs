@@ -88,7 +88,7 @@ impl Builder {
         let text = text_of(content)?;
         self.dashes = self.dashes.max(dashes([text], BEGINS));
         self.headers.push(self.text.len());
-        for part in [BEGINS, path, " ---\n"] {
+        for part in [BEGINS, path, ENDS] {
             self.text.push_str(part);
         }
         push_part(&mut self.text, text);
@@ -102,16 +102,17 @@ impl Builder {
         if files.peek().is_none() {
             return;
         }
+        self.dashes = self.dashes.max(dashes([], BEGINS));
+        let room = most.saturating_sub(self.dashes + LIST.len() + "  and more: 1000000\n\n".len());
         let (mut list, mut more) = (String::new(), 0);
         for (path, bytes) in files {
             // The blanks keep a name from looking like a header.
             let line = format!("  {path}  {bytes} bytes\n");
-            if more == 0 && list.len() + line.len() <= most { list.push_str(&line) } else { more += 1 }
+            if more == 0 && list.len() + line.len() <= room { list.push_str(&line) } else { more += 1 }
         }
         if more > 0 {
             list.push_str(&format!("  and more: {more}\n"));
         }
-        self.dashes = self.dashes.max(dashes([], BEGINS));
         self.lists.push(self.text.len());
         self.text.push_str(LIST);
         push_part(&mut self.text, &list);
@@ -170,6 +171,8 @@ pub fn files(codebase: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// What follows the dashes of a header.
 const BEGINS: &str = " FILE ";
+/// How it ends.
+const ENDS: &str = " ---\n";
 /// The header of what is not shown, which begins like one of a file, so that no content can imitate it.
 const LIST: &str = " FILE LIST: these files exist, too, and are not shown ---\n";
 
@@ -199,8 +202,9 @@ mod tests {
     fn what_is_not_shown_is_listed_behind_the_files() {
         let mut rollup = Builder::default();
         rollup.add("a", b"one\n").unwrap();
-        rollup.list([("b.rs", 10), ("c.rs", 20), ("d.rs", 30)], 34);
+        rollup.list([("b.rs", 10), ("c.rs", 20), ("d.rs", 30)], 116);
         let text = rollup.finish();
+        assert!(text.len() - "--- FILE a ---\none\n\n".len() <= 116);
         insta::assert_snapshot!(text, @"
         --- FILE a ---
         one

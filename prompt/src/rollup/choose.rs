@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
+use super::{BEGINS, ENDS};
+use crate::header::dashes;
+
 /// Bytes that are counted as one token. Services get three to four bytes of code into one.
 const BYTES_A_TOKEN: u64 = 3;
 /// A shorter stem or folder is a word of any text.
@@ -89,10 +92,10 @@ pub fn choose(files: &[Candidate<'_>], query: &str, budget: u64) -> Vec<(usize, 
     let age = |index: usize| files.get(index).and_then(|file| file.age).unwrap_or(usize::MAX);
     order.sort_by_key(|&(index, why)| (why, age(index), index));
     let mut left = budget;
+    let dashes = dashes(files.iter().map(|file| file.text), BEGINS);
+    let header = dashes + BEGINS.len() + ENDS.len() + "\n".len();
     order.retain(|&(index, _)| {
-        let size = files
-            .get(index)
-            .map_or(0, |file| tokens(file.text.len() + file.path.len() + "--- FILE  ---\n\n".len()));
+        let size = files.get(index).map_or(0, |file| tokens(file.text.len() + file.path.len() + header));
         let fits = size <= left;
         left -= if fits { size } else { 0 };
         fits

@@ -16,6 +16,8 @@ const COMMITS: u32 = 200;
 const LISTED_PART: u64 = 8;
 /// Bytes of a line of the list besides the path.
 const LINE: usize = 24;
+/// Bytes of the list besides its lines, rather too many than too few.
+const FRAME: usize = 150;
 
 /// A file that is shown, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +38,7 @@ pub(super) fn add(
     budget: u64,
 ) -> Vec<Chosen> {
     let ages = ages(sources);
-    let everything: u64 = files.iter().map(|(path, _)| tokens(path.len() + LINE)).sum();
+    let everything = files.iter().map(|(path, _)| tokens(path.len() + LINE)).sum::<u64>() + tokens(FRAME);
     let for_list = everything.min(budget / LISTED_PART);
     let candidates: Vec<Candidate<'_>> = files
         .iter()
