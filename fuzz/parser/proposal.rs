@@ -35,7 +35,7 @@ struct Lines {
     replace: String,
 }
 
-/// Null is no value.
+/// An explicit null is refused; only a missing key means none.
 fn given<'d, T: Deserialize<'d>, D: serde::Deserializer<'d>>(value: D) -> Result<Option<T>, D::Error> {
     T::deserialize(value).map(Some)
 }

@@ -70,7 +70,7 @@ pub enum End {
 }
 
 /// A file that has failed this often is parked until it is edited, because it would block the
-/// others for ever.
+/// others forever.
 const MOST_FAILURES: u32 = 3;
 
 /// Whether a file of the backlog is skipped.

@@ -18,8 +18,8 @@ pub struct Excerpt {
     pub bytes: u64,
 }
 
-/// Reads a file of the record by its name: at most so many bytes of its beginning, and as many of its end. `None` if
-/// there is no such file.
+/// Reads the beginning and the end of a file of the record by its name, each up to this many bytes. `None` if there
+/// is no such file.
 pub type Read<'r> = dyn Fn(&str, u64) -> Option<Excerpt> + 'r;
 
 /// The most that is shown of the beginning of a text, and of its end.

@@ -1,4 +1,4 @@
-//! The note on a commit that a run makes: an Agent Trace record, which leads from each line to the run.
+//! The note on a commit that a run makes: an Agent Trace record, which links each line to the run.
 //!
 //! It is written before the commit is an answer in the journal. A run that is killed in between finds its commit again and
 //! writes the same note again.

@@ -19,7 +19,7 @@ pub struct ChangedIn {
     pub after: Option<Vec<u8>>,
 }
 
-/// Larger contents are not read: whoever asks compares lines.
+/// Larger contents are not read: callers compare lines.
 const LARGEST: u64 = 4 << 20;
 
 impl WorkTree {

@@ -62,7 +62,7 @@ impl Found {
         Ok(run)
     }
 
-    /// At most so many bytes of the beginning of a file of the record, as many of its end, and the length of all of it.
+    /// The beginning and the end of a file of the record, each up to `most` bytes, and the length of the whole.
     /// The end is empty if the beginning is everything. `None` if there is no such file: names come from the record,
     /// which may have been made elsewhere, so no symlink is followed and nothing outside of the folder is read.
     pub fn ends(&self, file: &str, most: u64) -> Option<(String, String, u64)> {

@@ -92,7 +92,7 @@ fn record(
     Some(record)
 }
 
-/// What leads back to the prompt, the refusals and the builds.
+/// Where to find the prompt, the refusals and the builds.
 fn about(run: &Run) -> Value {
     let mut about = Map::new();
     let known = [("run", Some(&run.name)), ("loop", Some(&run.kind)), ("base_revision", run.head.as_ref())];

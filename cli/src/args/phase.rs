@@ -31,7 +31,7 @@ pub struct PhaseArgs {
     /// Begin a new run of the phase, even if one is not finished
     #[arg(long)]
     pub new: bool,
-    /// A name of your own for this work: the first run under it chooses the phase, and once that has passed, that is told again and no other phase is begun
+    /// A name of your own for this work: the first run with this key chooses the phase; once that phase has passed, its result is reported again and no other phase starts
     #[arg(long, value_name = "TEXT", value_parser = key)]
     pub key: Option<String>,
     /// Try a phase again that is stuck, although neither specs nor source nor verifier have changed

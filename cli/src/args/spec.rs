@@ -51,7 +51,7 @@ pub struct RunArgs {
     /// Begin a new run, even if one on the same focus is not finished
     #[arg(long, conflicts_with = "resume")]
     pub new: bool,
-    /// A name of your own for this work: if a run under it is done and its verdict still holds, that is told again and nobody is asked
+    /// A name of your own for this work: if a run with this key is finished and its verdict still holds, its result is reported again
     #[arg(long, value_name = "TEXT", value_parser = key, conflicts_with = "resume")]
     pub key: Option<String>,
     /// How far it may go.

@@ -115,7 +115,7 @@ fn no_check_asks_for_repairs_all_the_same() {
 
 #[test]
 fn changes_that_were_set_aside_by_a_killed_run_come_back() {
-    // Without the change it waits for ever, so that it can be killed there.
+    // Without the change it waits forever, so that it can be killed there.
     let waits = "#!/bin/sh
         grep -q world src/greet.sh || { echo made > made.txt; test ! -p agent-config/door || read _ < agent-config/door; }
         no-such-tool

@@ -160,7 +160,7 @@ impl Store {
         Ok(if held.is_some() { Fence::Held } else { Fence::Gone })
     }
 
-    /// Records a verdict, once: who repeats it, because the answer was lost on the way, is told that it holds.
+    /// Records a verdict once. A worker that repeats it, because our answer was lost, learns that it holds.
     pub async fn finish(&self, finish: &Finish, terms: &Terms) -> Result<Fence, StoreError> {
         let mut client = self.client().await?;
         let all = client.transaction().await?;

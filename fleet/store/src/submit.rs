@@ -53,7 +53,7 @@ const INSERT: &str = "
     INSERT INTO events (order_id, epoch, event) SELECT id, 0, 'submitted' FROM fresh RETURNING order_id";
 const TENANT: &str = "INSERT INTO tenants (name) VALUES ($1) ON CONFLICT DO NOTHING";
 const SAME: &str = "SELECT id FROM orders WHERE tenant = $1 AND content_sha256 = $2 AND base = $3";
-// Locked, so that it cannot pass between this look and our commit and leave the new order waiting for ever.
+// Locked, so that it cannot pass between this look and our commit and leave the new order waiting forever.
 const BEFORE: &str = "SELECT state, land, commit FROM orders WHERE id = $1 FOR SHARE";
 
 impl Store {

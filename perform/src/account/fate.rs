@@ -76,7 +76,7 @@ impl Account {
         // A folder that is not in scope itself may hold a file that is.
         let refusal = self.may_change.refuses(text);
         let refusal = refusal.filter(|refusal| !(is_made(one) && refusal.code() == guard::Code::OutOfScope));
-        // Nobody could tell what is in a folder that its own owner may not enter.
+        // The contents of a folder that its own owner may not enter cannot be judged.
         let is_closed = is_made(one) && after.is_some_and(|after| after.mode & 0o500 != 0o500);
         if path.file_name() == Some(OsStr::new(".git")) || refusal.is_some() || is_closed {
             return Fate::PutBack;

@@ -247,7 +247,7 @@ fn unless_closed<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// What stands at a path below a folder; nothing stands below what is no folder.
+/// The entry at a path below a folder; `None` where a parent is missing or not a folder.
 pub(super) fn stat_below(folder: &Folder, path: &Path) -> io::Result<Option<Stat>> {
     match folder.folder_of(path) {
         Err(error) if dir::reach::is_gone(&error) => Ok(None),

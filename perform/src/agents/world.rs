@@ -1,14 +1,13 @@
 //! The world of loops that drive agents. The loop decides when to do what.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::{
-    Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer,
-    Committed, Delete, Digest, HoldsFor, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome,
-    Place, Project, Read, Recorded, Replace, Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait,
-    Waited, WasRead, World, Wrote,
+    Announce, Announced, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer, Committed,
+    Digest, HoldsFor, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome, Project, Recorded,
+    Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, World,
 };
 use logging::{Durability, Stamp};
 use repo::Git;
@@ -23,8 +22,7 @@ use crate::identity::identity;
 use crate::note_commit;
 use crate::record::{Record, store};
 
-/// Larger files are not read.
-const LARGEST: u64 = 16 << 20;
+mod files;
 
 /// No quota lasts longer than a week.
 const LONGEST_WAIT: Duration = Duration::from_hours(8 * 24);
@@ -244,43 +242,6 @@ impl<C> Live<Announce> for AgentWorld<'_, '_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, '_, C> {
-    /// Reads only regular files: an agent could have left a symlink, a pipe, or a file that exhausts memory.
-    fn perform(&mut self, Read(at): &Read<P>) -> Result<WasRead, AgentFault> {
-        self.begin()?;
-        let path = self.path(at);
-        let read = match dir::read(&path, LARGEST, dir::Links::Refused) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            read => Some(read.map_err(fault("read", &path))?),
-        };
-        let odd = matches!(read, Some(None));
-        let name = at.file.replace('/', "-");
-        let keep = |bytes: Vec<u8>| self.store(&name, &String::from_utf8_lossy(&bytes), Durability::Written);
-        Ok(WasRead { place: shown(at), text: read.flatten().map(keep).transpose()?, odd })
-    }
-}
-
-impl<P: Project, C: Cast<P>> Live<Replace<P>> for AgentWorld<'_, '_, C> {
-    fn perform(&mut self, Replace { at, text }: &Replace<P>) -> Result<Wrote, AgentFault> {
-        self.begin()?;
-        self.change(at, "write", |path| dir::replace(path, text.as_bytes()))
-    }
-}
-
-impl<P: Project, C: Cast<P>> Live<Append<P>> for AgentWorld<'_, '_, C> {
-    /// Also after Ctrl-C: the lines report what happened.
-    fn perform(&mut self, Append { at, head, text }: &Append<P>) -> Result<Wrote, AgentFault> {
-        self.change(at, "write", |path| dir::append_once(path, head, text))
-    }
-}
-
-impl<P: Project, C: Cast<P>> Live<Delete<P>> for AgentWorld<'_, '_, C> {
-    fn perform(&mut self, Delete(at): &Delete<P>) -> Result<Wrote, AgentFault> {
-        self.begin()?;
-        self.change(at, "remove", dir::remove)
-    }
-}
-
 impl<C> AgentWorld<'_, '_, C> {
     /// Before the commit is in the journal: a run that is killed here finds its commit, and notes it again.
     fn note(&mut self, git: &Git, commit: &str) -> Result<(), AgentFault> {
@@ -294,27 +255,6 @@ impl<C> AgentWorld<'_, '_, C> {
             return Err(AgentFault::Interrupted);
         }
         self.watch.before_request()
-    }
-
-    fn path<P: Project>(&self, at: &At<P::Place>) -> PathBuf
-    where
-        C: Cast<P>,
-    {
-        self.cast.folder(at.place).join(&at.file)
-    }
-
-    fn change<P: Project>(
-        &self,
-        at: &At<P::Place>,
-        doing: &'static str,
-        change: impl FnOnce(&Path) -> io::Result<()>,
-    ) -> Result<Wrote, AgentFault>
-    where
-        C: Cast<P>,
-    {
-        let path = self.path::<P>(at);
-        change(&path).map_err(fault(doing, &path))?;
-        Ok(Wrote { place: shown(at) })
     }
 
     /// Stores a text in the run folder under a new name, since the journal names each text by its hash.
@@ -335,11 +275,6 @@ impl<C> AgentWorld<'_, '_, C> {
     }
 }
 
-/// The form used in the journal.
-fn shown<N: engine::Named>(at: &At<N>) -> Place {
-    At::new(at.place.name().to_owned(), at.file.clone())
-}
-
 /// A service, or an agent relaying it, may send any number.
 fn until(now: SystemTime, until_unix: u64, at_least_secs: u32) -> SystemTime {
     let latest = now + LONGEST_WAIT;
@@ -349,8 +284,11 @@ fn until(now: SystemTime, until_unix: u64, at_least_secs: u32) -> SystemTime {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::*;
+    use std::path::Path;
+
     use logging::RunFolder;
+
+    use super::*;
 
     /// Ignores everything.
     pub(in crate::agents) struct Deaf;

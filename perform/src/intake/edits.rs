@@ -23,7 +23,7 @@ use crate::fault::Fault;
 const LARGEST: u64 = 8 << 20;
 /// Each hunk is searched for in its whole file, so a reply may not have more.
 pub(super) const MOST_HUNKS: usize = 1000;
-/// For so many hunks that do not fit, the report quotes the nearest lines.
+/// The report quotes the nearest lines for at most this many hunks that do not match.
 const MOST_QUOTES: usize = 5;
 
 /// What the code that a model was sent shows of a file, given its path and its present content.

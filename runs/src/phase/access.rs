@@ -104,7 +104,7 @@ impl Granted {
 const MOST_SHOWN: usize = 1000;
 
 /// The files and folders of a folder, each whole unless something in it is hidden or has other rights. No links:
-/// one may lead to what is hidden.
+/// one may point to what is hidden.
 fn shown(
     folder: &Path,
     is_its_own: &dyn Fn(&Path) -> bool,

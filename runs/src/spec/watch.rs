@@ -123,7 +123,7 @@ impl Watching<'_> {
     }
 
     /// A file is deleted only for a verdict about its content and about the tree that is on disk. Without one it is
-    /// worked on again, but not for ever: each time is paid for.
+    /// worked on again, but not forever: each time is paid for.
     fn end(&self, item: &Item, outcome: &Outcome, folder: &RunFolder) -> Result<End, Failure> {
         let root = &self.workspace.root;
         let end = end(outcome);

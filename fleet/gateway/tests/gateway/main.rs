@@ -180,7 +180,7 @@ impl Watch for Impatient {
 
 #[tokio::test]
 async fn a_stream_arrives_while_the_vendor_still_writes() {
-    // It hangs for ever before the end of its body.
+    // It hangs forever before the end of its body.
     let script = Script::new([Step::text("hello world").hang(Hang::BeforeEnd)]);
     let Some(scene) = Scene::new(script).await else { return };
     let lease = scene.leased("one").await;

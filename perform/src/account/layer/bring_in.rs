@@ -42,7 +42,7 @@ impl Move<'_> {
         let Some(tree) = level.tree.as_ref().filter(|_| entry.belongs != Belongs::Ours) else {
             return Ok(false);
         };
-        // Nobody judges what is in a repository, so nothing of it comes in: git runs what its configuration names.
+        // The contents of a repository are not judged, so none of them come in: git runs what its configuration names.
         if entry.name == ".git" && entry.belongs == Belongs::Accounted {
             return Ok(false);
         }

@@ -1,0 +1,78 @@
+//! What a loop reads and writes in the places of its project.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use engine::{Append, At, Delete, Live, Named, Place, Project, Read, Replace, WasRead, Wrote};
+use logging::Durability;
+
+use super::{AgentWorld, Cast};
+use crate::agents::fault::{AgentFault, fault};
+
+/// Larger files are not read.
+const LARGEST: u64 = 16 << 20;
+
+impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, '_, C> {
+    /// Reads only regular files: an agent could have left a symlink, a pipe, or a file that exhausts memory.
+    fn perform(&mut self, Read(at): &Read<P>) -> Result<WasRead, AgentFault> {
+        self.begin()?;
+        let path = self.path(at);
+        let read = match dir::read(&path, LARGEST, dir::Links::Refused) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            read => Some(read.map_err(fault("read", &path))?),
+        };
+        let odd = matches!(read, Some(None));
+        let name = at.file.replace('/', "-");
+        let keep = |bytes: Vec<u8>| self.store(&name, &String::from_utf8_lossy(&bytes), Durability::Written);
+        Ok(WasRead { place: shown(at), text: read.flatten().map(keep).transpose()?, odd })
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<Replace<P>> for AgentWorld<'_, '_, C> {
+    fn perform(&mut self, Replace { at, text }: &Replace<P>) -> Result<Wrote, AgentFault> {
+        self.begin()?;
+        self.change(at, "write", |path| dir::replace(path, text.as_bytes()))
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<Append<P>> for AgentWorld<'_, '_, C> {
+    /// Also after Ctrl-C: the lines report what happened.
+    fn perform(&mut self, Append { at, head, text }: &Append<P>) -> Result<Wrote, AgentFault> {
+        self.change(at, "write", |path| dir::append_once(path, head, text))
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<Delete<P>> for AgentWorld<'_, '_, C> {
+    fn perform(&mut self, Delete(at): &Delete<P>) -> Result<Wrote, AgentFault> {
+        self.begin()?;
+        self.change(at, "remove", dir::remove)
+    }
+}
+
+impl<C> AgentWorld<'_, '_, C> {
+    fn path<P: Project>(&self, at: &At<P::Place>) -> PathBuf
+    where
+        C: Cast<P>,
+    {
+        self.cast.folder(at.place).join(&at.file)
+    }
+
+    fn change<P: Project>(
+        &self,
+        at: &At<P::Place>,
+        doing: &'static str,
+        change: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<Wrote, AgentFault>
+    where
+        C: Cast<P>,
+    {
+        let path = self.path::<P>(at);
+        change(&path).map_err(fault(doing, &path))?;
+        Ok(Wrote { place: shown(at) })
+    }
+}
+
+/// The form used in the journal.
+fn shown<N: Named>(at: &At<N>) -> Place {
+    At::new(at.place.name().to_owned(), at.file.clone())
+}
