@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::sandbox::{Visible, is_in_private_home};
+use crate::sandbox::{Visible, cache_places, is_in_private_home};
 use crate::{Access, Confinement, Output, Rung};
 
 /// Messages of programs without a network.
@@ -61,6 +61,9 @@ const NO_NETWORK: &str =
 const NO_HOME: &str = "the sandbox hides your home directory from every build: \
     a toolchain in it is visible if its `bin` is in PATH; show a folder with `--readable ~/FOLDER` or \
     `[sandbox] readable = [\"~/FOLDER\"]`, or put the files that the build needs into the work tree";
+
+const NO_LAYER: &str = "the sandbox shows the caches of tools to a build but cannot give it a layer over them: \
+    use `--sandbox namespaces`, or fetch what the build needs outside of the sandbox";
 
 const NO_WRITING: &str = "the sandbox lets a build write only in the work tree: allow more with \
     `--writable FOLDER` or `[sandbox] writable = [\"FOLDER\"]`";
@@ -246,6 +249,7 @@ fn about_rights(
              `[sandbox] writable = [\"{0}\"]`",
             path.display()
         ),
+        Some(path) if is_cache(path, confinement) => NO_LAYER.to_owned(),
         Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, access, seen) => {
             NO_HOME.to_owned()
         }
@@ -263,6 +267,13 @@ fn about_rights(
         },
         None => NO_WRITING.to_owned(),
     })
+}
+
+/// Whether a path is in a cache that is shown without a layer.
+fn is_cache(path: &Path, confinement: &Confinement) -> bool {
+    let access = &confinement.access;
+    let has_layers = confinement.rung.has_views() && access.caches.is_some();
+    !has_layers && cache_places(access).any(|place| path.starts_with(place))
 }
 
 /// Whether something is created or removed in a folder that contains a protected file: Landlock

@@ -143,6 +143,7 @@ fn mount_arguments(mount: &Mount, temporary_bytes: Option<u64>) -> Vec<OsString>
     match mount {
         Mount::ReadOnly(path) | Mount::Link(_, path) => bind(path, path, &["readonly"]),
         Mount::Writable(path) => bind(path, path, &[]),
+        Mount::At(from, path) => bind(from, path, &[]),
         Mount::Private(path) => {
             let size = temporary_bytes.map(|bytes| format!(",size={bytes}")).unwrap_or_default();
             private(path, &format!("rw,exec,mode=1777{size}"))

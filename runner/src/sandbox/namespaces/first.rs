@@ -26,7 +26,7 @@ use crate::Ended;
 use crate::procfs::Process;
 use crate::sandbox::HOST_NAME;
 use crate::sandbox::seccomp::{self, Sockets};
-use crate::sandbox::view::{during, overlay};
+use crate::sandbox::view::{during, mount_all};
 use crate::spawn::program;
 
 /// Runs as the first process, with the outer helper's process ID as argument.
@@ -55,9 +55,7 @@ fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
         return Err(Report::Failed("the helper is gone".to_owned()));
     }
     let (mut task, stdin, proxy) = receive()?;
-    if let Some((tree, view)) = &task.view {
-        overlay(tree, &view.upper, &view.work).map_err(|error| Report::NoView(error.to_string()))?;
-    }
+    mount_all(&task.overlays)?;
     root::enter(&task)?;
     if let Some(processes) = task.processes {
         limit_tasks(processes)?;
