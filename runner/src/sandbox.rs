@@ -31,7 +31,7 @@ pub(crate) use caches::{lock as lock_caches, places as cache_places};
 pub(crate) use docker::{Container, remove_orphans};
 pub use helper::{helper, helper_is};
 pub(crate) use landlock::is_in_private_home;
-pub use probe::{NoSandbox, Probed, Reason, how_to_get_namespaces, probe, survey};
+pub use probe::{NoSandbox, Probed, Reason, has_layers, how_to_get_namespaces, probe, survey};
 use view::Overlay;
 pub use view::View;
 pub(crate) use visible::Visible;

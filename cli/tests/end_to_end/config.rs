@@ -84,6 +84,7 @@ fn every_setting_is_shown_with_its_origin() {
     sandbox.hosts               -  default
     sandbox.writable            [HOME]/.cache  flag
     sandbox.readable            -  default
+    sandbox.cache_limit         8GiB  default
     sandbox.env                 CC  user file
     spec.commit_scope           -  default
     spec.notify                 -  default
@@ -142,7 +143,7 @@ fn an_error_in_a_file_points_at_its_line_and_nothing_is_touched() {
     exit 3
     --- out
     --- err
-    error: unknown field `netwrok`, expected one of `mode`, `network`, `hosts`, `writable`, `readable`, `env`
+    error: unknown field `netwrok`, expected one of `mode`, `network`, `hosts`, `writable`, `readable`, `cache_limit`, `env`
      --> code-commit.toml:2:1
       |
     2 | netwrok = true
