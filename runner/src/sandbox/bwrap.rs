@@ -47,15 +47,19 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
     caches::make_layers(access)?;
     let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
     let report = memory_file("report", &[]).map_err(fault)?;
-    let filter =
-        memory_file("filter", &seccomp::bytes(&seccomp::filter(Sockets::Allowed)?)).map_err(fault)?;
+    let filters = seccomp::filters(Sockets::Allowed)?;
+    let filters = filters.each_ref().map(|filter| memory_file("filter", &seccomp::bytes(filter)));
+    let filters = filters.into_iter().collect::<io::Result<Vec<_>>>().map_err(fault)?;
 
     let mut bwrap = launcher(group)?;
     // Not the command's variables: the loader would obey them, and they may name files that a build wrote.
     let marker = command.env.get(RUN_MARKER).map(|marker| (RUN_MARKER, marker));
     let variables = memory_file("variables", &variables(&environment(command, access))?).map_err(fault)?;
     bwrap.env_clear().envs(marker).args(ISOLATION).args(["--args", &number(&variables)]);
-    bwrap.args(["--seccomp", &number(&filter), "--json-status-fd", &number(&report)]);
+    for filter in &filters {
+        bwrap.args(["--add-seccomp-fd", &number(filter)]);
+    }
+    bwrap.args(["--json-status-fd", &number(&report)]);
     if !access.network {
         bwrap.arg("--unshare-net");
     }
@@ -80,7 +84,7 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
 
     // A clone to read from, because bubblewrap closes its own copy before the command starts.
     let own = Report { file: report.try_clone().map_err(fault)?.into() };
-    inherited.extend([variables, filter, report]);
+    inherited.extend(filters.into_iter().chain([variables, report]));
     inherit(&inherited).map_err(fault)?;
     let overlays = overlays(access);
     let bwrap = if overlays.is_empty() { bwrap } else { view::around(&overlays, &bwrap)? };

@@ -130,9 +130,8 @@ fn drop_rights() -> io::Result<()> {
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
         .map_err(during("drop rights"))?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(during("hide the helper"))?;
-    let filter = seccomp::filter(Sockets::Allowed).map_err(io::Error::other)?;
-    // Also forbids to gain rights by starting a program.
-    seccompiler::apply_filter(&filter).map_err(io::Error::other)
+    let filters = seccomp::filters(Sockets::Allowed).map_err(io::Error::other)?;
+    seccomp::install(&filters).map_err(io::Error::other)
 }
 
 fn start(task: &Task, stdin: OwnedFd) -> io::Result<Child> {
