@@ -304,6 +304,7 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
         processes: Some(settings.build_processes.value),
         temporary_bytes: settings.build_temporary.value.or(usual.temporary_bytes),
         file_bytes: Some(settings.build_file.value),
+        open_files: Some(settings.build_open_files.value),
     };
     Limits { output_bytes: settings.build_output.value, resources, ..Limits::default() }
 }

@@ -187,6 +187,9 @@ settings! {
         /// How large a file a build may write.
         file: Option<Size> => build_file: Setting<u64> = Setting::default(64 << 30), raises,
             one("build-file", "SIZE", "How large a file a build may write");
+        /// How many files, pipes and sockets one process of a build may have open.
+        open_files: Option<Count> => build_open_files: Setting<u64> = Setting::default(1 << 16), raises,
+            one("build-open-files", "NUMBER", "How many files one process of a build may have open");
     }
 
     /// `[sandbox]`. Only a trusted file can open it.

@@ -79,6 +79,7 @@ fn every_setting_is_shown_with_its_origin() {
     build.processes             4096  default
     build.temporary             -  default
     build.file                  64GiB  default
+    build.open_files            65536  default
     sandbox.mode                auto  default
     sandbox.network             false  default
     sandbox.hosts               -  default
@@ -120,6 +121,7 @@ fn config_as_json_is_one_object_a_setting() {
     {"key":"build.processes","origin":"default","value":4096}
     {"key":"build.temporary","origin":"default","value":null}
     {"key":"build.file","origin":"default","value":"64GiB"}
+    {"key":"build.open_files","origin":"default","value":65536}
     "#);
 }
 

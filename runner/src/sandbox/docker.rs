@@ -73,6 +73,7 @@ pub(super) fn prepare(
     docker.args(resources.memory_bytes.map(|bytes| format!("--memory={bytes}")));
     docker.args(resources.processes.map(|count| format!("--pids-limit={count}")));
     docker.args(resources.file_bytes.map(|bytes| format!("--ulimit=fsize={bytes}")));
+    docker.args(resources.open_files.map(|count| format!("--ulimit=nofile={count}")));
     for mount in mounts::plan(access) {
         docker.args(mount_arguments(&mount, resources.temporary_bytes));
     }
