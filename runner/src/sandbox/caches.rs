@@ -1,7 +1,7 @@
 //! Caches of tools: read from the user's, written to a layer of the project's own.
 //!
-//! Each is an overlay over the user's folder, mounted where nothing of the host is shown and bound to its place
-//! in the sandbox: the user's folder may not exist, and whatever mounts over it would be seen by nobody else.
+//! Each is an overlay over the user's folder, mounted where nothing of the host is shown, and bound to its place
+//! in the sandbox from there: the user's folder may not exist, so nothing could be mounted over it.
 
 use std::fs::{self, File};
 use std::io;
