@@ -16,6 +16,7 @@
 mod account;
 mod again;
 mod ask;
+mod caches;
 mod clean;
 mod commit;
 mod config;
