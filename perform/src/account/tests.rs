@@ -402,6 +402,21 @@ fn a_folder_comes_back_whole_if_something_in_it_has_to() {
 }
 
 #[test]
+fn a_folder_made_below_one_whose_mode_is_restored_gives_way_to_its_file_again() {
+    for place in [Where::Tree, Where::View] {
+        let mut project = Project::new(&[("d/file", "old\n")]).works(place);
+        let before = project.all();
+        project.command(|root| {
+            fs::set_permissions(root.join("d"), Permissions::from_mode(0o700)).unwrap();
+            fs::remove_file(root.join("d/file")).unwrap();
+            fs::create_dir(root.join("d/file")).unwrap();
+        });
+        project.undo();
+        assert_eq!(project.all(), before, "{place:?}");
+    }
+}
+
+#[test]
 fn nothing_comes_into_a_repository_that_is_there_already() {
     let mut project = Project::new(&[("a", "a\n"), ("nested/.git/config", "[core]\n")]).works(Where::View);
     let before = project.all();
