@@ -16,6 +16,7 @@
 mod account;
 mod again;
 mod ask;
+mod attacks;
 mod clean;
 mod commit;
 mod config;
