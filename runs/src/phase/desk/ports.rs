@@ -26,7 +26,6 @@ const LOWEST: u16 = 1024;
 const MOST_PORTS: usize = 64;
 /// Connections at once, so that descriptors never run out.
 const MOST_CONNECTIONS: usize = 100;
-const IN_USE: &str = "another program of this machine uses port";
 /// The desk inside may be in the hands of what it runs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -79,7 +78,7 @@ struct State {
     open: BTreeMap<u16, Vec<Open>>,
     /// Held by each connection.
     connections: Arc<()>,
-    /// Of other programs of the machine; those of which nobody was told yet.
+    /// Ports that another program of the machine has, and whether the role was told.
     taken: BTreeMap<u16, bool>,
 }
 
@@ -103,9 +102,11 @@ impl Ports {
                     state.taken.remove(&port);
                     state.open.insert(port, open);
                 }
-                Err(_) => {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                     state.taken.entry(port).or_insert(false);
                 }
+                // The next look may have more luck.
+                Err(_) => {}
             }
         }
     }
@@ -116,7 +117,7 @@ impl Ports {
         let new = state.taken.iter_mut().filter_map(|(port, is_told)| {
             let was_told = std::mem::replace(is_told, true);
             (!was_told).then(|| {
-                format!("abl-cmd: {IN_USE} {port}: the server of a command there cannot be reached\n")
+                format!("abl-cmd: another program of this machine uses port {port}: the server of a command there cannot be reached\n")
             })
         });
         new.collect()
@@ -181,16 +182,17 @@ impl Drop for Open {
 }
 
 /// Passes bytes on, both ways, until both sides have ended.
-fn relay(inside: UnixStream, server: TcpStream) -> io::Result<()> {
-    let (mut from_inside, mut to_inside) = (inside.try_clone()?, inside);
-    let (mut from_server, mut to_server) = (server.try_clone()?, server);
-    thread::Builder::new().spawn(move || {
-        let _ = io::copy(&mut from_inside, &mut to_server);
-        let _ = to_server.shutdown(Shutdown::Write);
+fn relay(local: UnixStream, tcp: TcpStream) -> io::Result<()> {
+    let (mut from_local, mut to_local) = (local.try_clone()?, local);
+    let (mut from_tcp, mut to_tcp) = (tcp.try_clone()?, tcp);
+    let there = thread::Builder::new().spawn(move || {
+        let _ = io::copy(&mut from_local, &mut to_tcp);
+        let _ = to_tcp.shutdown(Shutdown::Write);
     })?;
-    let copied = io::copy(&mut from_server, &mut to_inside).map(drop);
-    let _ = to_inside.shutdown(Shutdown::Write);
-    copied
+    let _ = io::copy(&mut from_tcp, &mut to_local);
+    let _ = to_local.shutdown(Shutdown::Write);
+    let _ = there.join();
+    Ok(())
 }
 
 #[cfg(test)]
