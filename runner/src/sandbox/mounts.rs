@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use names::Kind;
 
-use super::{Access, toolchains};
+use super::{Access, sockets, toolchains};
 
 /// One visible path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +92,7 @@ pub(super) fn plan(access: &Access) -> Vec<Mount> {
     plan.extend(read_only(access).into_iter().map(Mount::ReadOnly));
     plan.extend(open_in_read_only(access).map(Mount::Writable));
     plan.extend(masked(access).into_iter().map(empty));
+    sockets::cover(access, &mut plan);
     last_of_each_place(plan)
 }
 
@@ -268,7 +269,7 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
 }
 
 /// Paths relative to the tree's canonical spelling: another spelling would protect nothing.
-fn held(access: &Access, paths: &[PathBuf]) -> Vec<PathBuf> {
+pub(super) fn held(access: &Access, paths: &[PathBuf]) -> Vec<PathBuf> {
     let tree = access.tree.canonicalize().unwrap_or_else(|_| access.tree.clone());
     let target = |path: &PathBuf| match path.canonicalize().ok()?.strip_prefix(&tree) {
         Ok(below) => Some(access.tree.join(below)),
