@@ -45,7 +45,7 @@ pub(super) const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
 
 /// The files in `/etc` that programs read, without accounts, keys and host configuration.
-const ETC: [&str; 19] = [
+const ETC: [&str; 21] = [
     "alternatives",
     "ca-certificates",
     "ca-certificates.conf",
@@ -56,6 +56,8 @@ const ETC: [&str; 19] = [
     "ld.so.conf.d",
     "localtime",
     "magic",
+    "maven/logging",
+    "maven/m2.conf",
     "mime.types",
     "nsswitch.conf",
     "os-release",
@@ -122,7 +124,8 @@ fn empty(path: PathBuf) -> Mount {
 pub(super) fn etc(access: &Access) -> Vec<PathBuf> {
     let network: &[&str] = if access.network { &ETC_NETWORK } else { &[] };
     let names = ETC.iter().chain(network);
-    names.map(|name| Path::new("/etc").join(name)).filter(|path| path.exists()).collect()
+    let files = names.map(|name| Path::new("/etc").join(name)).filter(|path| path.exists());
+    files.chain(toolchains::java_settings(Path::new("/etc"))).collect()
 }
 
 /// The home directory to hide. A home directory of `/` does not count.
