@@ -11,9 +11,9 @@ use axum::routing::{post, put};
 use axum::{Json, Router, body::Bytes};
 use sha2::{Digest as _, Sha256};
 use store::{Fence, StoreError};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
-use wire::{Ask, Finish, Held, Lost, Stored};
+use wire::{Ask, Finish, Held, Lost, RECORD, Stored};
 
 use crate::Gateway;
 
@@ -54,12 +54,18 @@ type Shared = State<Arc<Gateway>>;
 async fn lease(State(gateway): Shared, Json(ask): Json<Ask>) -> Result<Response, Failed> {
     let until = Instant::now() + Duration::from_millis(ask.wait_ms).min(LONGEST_WAIT);
     let mut ending = gateway.ending.clone();
+    let front = Arc::clone(gateway.fronts.lock().await.entry(ask.record.clamp(0, RECORD)).or_default());
+    // Whoever is in front looks as soon as there is news. Thousands that all looked would keep the database busy with that.
+    let Ok(_front) = timeout_at(until, front.lock()).await else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
     loop {
         // Listens before it looks, so that nothing can come in between unheard.
         let news = gateway.news.notified();
         if *ending.borrow() {
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
+        gateway.seen.looked();
         if let Some(lease) = gateway.store.lease(&ask, &gateway.terms).await? {
             tracing::info!(
                 order = lease.order,
