@@ -1,6 +1,7 @@
 //! One order, from its lease to its end.
 
 use std::future::Future;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -242,13 +243,14 @@ async fn no_model(folder: &Path) -> Verdict {
 }
 
 /// A program that is being ended may still write, so there are a few tries; the worker's next start removes the rest.
-async fn remove(folder: PathBuf) {
+pub(crate) async fn remove(folder: PathBuf) -> std::io::Result<()> {
     for _ in 0..3 {
-        if tokio::fs::remove_dir_all(&folder).await.is_ok() {
-            return;
+        match tokio::fs::remove_dir_all(&folder).await {
+            Err(error) if error.kind() != ErrorKind::NotFound => tokio::time::sleep(GRACE).await,
+            _ => return Ok(()),
         }
-        tokio::time::sleep(GRACE).await;
     }
+    tokio::fs::remove_dir_all(&folder).await
 }
 
 /// At which stage the order failed.
