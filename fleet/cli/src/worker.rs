@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use traces::{Tells, Traces};
 use worker::{Endpoint, Setup, Wish};
 
 /// Takes orders from a gateway, carries them out with code-commit, and brings their results to the hub.
@@ -48,7 +49,13 @@ struct Flags {
 #[tokio::main]
 async fn main() -> ExitCode {
     let flags = Flags::parse();
-    tracing_subscriber::fmt().json().with_writer(std::io::stderr).init();
+    let _traces = match Traces::begin("code-commit-worker", Tells::Everything) {
+        Ok(traces) => traces,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            return ExitCode::from(3);
+        }
+    };
     match run(flags).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

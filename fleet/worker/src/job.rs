@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use git::git;
 use serde::Deserialize;
+use tracing::Instrument as _;
 use wire::{Finish, Held, Lease, Lost, Verdict};
 
 use crate::client::Fence;
@@ -62,9 +63,17 @@ struct Summary {
 }
 
 impl Job<'_> {
+    /// Carries it out within a span of its own.
+    pub(crate) async fn traced(self) -> Ended {
+        let Lease { order, epoch, traceparent, .. } = self.lease;
+        let span = tracing::info_span!("run", order, epoch, worker = self.worker.name);
+        traces::follow(&span, traceparent.as_deref());
+        self.run().instrument(span).await
+    }
+
     /// Carries it out while it beats. If the lease is gone, or the worker is to stop, everything that was started for the order
     /// ends.
-    pub(crate) async fn run(self) -> Ended {
+    async fn run(self) -> Ended {
         let folder = self.worker.jobs.join(format!("{}-{}", self.lease.order, self.lease.epoch));
         let mut wish = self.worker.wish.clone();
         let done = tokio::select! {
@@ -125,10 +134,12 @@ impl Job<'_> {
 
     async fn carry_out(self, folder: &Path) -> anyhow::Result<Fence> {
         let clock = clock();
-        let repo = self.prepare(folder).await?;
-        let code = self.run_program(folder, &repo).await?;
+        let repo = self.prepare(folder).instrument(tracing::info_span!("prepare")).await?;
+        let code = self.run_program(folder, &repo).instrument(tracing::info_span!("program")).await?;
         let verdict = match code {
-            DONE => Verdict::Passed { commit: self.push(&repo).await? },
+            DONE => {
+                Verdict::Passed { commit: self.push(&repo).instrument(tracing::info_span!("push")).await? }
+            }
             FAILED => Verdict::Failed { reason: stage(folder).await },
             // An exported run that has no end is of no use to anybody.
             NO_MODEL => return Ok(self.finish(no_model(folder).await, None, clock).await),

@@ -110,7 +110,7 @@ async fn slot(worker: Arc<Worker>) {
     while *wish.borrow() == Wish::Work {
         let pause = match worker.client.lease(&worker.ask()).await {
             Ok(None) => continue,
-            Ok(Some(lease)) => match (Job { worker: &worker, lease: &lease }).run().await {
+            Ok(Some(lease)) => match (Job { worker: &worker, lease: &lease }).traced().await {
                 Ended::Verdict | Ended::Gone => {
                     trouble = 0;
                     continue;

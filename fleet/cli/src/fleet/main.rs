@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use store::{Fence, Filter, Nanodollars, OrderId, Scope, Store};
+use traces::{Tells, Traces};
 
 /// Carries out thousands of orders on many machines.
 #[derive(Debug, Parser)]
@@ -114,6 +115,9 @@ async fn main() -> ExitCode {
 }
 
 async fn run(flags: &Flags, out: print::Out) -> anyhow::Result<Exit> {
+    let is_process = matches!(flags.command, Command::Gateway(_) | Command::Land(_));
+    let tells = if is_process { Tells::Everything } else { Tells::Traces };
+    let _traces = Traces::begin("code-commit-fleet", tells)?;
     if let Command::Migrate = flags.command {
         Store::migrate(&flags.database).await?;
         out.line(&serde_json::json!({ "migrated": true }), || "the schema is up to date".into());

@@ -50,7 +50,6 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     pub(crate) async fn run(&self, store: Store) -> anyhow::Result<Exit> {
-        tracing_subscriber::fmt().json().with_writer(std::io::stderr).init();
         let remote = match (&self.listen, &self.token) {
             (Some(address), Some(token)) => Some((bind(address).await?, token.clone())),
             _ => None,
@@ -100,7 +99,6 @@ pub(crate) struct Land {
 
 impl Land {
     pub(crate) async fn run(&self, store: &Store, out: print::Out) -> anyhow::Result<Exit> {
-        tracing_subscriber::fmt().json().with_writer(std::io::stderr).init();
         let folder = std::path::absolute(self.folder.join("mirrors"))?;
         let mirrors = Mirrors::new(folder);
         if self.once {

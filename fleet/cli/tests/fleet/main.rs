@@ -13,3 +13,4 @@ mod orders;
 mod packaging;
 mod scene;
 mod throughput;
+mod traces;

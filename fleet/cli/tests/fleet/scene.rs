@@ -16,6 +16,8 @@ pub(crate) struct Scene {
     pub(crate) postgres: Postgres,
     pub(crate) vendor: Server,
     pub(crate) hub: Hub,
+    /// Of all programs of the fleet.
+    pub(crate) environment: BTreeMap<&'static str, String>,
     /// As programs of the fleet reach it.
     database: String,
     /// Where the gateway listens.
@@ -38,9 +40,20 @@ impl Scene {
     /// The same with a database that is elsewhere, and a gateway that listens at `host`.
     pub(crate) fn on(postgres: Postgres, database: String, host: &str, vendor: Server) -> Self {
         let (hub, host, [port, remote_port]) = (Hub::new().unwrap(), host.to_owned(), free_ports());
-        let (workers, land, gateway) = (BTreeMap::new(), None, None);
-        let mut scene =
-            Self { workers, land, gateway, postgres, vendor, hub, database, host, port, remote_port };
+        let (workers, environment, land, gateway) = (BTreeMap::new(), BTreeMap::new(), None, None);
+        let mut scene = Self {
+            workers,
+            land,
+            gateway,
+            postgres,
+            vendor,
+            hub,
+            environment,
+            database,
+            host,
+            port,
+            remote_port,
+        };
         assert_eq!(scene.fleet(&["migrate"]).0, 0);
         scene.start_gateway();
         scene
@@ -98,7 +111,7 @@ impl Scene {
     /// The same, started by another program.
     pub(crate) fn start_gateway_in(&mut self, mut gateway: Command) {
         gateway.arg(sibling("code-commit-fleet").unwrap()).arg("gateway");
-        gateway.env("CODE_COMMIT_FLEET_DATABASE", &self.database);
+        gateway.env("CODE_COMMIT_FLEET_DATABASE", &self.database).envs(&self.environment);
         gateway.args(["--lease", "3", "--patience", "3", "--backoff", "0.1"]);
         gateway.arg("--socket").arg(self.path("gateway.sock"));
         gateway.arg("--models").arg(format!("{}:{}", self.host, self.port));
@@ -142,7 +155,7 @@ impl Scene {
         worker.arg("--folder").arg(self.path(&format!("worker-{number}")));
         worker.arg("--program").arg(product().unwrap());
         // A user's own settings have no part in a test.
-        worker.env("HOME", self.hub.scratch());
+        worker.env("HOME", self.hub.scratch()).envs(&self.environment);
         let log = self.path(&format!("worker-{number}.log"));
         self.workers.insert(number, Program::start(worker, &log).unwrap());
     }
@@ -184,7 +197,7 @@ impl Scene {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(sibling("code-commit-fleet").unwrap());
-        command.args(args).env("CODE_COMMIT_FLEET_DATABASE", &self.database);
+        command.args(args).env("CODE_COMMIT_FLEET_DATABASE", &self.database).envs(&self.environment);
         command
     }
 }

@@ -76,6 +76,7 @@ impl Scene {
             after: None,
             land: None,
             record,
+            traceparent: None,
         };
         self.store.submit(&[order]).await.unwrap();
     }
