@@ -1,5 +1,7 @@
 //! `code-commit-worker`: takes orders from a gateway and carries them out.
 
+#![expect(clippy::print_stderr, reason = "before there are logs")]
+
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::ExitCode;
