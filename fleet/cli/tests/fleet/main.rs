@@ -11,6 +11,7 @@ mod faults;
 mod landing;
 mod orders;
 mod packaging;
+mod pages;
 mod scene;
 mod throughput;
 mod traces;

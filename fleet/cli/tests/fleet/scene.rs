@@ -1,11 +1,14 @@
 //! A fleet on one machine, each part a process of its own.
 
 use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
-use trial::{Hub, Postgres, Program, Server, content, product, sibling, vendor};
+use trial::{Hub, Postgres, Program, Server, content, product, sibling, until, vendor};
 
 /// Database, hub, vendor, gateway and workers.
 pub(crate) struct Scene {
@@ -118,7 +121,12 @@ impl Scene {
         gateway.args(["--listen", &self.remote()]).env("CODE_COMMIT_FLEET_TOKEN", TOKEN);
         gateway.arg("--upstream").arg(format!("gemini={}", self.vendor.origin()));
         gateway.env("GEMINI_API_KEY", "the-vendors-key");
-        self.gateway = Some(Program::start(gateway, &self.path("gateway.log")).unwrap());
+        let (log, socket) = (self.path("gateway.log"), self.path("gateway.sock"));
+        let mut gateway = Program::start(gateway, &log).unwrap();
+        let ready = || (UnixStream::connect(&socket).is_ok() || gateway.has_ended()).then_some(());
+        until("the gateway", ready).unwrap();
+        assert!(!gateway.has_ended(), "{}", std::fs::read_to_string(log).unwrap());
+        self.gateway = Some(gateway);
     }
 
     /// The environment of what `packaging/fleet/up` starts.
@@ -202,8 +210,15 @@ impl Scene {
     }
 }
 
-/// Ports that nobody uses at this moment. A gateway that is started again has to find the same ones.
+/// Ports that nobody uses at this moment. A gateway that is started again has to find the same ones, so they are below those that
+/// the system gives to connections, and no two scenes of a process get the same.
 fn free_ports<const N: usize>() -> [u16; N] {
-    let held = [(); N].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-    held.map(|listener| listener.local_addr().unwrap().port())
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    [(); N].map(|()| {
+        let free = std::iter::repeat_with(|| {
+            let number = std::process::id() * 64 + NEXT.fetch_add(1, Ordering::Relaxed);
+            u16::try_from(10_000 + number % 20_000).unwrap()
+        });
+        free.into_iter().find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+    })
 }

@@ -76,9 +76,13 @@ fn spans(collector: &Server) -> Vec<Sent> {
         for of_service in sent.resource_spans {
             let attributes = of_service.resource.unwrap().attributes;
             let service = attributes.into_iter().find(|attribute| attribute.key == "service.name").unwrap();
-            let Some(Value::StringValue(service)) = service.value.unwrap().value else { panic!() };
+            let service = match service.value.unwrap().value {
+                Some(Value::StringValue(name)) => Some(name),
+                _ => None,
+            };
             let spans = of_service.scope_spans.into_iter().flat_map(|scope| scope.spans);
-            all.extend(spans.map(|span| Sent { name: format!("{service} {}", span.name), span }));
+            let name = |span: &Span| format!("{} {}", service.as_deref().unwrap(), span.name);
+            all.extend(spans.map(|span| Sent { name: name(&span), span }));
         }
     }
     all
