@@ -13,7 +13,7 @@ use crate::line::{MarkerLine, Role};
 use crate::reply::{Ask, Block, slice};
 use open::{Open, is_in_markdown_fence};
 
-/// The names table is allocated for blocks of this average size; it grows if there are more.
+/// The blocks and the table of names are allocated for blocks of this average size; they grow if there are more.
 const BYTES_A_BLOCK: usize = 8192;
 
 /// The part of a reply that has been read.
@@ -51,7 +51,7 @@ impl<'t> Walk<'t> {
         let first_named = HashMap::with_capacity(text.len() / BYTES_A_BLOCK);
         Self {
             text,
-            blocks: Vec::new(),
+            blocks: Vec::with_capacity(text.len() / BYTES_A_BLOCK),
             errors,
             warnings,
             first_named,

@@ -88,6 +88,16 @@ pub(crate) fn is_check(run: &Path, state: &Path) -> bool {
     run.parent() == Some(&state.join(RUNS)) && name.is_some_and(|name| name.contains(CHECK))
 }
 
+/// Removes the records of checks that were killed before they were listed or after they were forgotten: none of
+/// their changes is left.
+pub(crate) fn sweep(tree: &WorkTree, state: &Path) -> Result<(), Failure> {
+    let known = registry::all(tree)?;
+    let is_listed = |run: &Path| known.iter().any(|known| known.path(tree.root()) == run);
+    let runs = std::fs::read_dir(state.join(RUNS)).into_iter().flatten().flatten().map(|entry| entry.path());
+    runs.filter(|run| is_check(run, state) && !is_listed(run)).for_each(|run| discard(&records::open(&run)));
+    Ok(())
+}
+
 /// Reverts what the build of a killed check changed, if its changes were on record; gives the paths. Removes
 /// the record.
 pub(crate) fn clear_up(lock: &Lock, tree: &WorkTree, run: &Path) -> Result<Vec<String>, Failure> {

@@ -121,6 +121,7 @@ fn settle(lock: &Lock, state: &Path, tree: &WorkTree, host: Host<'_>) -> Result<
     if is_in_tree(state, tree) {
         return Ok(());
     }
+    check::sweep(tree, state)?;
     let Some(newest) = registry::all(tree)?.into_iter().next() else { return Ok(()) };
     let run = newest.path(tree.root());
     let failed = |error| {

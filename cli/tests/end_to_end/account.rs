@@ -171,6 +171,17 @@ fn a_check_that_was_killed_leaves_the_old_tree_and_no_run() {
     }
 }
 
+#[test]
+fn the_record_of_a_check_that_is_not_listed_is_removed_by_the_next_command() {
+    let scene = Scene::with_replies([]);
+    let runs = scene.project.root().join(".git/code-commit/runs");
+    fs::create_dir_all(runs.join("2026-01-02-03-04-05-check")).unwrap();
+    fs::create_dir_all(runs.join("2026-01-02-03-04-05-apply")).unwrap();
+    assert_eq!(scene.run(&["undo"]).code, Some(7));
+    let left: Vec<_> = fs::read_dir(runs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["2026-01-02-03-04-05-apply"]);
+}
+
 /// A scene whose command was killed at one of its system calls, the tree before it, and the place.
 fn killed(seed: usize, command: impl Fn(&Scene) -> Command) -> (Scene, Tree, String) {
     let mut dice = Dice::of(seed);

@@ -1,8 +1,8 @@
 //! Which files go into a roll-up that has a budget.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use aho_corasick::AhoCorasick;
 
 use super::{BEGINS, ENDS};
 use crate::header::dashes;
@@ -69,26 +69,23 @@ pub fn bytes(tokens: u64) -> usize {
 /// names others.
 #[must_use]
 pub fn choose(files: &[Candidate<'_>], query: &str, budget: u64) -> Vec<(usize, Why)> {
-    let names = Names::of(files);
-    let mut reasons = vec![Why::Order; files.len()];
-    for (reason, file) in reasons.iter_mut().zip(files) {
-        if file.age.is_some() {
-            *reason = Why::Recent;
-        }
-    }
-    let named = names.in_query(query);
-    for (index, file) in files.iter().enumerate() {
-        let mentions = || names.in_text(file.text).any(|other| other != index && is_set(&named, other));
-        let better = match is_set(&named, index) {
-            true => Why::Query,
-            false if named.contains(&true) && mentions() => Why::Mention,
-            false => continue,
+    let stems = only_stems(files);
+    let own = |index: usize| names_of(files, index, &stems);
+    let named = named_by(query, files, own);
+    let mentioned = Names::of(named.iter().flat_map(|index| own(*index).map(|name| (name, *index))));
+    let why = |(index, file): (usize, &Candidate<'_>)| {
+        let why = if named.contains(&index) {
+            Why::Query
+        } else if mentioned.in_text(file.text).next().is_some() {
+            Why::Mention
+        } else if file.age.is_some() {
+            Why::Recent
+        } else {
+            Why::Order
         };
-        if let Some(reason) = reasons.get_mut(index) {
-            *reason = better;
-        }
-    }
-    let mut order: Vec<(usize, Why)> = reasons.into_iter().enumerate().collect();
+        (index, why)
+    };
+    let mut order: Vec<(usize, Why)> = files.iter().enumerate().map(why).collect();
     let age = |index: usize| files.get(index).and_then(|file| file.age).unwrap_or(usize::MAX);
     order.sort_by_key(|&(index, why)| (why, age(index), index));
     let mut left = budget;
@@ -103,84 +100,73 @@ pub fn choose(files: &[Candidate<'_>], query: &str, budget: u64) -> Vec<(usize, 
     order
 }
 
-fn is_set(flags: &[bool], index: usize) -> bool {
-    flags.get(index).copied().unwrap_or_default()
+/// The files that the query names. Of all names only those are searched for whose words are in the query.
+fn named_by<'f, N: Iterator<Item = &'f str>>(
+    query: &str,
+    files: &[Candidate<'f>],
+    own: impl Fn(usize) -> N,
+) -> HashSet<usize> {
+    let words: HashSet<&str> = words(query).collect();
+    let names = files.iter().enumerate().flat_map(|(index, file)| {
+        let folders = file.path.match_indices('/').filter_map(|(at, _)| file.path.get(..at));
+        let folders = folders.filter(|folder| folder.len() >= LEAST_LETTERS);
+        own(index).chain(folders).map(move |name| (name, index))
+    });
+    let names = names.filter(|(name, _)| self::words(name).all(|word| words.contains(word)));
+    Names::of(names).in_text(query).collect()
+}
+
+/// The path of a file, its name, and its stem if that is one of `stems`.
+fn names_of<'f>(
+    files: &[Candidate<'f>],
+    index: usize,
+    stems: &HashSet<&'f str>,
+) -> impl Iterator<Item = &'f str> {
+    let path = files.get(index).map(|file| file.path);
+    let stem = path.map(stem).filter(|stem| stems.contains(stem));
+    path.into_iter().chain(path.map(file_name)).chain(stem)
+}
+
+/// The stems that one file has, and that are long enough to be a name.
+fn only_stems<'f>(files: &[Candidate<'f>]) -> HashSet<&'f str> {
+    let mut stems: HashMap<&str, bool> = HashMap::with_capacity(files.len());
+    for file in files {
+        stems.entry(stem(file.path)).and_modify(|is_only| *is_only = false).or_insert(true);
+    }
+    let is_name = |(stem, is_only): (&'f str, bool)| (is_only && stem.len() >= LEAST_LETTERS).then_some(stem);
+    stems.into_iter().filter_map(is_name).collect()
 }
 
 /// What files are called, to be found in a text.
 struct Names {
     search: Option<AhoCorasick>,
     /// The files that each pattern of the search names.
-    meant: Vec<Meant>,
-    files: usize,
-}
-
-struct Meant {
-    files: Vec<usize>,
-    is_folder: bool,
+    meant: Vec<Vec<usize>>,
 }
 
 impl Names {
-    fn of(files: &[Candidate<'_>]) -> Self {
-        let mut stems: HashMap<&str, usize> = HashMap::new();
-        for file in files {
-            *stems.entry(stem(file.path)).or_default() += 1;
-        }
-        let mut names: HashMap<&str, Vec<usize>> = HashMap::new();
-        let mut folders: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (index, Candidate { path, .. }) in files.iter().enumerate() {
-            let own = [path, file_name(path)];
-            let stem =
-                Some(stem(path)).filter(|stem| stem.len() >= LEAST_LETTERS && stems.get(stem) == Some(&1));
-            let mut own: Vec<&str> = own.into_iter().chain(stem).collect();
-            own.dedup();
-            own.into_iter().for_each(|name| names.entry(name).or_default().push(index));
-            let above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
-            above
-                .filter(|folder| folder.len() >= LEAST_LETTERS)
-                .for_each(|folder| folders.entry(folder).or_default().push(index));
-        }
-        let mut all: Vec<(&str, Meant)> =
-            names.into_iter().map(|(name, files)| (name, Meant { files, is_folder: false })).collect();
-        all.extend(folders.into_iter().map(|(name, files)| (name, Meant { files, is_folder: true })));
-        // Without order the search would differ from run to run.
-        all.sort_by(|(one, a), (other, b)| (one, a.is_folder).cmp(&(other, b.is_folder)));
-        let search = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(all.iter().map(|(name, _)| name))
-            .ok();
-        Self { search, meant: all.into_iter().map(|(_, meant)| meant).collect(), files: files.len() }
+    fn of<'n>(names: impl Iterator<Item = (&'n str, usize)>) -> Self {
+        // In order, so that the search is the same in each run.
+        let mut files: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        names.for_each(|(name, file)| files.entry(name).or_default().push(file));
+        Self { search: AhoCorasick::new(files.keys()).ok(), meant: files.into_values().collect() }
     }
 
-    /// Whether the query names each file.
-    fn in_query(&self, query: &str) -> Vec<bool> {
-        let mut named = vec![false; self.files];
-        for meant in self.found(query) {
-            for index in &meant.files {
-                if let Some(named) = named.get_mut(*index) {
-                    *named = true;
-                }
-            }
-        }
-        named
-    }
-
-    /// The files that a text names.
+    /// The files that a text names. Names stand alone: `lib.rs` is not in `glib.rs`, and `src/a` not in
+    /// `src/ab`.
     fn in_text<'n>(&'n self, text: &'n str) -> impl Iterator<Item = usize> + 'n {
-        self.found(text).filter(|meant| !meant.is_folder).flat_map(|meant| meant.files.iter().copied())
-    }
-
-    /// Names that stand alone: `lib.rs` is not in `glib.rs`, and `src/a` not in `src/ab`.
-    fn found<'n>(&'n self, text: &'n str) -> impl Iterator<Item = &'n Meant> + 'n {
         let matches = self.search.iter().flat_map(move |search| search.find_overlapping_iter(text));
         let alone = matches.filter(move |found| {
             let before = text.get(..found.start()).and_then(|text| text.chars().next_back());
             let after = text.get(found.end()..).and_then(|text| text.chars().next());
             !before.is_some_and(is_of_name) && !after.is_some_and(is_of_name)
         });
-        alone.filter_map(|found| self.meant.get(found.pattern().as_usize()))
+        alone.filter_map(|found| self.meant.get(found.pattern().as_usize())).flatten().copied()
     }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c| !is_of_name(c)).filter(|word| !word.is_empty())
 }
 
 fn is_of_name(c: char) -> bool {

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, MatchKind};
 
 /// How a secret begins, and what must follow to distinguish it from text about such secrets.
 struct Form {
@@ -54,9 +54,12 @@ const LEAST_LETTERS: usize = 10;
 
 /// Describes what looks like a secret in the content, if anything.
 pub(super) fn held(content: &[u8]) -> Option<&'static str> {
-    static BEGINNINGS: LazyLock<Option<AhoCorasick>> =
-        LazyLock::new(|| AhoCorasick::new(FORMS.iter().map(|form| form.begins)).ok());
-    let mut found = BEGINNINGS.as_ref()?.find_overlapping_iter(content);
+    static BEGINNINGS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let begins = FORMS.iter().map(|form| form.begins);
+        AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(begins).ok()
+    });
+    // Matches that overlap need not be looked for: inside of another, none is a word of its own.
+    let mut found = BEGINNINGS.as_ref()?.find_iter(content);
     found.find_map(|begun| {
         let form = FORMS.get(begun.pattern().as_usize())?;
         let before = begun.start().checked_sub(1).and_then(|at| content.get(at));
