@@ -72,6 +72,7 @@ pub async fn git(folder: &Path, args: &[&str]) -> Result<String, GitError> {
     // The last line alone often says only that it failed, and one of those before it says why.
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let message = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("; ");
+    let message = if message.is_empty() { done.status.to_string() } else { message };
     Err(GitError::Failed { command: command(), message })
 }
 

@@ -128,7 +128,7 @@ async fn alone(folder: &Path, args: &[&str]) -> Result<String, GitError> {
     }
 }
 
-/// Removes locks of refs and settings; how many there were. No name of git's own ends like them.
+/// Removes locks of refs and settings; how many there were. Git allows no branch such a name.
 fn unlock(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let remove = |entry: std::fs::DirEntry| match entry.file_type() {
