@@ -23,6 +23,7 @@ mod mounts;
 mod namespaces;
 mod probe;
 mod seccomp;
+mod sockets;
 mod toolchains;
 mod view;
 mod visible;

@@ -16,6 +16,7 @@
 mod account;
 mod again;
 mod ask;
+mod attacks;
 mod caches;
 mod clean;
 mod commit;

@@ -123,7 +123,11 @@ fn mount_arguments(access: &Access, temporary_bytes: Option<u64>) -> Vec<OsStrin
     let mut add = |parts: &[&OsStr]| words.extend(parts.iter().map(OsString::from));
     // Read-only, because even in a namespace of its own the kernel lets root write machine-wide
     // settings (`core_pattern`).
-    add(["--proc", "/proc", "--remount-ro", "/proc"].map(OsStr::new).as_slice());
+    add(["--proc", "/proc"].map(OsStr::new).as_slice());
+    // The first process is bubblewrap: through `/proc/1/exe`, root could change the mode of the host's program.
+    add(["--tmpfs", "/proc/1", "--remount-ro", "/proc/1", "--remount-ro", "/proc"]
+        .map(OsStr::new)
+        .as_slice());
     add(["--dev", "/dev", "--dir", "/run"].map(OsStr::new).as_slice());
     for mount in mounts::plan(access) {
         match &mount {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use names::Kind;
 
-use super::{Access, caches, toolchains};
+use super::{Access, caches, sockets, toolchains};
 
 /// One visible path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(super) const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
 
 /// The files in `/etc` that programs read, without accounts, keys and host configuration.
-const ETC: [&str; 19] = [
+const ETC: [&str; 21] = [
     "alternatives",
     "ca-certificates",
     "ca-certificates.conf",
@@ -59,6 +59,8 @@ const ETC: [&str; 19] = [
     "ld.so.conf.d",
     "localtime",
     "magic",
+    "maven/logging",
+    "maven/m2.conf",
     "mime.types",
     "nsswitch.conf",
     "os-release",
@@ -96,6 +98,7 @@ pub(super) fn plan(access: &Access) -> Vec<Mount> {
     plan.extend(read_only(access).into_iter().map(Mount::ReadOnly));
     plan.extend(open_in_read_only(access).map(Mount::Writable));
     plan.extend(masked(access).into_iter().map(empty));
+    sockets::cover(access, &mut plan);
     last_of_each_place(plan)
 }
 
@@ -125,7 +128,8 @@ fn empty(path: PathBuf) -> Mount {
 pub(super) fn etc(access: &Access) -> Vec<PathBuf> {
     let network: &[&str] = if access.network { &ETC_NETWORK } else { &[] };
     let names = ETC.iter().chain(network);
-    names.map(|name| Path::new("/etc").join(name)).filter(|path| path.exists()).collect()
+    let files = names.map(|name| Path::new("/etc").join(name)).filter(|path| path.exists());
+    files.chain(toolchains::java_settings(Path::new("/etc"))).collect()
 }
 
 /// The home directory to hide. A home directory of `/` does not count.
@@ -272,7 +276,7 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
 }
 
 /// Paths relative to the tree's canonical spelling: another spelling would protect nothing.
-fn held(access: &Access, paths: &[PathBuf]) -> Vec<PathBuf> {
+pub(super) fn held(access: &Access, paths: &[PathBuf]) -> Vec<PathBuf> {
     let tree = access.tree.canonicalize().unwrap_or_else(|_| access.tree.clone());
     let target = |path: &PathBuf| match path.canonicalize().ok()?.strip_prefix(&tree) {
         Ok(below) => Some(access.tree.join(below)),
