@@ -13,16 +13,17 @@ pub enum Fitness {
     Unfit(Cause),
 }
 
-/// Builds the tree as it is, and leaves it as it was; ignored files stay as the build left them.
+/// Builds the tree as it is, and leaves it as it was; ignored files stay as the build left them. `round` names the
+/// files of its record.
 ///
 /// # Errors
 ///
 /// What stopped the harness.
-pub fn check<H>(harness: &mut H) -> Result<(Fitness, Built), H::Stop>
+pub fn check<H>(harness: &mut H, round: u32) -> Result<(Fitness, Built), H::Stop>
 where
     H: Harness<Build> + Harness<Restore>,
 {
-    let built = harness.perform(Build { round: 1 })?;
+    let built = harness.perform(Build { round })?;
     if !built.changes.is_empty() {
         harness.perform(Restore)?;
     }
@@ -58,7 +59,7 @@ mod tests {
     #[test]
     fn each_end_of_a_build_has_its_verdict() {
         let cause = Cause { code: "tool-missing".to_owned(), message: "no mvn".to_owned(), remedy: None };
-        let verdict = |built: Built| check(&mut Scripted::default().then(built)).unwrap().0;
+        let verdict = |built: Built| check(&mut Scripted::default().then(built), 1).unwrap().0;
         assert_eq!(verdict(built(0, None)), Fitness::Green);
         assert_eq!(verdict(built(1, None)), Fitness::Red);
         assert_eq!(verdict(built(127, Some(cause.clone()))), Fitness::Unfit(cause));
@@ -79,7 +80,7 @@ mod tests {
         let changed = Built { changes: vec![change], ..built(0, None) };
         let restored = Restored { paths: vec!["gen.txt".to_owned()] };
         let mut harness = Scripted::default().then(changed).then(restored);
-        assert_eq!(check(&mut harness).unwrap().0, Fitness::Green);
+        assert_eq!(check(&mut harness, 1).unwrap().0, Fitness::Green);
         assert_eq!(harness.kinds(), ["build", "restore"]);
     }
 }

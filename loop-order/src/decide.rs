@@ -14,7 +14,7 @@ use crate::brief;
 use crate::order::WorkOrder;
 use attempt::{Attempt, json};
 
-pub use attempt::VERIFY_SCRIPT;
+pub use attempt::{VERIFY_SCRIPT, verification};
 
 /// Name of the summary in the run folder.
 pub const SUMMARY: &str = "run_summary.json";

@@ -17,7 +17,7 @@ pub use artifacts::{
     WriteResult, proposal_schema,
 };
 pub use context::{CONTEXT_BYTES, shown_context};
-pub use decide::{Finished, Inputs, SUMMARY, VERIFY_SCRIPT, order};
+pub use decide::{Finished, Inputs, SUMMARY, VERIFY_SCRIPT, order, verification};
 pub use fields::FieldProblem;
 pub use ids::{config_hash, run_id};
 pub use resume::still_holds;

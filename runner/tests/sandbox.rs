@@ -1,4 +1,4 @@
-//! What a confined program can and cannot do, as reported by a program that tries.
+//! What ordinary programs find in each sandbox. What hostile ones can do is in `probes.rs`.
 
 #![expect(clippy::disallowed_methods, reason = "the tests set up files and processes of their own")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
@@ -6,162 +6,12 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt as _;
-use std::process::Stdio;
 
 use runner::{Access, AllowedHost, Cancel, Command, Confinement, Ended, Rung, run};
-use support::{EVIL_PROGRAMS, HELPER, Scratch, evil_programs, helper, rungs, works};
-
-/// Runs `fixtures/evil/probe.c` under one rung and gives its table; what it reports as blocked must not have
-/// happened.
-fn table(rung: Rung) -> String {
-    table_with(rung, |_| {})
-}
-
-fn table_with(rung: Rung, open: impl FnOnce(&mut Access)) -> String {
-    let scratch = Scratch::new();
-    let mut access = scratch.access();
-    open(&mut access);
-    scratch.compile("probe");
-    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let unix = scratch.at("outside/socket");
-    let _listener = UnixListener::bind(&unix).unwrap();
-    let mut bystander = std::process::Command::new(scratch.at("tree/src/probe"))
-        .arg("bystander")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut its = String::new();
-    BufReader::new(bystander.stdout.take().unwrap()).read_line(&mut its).unwrap();
-    let port = tcp.local_addr().unwrap().port().to_string();
-    let (outside, key) = (scratch.at("outside"), scratch.at("home/.ssh/id"));
-    let arguments = [outside.as_os_str(), key.as_os_str(), port.as_ref(), unix.as_os_str()];
-    let mut command = scratch.command(&["./src/probe"]);
-    command.argv.extend(arguments.map(Into::into));
-    command.argv.extend(its.split_whitespace().map(Into::into));
-    let confinement = Confinement { rung, access };
-    let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
-    // At the end of its input it exits, and its shared memory and queues disappear.
-    drop(bystander.stdin.take());
-    bystander.wait().unwrap();
-    assert_eq!(output.ended, Ended::Exited(0), "{}", output.text());
-    if rung != Rung::Off {
-        scratch.assert_untouched();
-    }
-    output.text()
-}
-
-#[test]
-fn without_a_sandbox_everything_is_allowed() {
-    insta::assert_snapshot!(table(Rung::Off), @r"
-    write in the tree                          allowed
-    write a temporary file                     allowed
-    run a program of the system                allowed
-    make a pair of sockets                     allowed
-    write outside the tree                     allowed
-    read ~/.ssh                                allowed
-    shorten a file outside the tree            allowed
-    read agent-config/gemini-key.txt           allowed
-    write a key file                           allowed
-    change .git/config                         allowed
-    add a hook to .git                         allowed
-    move .git away                             allowed
-    change build.sh                            allowed
-    replace build.sh                           allowed
-    delete build.sh                            allowed
-    connect to loopback                        allowed
-    connect to a unix socket                   allowed
-    send to a unix socket from a pair          allowed
-    signal another process                     allowed
-    read another process's environment         allowed
-    trace another process                      allowed
-    set the limits of another process          allowed
-    share memory with another process          allowed
-    look into another process's queue          allowed
-    open a queue by its name                   allowed
-    read another process's semaphore           allowed
-    reach the host of a virtual machine        allowed
-    use an I/O ring                            allowed
-    ");
-}
-
-/// Every sandbox blocks the same operations.
-fn blocks_what_no_build_needs(rung: Rung) {
-    if works(rung) {
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(table(rung), @r"
-            write in the tree                          allowed
-            write a temporary file                     allowed
-            run a program of the system                allowed
-            make a pair of sockets                     allowed
-            write outside the tree                     blocked
-            read ~/.ssh                                blocked
-            shorten a file outside the tree            blocked
-            read agent-config/gemini-key.txt           blocked
-            write a key file                           blocked
-            change .git/config                         blocked
-            add a hook to .git                         blocked
-            move .git away                             blocked
-            change build.sh                            blocked
-            replace build.sh                           blocked
-            delete build.sh                            blocked
-            connect to loopback                        blocked
-            connect to a unix socket                   blocked
-            send to a unix socket from a pair          blocked
-            signal another process                     blocked
-            read another process's environment         blocked
-            trace another process                      blocked
-            set the limits of another process          blocked
-            share memory with another process          blocked
-            look into another process's queue          blocked
-            open a queue by its name                   blocked
-            read another process's semaphore           blocked
-            reach the host of a virtual machine        blocked
-            use an I/O ring                            blocked
-            ");
-        }
-    }
-}
-
-#[test]
-fn namespaces_block_what_no_build_needs() {
-    blocks_what_no_build_needs(Rung::Namespaces);
-}
-
-#[test]
-fn bubblewrap_blocks_what_no_build_needs() {
-    blocks_what_no_build_needs(Rung::Bwrap);
-}
-
-#[test]
-fn landlock_blocks_what_no_build_needs() {
-    blocks_what_no_build_needs(Rung::Landlock);
-}
-
-#[test]
-fn docker_blocks_what_no_build_needs() {
-    blocks_what_no_build_needs(Rung::Docker);
-}
-
-#[test]
-fn no_setting_of_the_kernel_can_be_written_not_even_by_root() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: settings of the kernel, because nobody but root may write them anywhere");
-        return;
-    }
-    let scratch = Scratch::new();
-    scratch.compile("probe");
-    for rung in rungs() {
-        let count = scratch.run(rung, &scratch.command(&["./src/probe", "settings"])).text();
-        let is_open = count.trim().parse::<u32>().unwrap() > 0;
-        assert_eq!(is_open, rung == Rung::Off, "{rung}: {count}");
-    }
-}
+use support::{Scratch, rungs, works};
 
 /// What the standard library of most languages does before it listens or connects.
 #[test]
@@ -184,71 +34,15 @@ fn localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback() 
     }
 }
 
-/// Tests in this file that are about an attacker, by name.
-const ADVERSARIES: [&str; 8] = [
-    "namespaces_block_what_no_build_needs",
-    "bubblewrap_blocks_what_no_build_needs",
-    "landlock_blocks_what_no_build_needs",
-    "with_the_network_on_loopback_can_be_reached_and_nothing_else_more",
-    "a_link_that_a_build_planted_opens_nothing",
-    "no_folder_is_made_through_a_link_that_a_build_planted",
-    "a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link",
-    "localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback",
-];
-
 /// Namespaces of a user who is not root are set up in another way, and other checks of the kernel apply.
 #[test]
 fn a_user_without_rights_is_confined_like_root() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: the other user, because only root can become one; this user is tested anyway");
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    // That user may not be able to reach the folders in which these are.
-    fs::copy(std::env::current_exe().unwrap(), folder.path().join("tests")).unwrap();
-    fs::copy(helper(), folder.path().join("hold")).unwrap();
-    fs::copy(evil_programs().join("probe.c"), folder.path().join("probe.c")).unwrap();
-    fs::copy(evil_programs().join("evil.h"), folder.path().join("evil.h")).unwrap();
-    let mut tests = std::process::Command::new(folder.path().join("tests"));
-    tests
-        .args(ADVERSARIES)
-        .args(["--exact", "--show-output", "--test-threads", "1"])
-        .current_dir("/")
-        .env_clear();
-    tests.envs([("PATH", "/usr/bin:/bin"), ("HOME", "/nonexistent"), ("INSTA_UPDATE", "no")]);
-    tests.env(HELPER, folder.path().join("hold"));
-    tests.env(EVIL_PROGRAMS, folder.path()).uid(65534).gid(65534);
-    let output = tests.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}");
-    assert!(text.contains(&format!("{} passed", ADVERSARIES.len())), "{text}");
-    // Whoever may start containers has the rights of root: that rung is not for such a user.
-    let skipped = |line: &&str| line.starts_with("SKIPPED") && !line.starts_with("SKIPPED: docker");
-    text.lines().filter(skipped).for_each(|line| eprintln!("{line} (uid 65534)"));
-}
-
-#[test]
-fn with_the_network_on_loopback_can_be_reached_and_nothing_else_more() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
-        let (off, on) = (table(rung), table_with(rung, |access| access.network = true));
-        let more: Vec<_> = on.lines().filter(|line| !off.lines().any(|other| other == *line)).collect();
-        assert_eq!(more, ["connect to loopback                        allowed"], "{rung}");
-    }
-}
-
-#[test]
-fn the_table_of_the_docs_is_what_the_probe_finds() {
-    let readme = include_str!("../README.md");
-    let columns = [Rung::Off, Rung::Landlock, Rung::Bwrap, Rung::Namespaces, Rung::Docker];
-    let found = columns.map(|rung| works(rung).then(|| table(rung)));
-    let rows = readme.lines().filter(|line| line.ends_with("allowed |") || line.ends_with("blocked |"));
-    let rows: Vec<Vec<&str>> =
-        rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect();
-    for (column, found) in (1..).zip(&found).filter_map(|(column, found)| Some((column, found.as_ref()?))) {
-        let documented: Vec<_> = rows.iter().map(|row| format!("{:42} {}", row[0], row[column])).collect();
-        assert_eq!(&documented.join("\n"), found.trim_end());
-    }
+    support::run_as_another_user(&[
+        "a_link_that_a_build_planted_opens_nothing",
+        "no_folder_is_made_through_a_link_that_a_build_planted",
+        "a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link",
+        "localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback",
+    ]);
 }
 
 #[test]

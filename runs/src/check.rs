@@ -1,4 +1,4 @@
-//! `code-commit check`: the build in its sandbox, and nothing paid.
+//! `code-commit check`: the build, or the commands of an order, in its sandbox, and nothing paid.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,15 +6,16 @@ use std::time::Duration;
 use anyhow::anyhow;
 use apply::{Force, Lock};
 use engine::{Built, Cause, Journaled};
+use guard::Guard;
 use logging::Stamp;
 use loop_commit::{Fitness, check};
-use perform::{CommitWorld, Event, Fault, Observer, Rules, undo_folders};
+use perform::{BuildCommand, CommitWorld, Event, Fault, Observer, Rules, undo_folders};
 use repo::WorkTree;
 use report::{BAD, GOOD, Output, phrases, printable};
 use serde_json::json;
 use settings::{Keys, Layer};
 
-use crate::commit::plan::Task;
+use crate::commit::plan::{Plan, Task};
 use crate::commit::run::{account, build_command};
 use crate::commit::{guard, plan, seal, stopped};
 use crate::exit::{Exit, Failure};
@@ -23,7 +24,7 @@ use crate::model::asking;
 use crate::preflight::{self, Missing};
 use crate::records::{NewRun, RUNS, discard};
 use crate::sandbox::{self, Otherwise};
-use crate::{lock, place, records, registry};
+use crate::{lock, order, place, records, registry};
 
 /// How the name of the record's folder goes on after the time.
 const CHECK: &str = "-check";
@@ -31,28 +32,39 @@ const CHECK: &str = "-check";
 const NOTHING_TO_FIX: &str = "nothing to fix: the build passes already, so a run is done with its first reply; \
     let a test fail first that asks for the change";
 
-/// Runs the build as a run would, reports its verdict, and leaves the tree as it was.
-pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
+/// What is checked: a build has no command line, since everybody calls it the build.
+struct Subject {
+    line: Option<String>,
+    command: BuildCommand,
+}
+
+impl Subject {
+    /// Its name in messages.
+    fn name(&self) -> String {
+        self.line.as_ref().map_or_else(|| "the build".to_owned(), |line| format!("`{}`", printable(line)))
+    }
+}
+
+/// Runs the build as a run would, or the commands of an order, reports the verdict about each, and leaves the tree
+/// as it was. The worst decides.
+pub fn run(layer: &Layer, order: Option<&Path>, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let tree = place::work_tree(place::here(host)?)?;
     let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
     let settings = crate::config::load(tree.root(), layer.clone(), host)?;
-    preflight::build_command(tree.root(), &settings.build.value, environment)
-        .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
     let lock = lock::take(&tree, host)?;
-    let cancel = crate::interrupt::watched()?;
     // A query is not needed: nobody is asked.
     let task = Task::commit(String::new(), String::new(), Vec::new(), &settings);
     let mut plan = plan(settings, &tree, task)?;
     let guard = guard(&tree, &plan)?;
-    seal(&tree, &guard, &mut plan)?;
-    let confinement = sandbox::confine(&tree, &plan, Otherwise::Refuse, host)?;
+    let subjects = subjects(order, &tree, &guard, &mut plan, host)?;
+    let Some(Subject { command, .. }) = subjects.first() else { return Ok(Exit::Done) };
     let name = format!("{}{CHECK}", Stamp::now().folder_name());
     let new = NewRun::create(&place::state(&tree)?.join(RUNS), &name, redactor, "make the folder writable")?;
     let folder = new.folder().clone();
     // Listed as long as it lasts: if this is killed, the next command finds it and clears up.
     registry::add(&tree, folder.path(), None)?;
-    let account = account(&plan, &tree, &confinement)?;
+    let account = account(&plan, &tree, &command.confinement)?;
     let nobody = llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
     let mut ears = Ears(output);
     let world = CommitWorld {
@@ -60,26 +72,57 @@ pub fn run(layer: &Layer, host: Host<'_>) -> Result<Exit, Failure> {
         rules: Rules { root: tree.root().to_owned(), guard, lock },
         model: &nobody,
         asking: asking(&plan.settings),
-        build: build_command(&plan, environment, confinement),
+        build: command.clone(),
         account,
         code: plan.task.code(),
         layout: plan.task.layout(),
         said_log: None,
         holds_for: &|_| engine::HoldsFor::default(),
-        cancel,
+        cancel: crate::interrupt::watched()?,
     };
     let mut harness = Journaled::new(world, Vec::new());
-    let checked = check(&mut harness).map_err(|stop| stopped(stop, tree.root(), &folder));
-    let printed = checked.as_ref().map(|(_, built)| perform::output_text(&folder, &built.output.stored.file));
-    let printed = printed.ok().and_then(Result::ok);
+    let checked = (1..).zip(&subjects).try_fold(Exit::Done, |worst, (round, subject)| {
+        harness.world().build = subject.command.clone();
+        let (fitness, built) = check(&mut harness, round)?;
+        // Its record is gone at the end.
+        let printed = perform::output_text(&folder, &built.output.stored.file);
+        let printed = printed.map(|text| text.as_str().to_owned()).unwrap_or_default();
+        Ok(worse(worst, tell(&fitness, &built, &printed, subject, output)))
+    });
+    let checked = checked.map_err(|stop| stopped(stop, tree.root(), &folder));
     // Otherwise the next command restores what is left.
     if checked.is_ok() || perform::is_settled(&folder).unwrap_or(false) {
         registry::forget(&tree, folder.path())?;
         discard(&folder);
     }
-    let (fitness, built) = checked?;
-    let printed = printed.map(|text| text.as_str().to_owned()).unwrap_or_default();
-    Ok(tell(&fitness, &built, &printed, output))
+    checked
+}
+
+fn subjects(
+    order: Option<&Path>,
+    tree: &WorkTree,
+    guard: &Guard,
+    plan: &mut Plan,
+    host: Host<'_>,
+) -> Result<Vec<Subject>, Failure> {
+    if let Some(file) = order {
+        let commands = order::commands_to_check(file, tree, guard, &plan.settings, host)?;
+        return Ok(commands
+            .into_iter()
+            .map(|(line, command)| Subject { line: Some(line), command })
+            .collect());
+    }
+    preflight::build_command(tree.root(), &plan.settings.build.value, host.environment)
+        .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
+    seal(tree, guard, plan)?;
+    let confinement = sandbox::confine(tree, plan, Otherwise::Refuse, host)?;
+    Ok(vec![Subject { line: None, command: build_command(plan, host.environment, confinement) }])
+}
+
+/// What a machine lacks comes before what the code lacks.
+fn worse(one: Exit, other: Exit) -> Exit {
+    let rank = |exit: &Exit| [Exit::Done, Exit::Failed, Exit::Unfit].iter().position(|known| known == exit);
+    if rank(&other) > rank(&one) { other } else { one }
 }
 
 /// Whether this is the record of a check, which exists only while it is under way.
@@ -115,28 +158,32 @@ pub(crate) fn clear_up(lock: &Lock, tree: &WorkTree, run: &Path) -> Result<Vec<S
 }
 
 /// Prints the verdict; gives the exit code.
-fn tell(fitness: &Fitness, built: &Built, printed: &str, output: &Output) -> Exit {
+fn tell(fitness: &Fitness, built: &Built, printed: &str, subject: &Subject, output: &Output) -> Exit {
     let took = phrases::seconds(Duration::from_millis(built.elapsed_ms));
+    let (name, line) = (subject.name(), &subject.line);
     let (word, exit, lack) = match fitness {
         Fitness::Green => ("green", Exit::Done, None),
         Fitness::Red => ("red", Exit::Failed, None),
         Fitness::Unfit(cause) => ("unfit", Exit::Unfit, Some(cause)),
     };
-    output.object(&json!({ "fitness": word, "lack": lack, "ended": built.ended, "elapsed_ms": built.elapsed_ms, "output": printed }));
+    output.object(&json!({ "command": line, "fitness": word, "lack": lack, "ended": built.ended, "elapsed_ms": built.elapsed_ms, "output": printed }));
     if exit != Exit::Done {
         output.report(printable(printed).trim_end());
     }
     match lack {
         None if exit == Exit::Done => {
-            output.report(&output.paint(GOOD, &format!("green: the build passes ({took})")));
-            output.warn(NOTHING_TO_FIX);
+            output.report(&output.paint(GOOD, &format!("green: {name} passes ({took})")));
+            if line.is_none() {
+                output.warn(NOTHING_TO_FIX);
+            }
         }
         None => {
             let ended = phrases::ended(built.ended);
-            output.report(&output.paint(BAD, &format!("red: the build fails: {ended} ({took})")));
+            output.report(&output.paint(BAD, &format!("red: {name} fails: {ended} ({took})")));
         }
         Some(Cause { message, remedy, .. }) => {
-            output.report(&output.paint(BAD, &format!("unfit: {} ({took})", printable(message))));
+            let of = line.as_ref().map(|_| format!("{name}: ")).unwrap_or_default();
+            output.report(&output.paint(BAD, &format!("unfit: {of}{} ({took})", printable(message))));
             let remedy = remedy.as_deref().unwrap_or_default();
             output.report_prose(&format!("help: {}", printable(remedy)));
         }

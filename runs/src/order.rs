@@ -3,6 +3,7 @@
 mod access;
 mod act;
 mod batch;
+mod check;
 mod files;
 mod folder;
 mod plan;
@@ -22,6 +23,7 @@ pub use plan::Terms;
 pub use recorded::{Recorded, summary};
 pub use startable::{programs, warn_of_verification};
 
+pub(crate) use check::commands as commands_to_check;
 pub(crate) use folder::is_done_with as is_over;
 pub(crate) use replay::run as replay;
 pub(crate) use resume::run as resume;

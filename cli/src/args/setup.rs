@@ -9,6 +9,9 @@ use super::{BuildArgs, SettingArgs};
 /// Flags of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
+    /// Run the verification and the acceptance commands of this work order instead of the build
+    #[arg(long, value_name = "FILE")]
+    pub order: Option<PathBuf>,
     /// As for a run.
     #[command(flatten)]
     pub settings: BuildArgs,

@@ -17,6 +17,7 @@ mod account;
 mod again;
 mod ask;
 mod attacks;
+mod caches;
 mod clean;
 mod commit;
 mod config;

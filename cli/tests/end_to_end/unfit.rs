@@ -3,10 +3,11 @@
 use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
 use fixtures::server::{Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::scenes::commit::Scene;
-use crate::scenes::files;
+use crate::scenes::program::Ran;
+use crate::scenes::{files, order};
 
 /// The build needs a program that nobody has.
 const NEEDS_A_TOOL: &str = "#!/bin/sh\nset -e\nno-such-tool --verify\n";
@@ -56,6 +57,45 @@ fn check_tells_programs_what_is_lacking_by_its_code() {
         (Some("unfit"), Some("tool-missing"))
     );
     assert_eq!(verdict["ended"]["code"], 127);
+}
+
+#[test]
+fn check_runs_the_commands_of_an_order_and_says_what_each_lacks() {
+    let scene = order::Scene::with(&[]);
+    let file = scene.beside("order.json");
+    let checked = |more: &[&str]| {
+        let args = [&["check", "--sandbox", "off", "--order", file.to_str().unwrap()], more].concat();
+        Ran::of(&mut scene.program(&args))
+    };
+    let red = checked(&[]);
+    assert_eq!(red.code, Some(1), "{red}");
+    let out = &red.out;
+    assert!(
+        out.contains("green: `bash scripts/verify.sh` passes") && out.contains("got: hello you"),
+        "{red}"
+    );
+    assert!(out.contains("red: `sh tests/run.sh` fails: exit code 3"), "{red}");
+
+    let script = "#!/bin/sh\necho x > made.txt\nno-such-tool --verify\n";
+    scene.project.write("scripts/verify.sh", script.as_bytes()).unwrap();
+    let unfit = checked(&[]);
+    assert_eq!(unfit.code, Some(8), "{unfit}");
+    let lack = "unfit: `bash scripts/verify.sh`: the program `no-such-tool` is not installed";
+    assert!(unfit.out.contains(lack) && unfit.out.contains("red: `sh tests/run.sh`"), "{unfit}");
+    let told = checked(&["--json"]);
+    let verdicts = told.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let verdicts: Vec<_> = verdicts.filter(|object| object.get("fitness").is_some()).collect();
+    let said = verdicts.iter().map(|verdict| (verdict["command"].as_str(), verdict["fitness"].as_str()));
+    let expected = [(Some("bash scripts/verify.sh"), Some("unfit")), (Some("sh tests/run.sh"), Some("red"))];
+    assert_eq!(said.collect::<Vec<_>>(), expected);
+
+    // Nothing was asked, and what the commands made is gone.
+    assert_eq!(scene.project.status().unwrap(), " M scripts/verify.sh\n");
+    assert!(scene.server.requests().is_empty() && scene.runs().is_empty());
+
+    scene.place_order(&json!({ "acceptance_commands": ["no-such-program --all"] }));
+    let missing = checked(&[]);
+    assert!(missing.code == Some(8) && missing.err.contains("no program no-such-program"), "{missing}");
 }
 
 #[test]

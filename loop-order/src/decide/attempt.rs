@@ -24,6 +24,12 @@ const VERIFICATION: [&[&str]; 3] = [
     &["python", "-m", "pip", "--version"],
     &["python", "-m", "pytest", "-q"],
 ];
+
+/// The commands that verify an attempt, whatever the order says (S2 §6.5).
+pub fn verification(has_script: bool) -> &'static [&'static [&'static str]] {
+    if has_script { &[RUN_SCRIPT] } else { &VERIFICATION }
+}
+
 const PROPOSAL: &str = "proposed_writes.json";
 
 /// The results of an attempt so far.
@@ -58,9 +64,7 @@ impl Attempt {
         let order = &inputs.order;
         self.ask(harness, prompt)?;
         let has_script = self.write(harness, inputs)?;
-        let script = [RUN_SCRIPT];
-        let verification: &[&[&str]] = if has_script { &script } else { &VERIFICATION };
-        for (number, words) in (1..).zip(verification) {
+        for (number, words) in (1..).zip(verification(has_script)) {
             let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             let result = CmdResult::of(&self.run(harness, inputs, &format!("verify_{number}"), argv)?);
             let failed = (result.exit_code != 0)

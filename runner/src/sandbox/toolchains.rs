@@ -42,6 +42,19 @@ const MOST_ENTRIES: usize = 5000;
 /// The kernel follows more, no toolchain has more.
 const MOST_HOPS: usize = 8;
 
+/// What the development kits of Debian have in `/etc`, without which Java has no cryptography. Only `management`
+/// may contain passwords.
+pub(super) fn java_settings(etc: &Path) -> Vec<PathBuf> {
+    let entries =
+        |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_kit = |folder: &PathBuf| {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with("java-") && name.ends_with("-openjdk"))
+    };
+    let kits = entries(etc).filter(is_kit);
+    kits.flat_map(|kit| entries(&kit)).filter(|path| !path.ends_with("management")).collect()
+}
+
 /// The folders in `PATH`, those that their links lead to, and what the toolchains there need.
 pub(super) fn parts(access: &Access) -> Vec<PathBuf> {
     let hidden = home(access);
@@ -143,4 +156,18 @@ fn is_program(file: &Path) -> bool {
 
 fn is_system(folder: &Path) -> bool {
     SYSTEM.iter().any(|system| folder.starts_with(system))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_settings_of_java_only_those_are_shown_that_hold_no_password() {
+        let etc = tempfile::tempdir().unwrap();
+        for folder in ["java-17-openjdk/security", "java-17-openjdk/management", "java-wrappers", "ssh"] {
+            fs::create_dir_all(etc.path().join(folder)).unwrap();
+        }
+        assert_eq!(java_settings(etc.path()), [etc.path().join("java-17-openjdk/security")]);
+    }
 }

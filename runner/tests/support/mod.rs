@@ -6,6 +6,8 @@
 #![allow(dead_code, clippy::allow_attributes, reason = "each test binary uses a part")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -87,7 +89,8 @@ impl Scratch {
         {
             assert_eq!(fs::read_to_string(self.at(file)).unwrap(), "secret\n", "{file}");
         }
-        assert_eq!(fs::read_dir(self.at("outside")).unwrap().count(), 1);
+        let names = fs::read_dir(self.at("outside")).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(names.into_iter().all(|name| name == "note" || name == "socket"));
         assert_eq!(fs::read_dir(self.at("tree/.git/hooks")).unwrap().count(), 0);
     }
 
@@ -163,4 +166,33 @@ fn processes(is_meant: impl Fn(&[u8]) -> bool) -> Vec<String> {
         words.split(|byte| *byte == 0).any(&is_meant)
     });
     named.map(|path| path.display().to_string()).collect()
+}
+
+/// Runs these tests of the calling file once more, as a user who is not root; gives what they print.
+pub(crate) fn run_as_another_user(names: &[&str]) -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: the other user, because only root can become one; this user is tested anyway");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    // That user may not be able to reach the folders in which these are.
+    fs::copy(std::env::current_exe().unwrap(), folder.path().join("tests")).unwrap();
+    fs::copy(helper(), folder.path().join("hold")).unwrap();
+    for program in fs::read_dir(evil_programs()).unwrap().map(Result::unwrap) {
+        fs::copy(program.path(), folder.path().join(program.file_name())).unwrap();
+    }
+    let mut tests = std::process::Command::new(folder.path().join("tests"));
+    tests.args(names).args(["--exact", "--show-output", "--test-threads", "1"]).current_dir("/").env_clear();
+    tests.envs([("PATH", "/usr/bin:/bin"), ("HOME", "/nonexistent"), ("INSTA_UPDATE", "no")]);
+    tests.env(HELPER, folder.path().join("hold"));
+    tests.env(EVIL_PROGRAMS, folder.path()).uid(65534).gid(65534);
+    let output = tests.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains(&format!("{} passed", names.len())), "{text}");
+    // Whoever may start containers has the rights of root: that rung is not for such a user.
+    let skipped = |line: &&str| line.starts_with("SKIPPED") && !line.starts_with("SKIPPED: docker");
+    text.lines().filter(skipped).for_each(|line| eprintln!("{line} (uid 65534)"));
+    Some(text.into_owned())
 }

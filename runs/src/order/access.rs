@@ -11,8 +11,7 @@ use settings::{Settings, keys};
 
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::order::setting::Setting;
-use crate::sandbox;
+use crate::{caches, sandbox};
 
 /// What decides whether an order is fulfilled must not be changed by the commands that check it: the
 /// verification script, the configuration, every file that the configuration protects (DESIGN: `protect`
@@ -29,9 +28,10 @@ pub(super) fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Res
 pub(super) fn confine(
     tree: &WorkTree,
     sealed: &[PathBuf],
-    setting: &Setting<'_>,
+    settings: &Settings,
+    host: Host<'_>,
 ) -> Result<Confinement, Failure> {
-    let Setting { settings, host: Host { environment, output, .. }, .. } = setting;
+    let Host { environment, output, .. } = host;
     let root = tree.root();
     let readable = settings.readable.iter().map(|place| place.value.clone());
     let probed = runner::probe(sandbox::mode(settings.sandbox.value), environment.docker_host()).map_err(
@@ -54,5 +54,5 @@ pub(super) fn confine(
         hosts: sandbox::hosts(settings),
         ..Access::new(root, &sandbox::build_env(settings, environment))
     };
-    Ok(probed.confine(access))
+    caches::in_layers(probed.confine(access), tree, settings, output)
 }

@@ -75,7 +75,7 @@ pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure>
         return Err(Failure::refused(error, "take the key out of it"));
     }
     let sealed = access::sealed(&tree, &guard, settings)?;
-    let confinement = access::confine(&tree, &sealed, setting)?;
+    let confinement = access::confine(&tree, &sealed, settings, host)?;
     Ok(Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed })
 }
 

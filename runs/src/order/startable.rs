@@ -39,7 +39,8 @@ pub fn warn_of_verification(order: &WorkOrder, root: &Path, host: Host<'_>) {
     }
 }
 
-fn missing(program: &str, root: &Path, environment: &Environment) -> Option<String> {
+/// Why a program cannot be started, if it cannot.
+pub(super) fn missing(program: &str, root: &Path, environment: &Environment) -> Option<String> {
     let missing = format!("there is no program {}", printable(program));
     if program.contains('/') {
         let path = root.join(program);

@@ -1,0 +1,52 @@
+//! `code-commit check --order`: the commands that decide about an order, on the tree as it is.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::anyhow;
+use guard::Guard;
+use loop_order::{VERIFY_SCRIPT, verification};
+use perform::BuildCommand;
+use repo::WorkTree;
+use settings::Settings;
+
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::order::{access, preflight, startable};
+use crate::sandbox;
+
+/// The verification and the acceptance commands of the order in `file`, each with its command line, in the
+/// sandbox of orders.
+pub(crate) fn commands(
+    file: &Path,
+    tree: &WorkTree,
+    guard: &Guard,
+    settings: &Settings,
+    host: Host<'_>,
+) -> Result<Vec<(String, BuildCommand)>, Failure> {
+    let read = preflight::read(file)?;
+    preflight::verification(tree.root())?;
+    let has_script = tree.root().join(VERIFY_SCRIPT).is_file();
+    let words = |words: &&[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let verify = verification(has_script).iter().map(words).map(|argv| (argv.join(" "), argv));
+    let accept = read.order.acceptance_commands.into_iter().map(|command| (command.text, command.argv));
+    let all: Vec<(String, Vec<String>)> = verify.chain(accept).collect();
+    for (_, argv) in &all {
+        let missing = argv.first().and_then(|name| startable::missing(name, tree.root(), host.environment));
+        if let Some(missing) = missing {
+            let help = "install it, or add its folder to PATH";
+            return Err(Failure::new(Exit::Unfit, anyhow!(missing)).help(help));
+        }
+    }
+    let sealed = access::sealed(tree, guard, settings)?;
+    let confinement = access::confine(tree, &sealed, settings, host)?;
+    let command = |argv: Vec<String>| BuildCommand {
+        argv: argv.into_iter().map(OsString::from).collect(),
+        env: sandbox::build_env(settings, host.environment),
+        timeout: Some(settings.build_timeout.value),
+        limits: sandbox::limits(settings),
+        confinement: confinement.clone(),
+        sealed: sealed.clone(),
+    };
+    Ok(all.into_iter().map(|(line, argv)| (line, command(argv))).collect())
+}
