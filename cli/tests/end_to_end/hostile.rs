@@ -1,6 +1,7 @@
 //! What a cloned repository, a build or a reply may plant, and what comes of it.
 
 use std::os::unix::fs::symlink;
+use std::process::Command;
 
 use fixtures::demo::MENDS_IT;
 use fixtures::server::{Script, Step};
@@ -441,16 +442,30 @@ fn a_protected_folder_that_the_build_removes_is_there_again_with_what_was_not_co
 }
 
 #[test]
-fn a_protected_file_that_cannot_be_put_back_ends_the_run_with_an_exit_code_of_its_own() {
+fn what_is_protected_and_cannot_be_put_back_ends_the_run_with_an_exit_code_of_its_own() {
     let scene = Scene::with_replies([MENDS_IT]);
-    let build = b"#!/bin/sh\nmv tests/greet_test.sh gone\nmkdir tests/greet_test.sh\ntouch tests/greet_test.sh/full\n";
-    scene.project.write("build.sh", build).unwrap();
+    // Tracked as a file, but a FIFO now, which a seal cannot make again.
+    let pipe = scene.project.root().join("tests/greet_test.sh");
+    std::fs::remove_file(&pipe).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    scene.project.write("build.sh", b"#!/bin/sh\nrm tests/greet_test.sh\n").unwrap();
     let ran = scene.commit(&["--protect", "tests/**"]);
     assert_eq!(ran.code, Some(5), "{ran}");
     assert!(
         ran.err.contains("error: the build changed tests/greet_test.sh, which cannot be restored"),
         "{ran}"
     );
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_protected_file_is_kept_beside_the_run() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let build = b"#!/bin/sh\ntest -e once && exit\ntouch once\nmv tests/greet_test.sh gone\nmkdir tests/greet_test.sh\ntouch tests/greet_test.sh/full\n";
+    scene.project.write("build.sh", build).unwrap();
+    let ran = scene.commit(&["--protect", "tests/**"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(scene.project.root().join("tests/greet_test.sh").is_file());
+    assert!(scene.record().iter().any(|(name, _)| name.ends_with("tests/greet_test.sh/full")), "{ran}");
 }
 
 #[test]
