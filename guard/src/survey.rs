@@ -1,7 +1,7 @@
 //! The content of a tree, by the ignore rules captured when the guard was opened: enough to detect later what
 //! a command has changed.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use dir::Folder;
 
 /// Everything below the root that the captured rules do not ignore, sorted by path.
 ///
-/// A `.git` is listed without its content, and the root's own not at all. A `.gitignore` is listed even
-/// if it ignores itself: it decides about everything beside it.
+/// Of a `.git` only that is listed which makes git run programs later, and the root's own not at all. A `.gitignore`
+/// is listed even if it ignores itself: it decides about everything beside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey(Vec<(PathBuf, Seen)>);
 
@@ -123,8 +123,54 @@ struct Level {
     folder: Folder,
     /// From the root.
     path: Vec<u8>,
+    within: Within,
     way: Way,
 }
+
+/// What a folder belongs to, which decides what of it is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Tree,
+    Git,
+    Hooks,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Listed {
+    Always,
+    UnlessIgnored,
+    Never,
+}
+
+impl Within {
+    fn of(folder: &Path) -> Self {
+        folder.iter().fold(Self::Tree, Self::enter)
+    }
+
+    /// What a folder in this one belongs to.
+    fn enter(self, name: &OsStr) -> Self {
+        match self {
+            Self::Tree if name == DOT_GIT => Self::Git,
+            Self::Tree => Self::Tree,
+            Self::Git | Self::Hooks => Self::Hooks,
+        }
+    }
+
+    fn lists(self, name: &[u8]) -> Listed {
+        match self {
+            Self::Tree if name == DOT_GIT.as_bytes() || name == b".gitignore" => Listed::Always,
+            Self::Tree => Listed::UnlessIgnored,
+            Self::Git if RUNS_LATER.contains(&name) => Listed::Always,
+            Self::Hooks if !name.ends_with(b".sample") => Listed::Always,
+            Self::Git | Self::Hooks => Listed::Never,
+        }
+    }
+}
+
+const DOT_GIT: &str = ".git";
+/// What makes git run programs: its configuration, its hooks, and a file that leads to those of another repository
+/// (gitrepository-layout(5)).
+const RUNS_LATER: [&[u8]; 4] = [b"config", b"config.worktree", b"hooks", b"commondir"];
 
 impl Guard {
     /// Surveys the whole tree, except what the captured rules ignore and what is below a path that `skipped`
@@ -140,7 +186,7 @@ impl Guard {
         let path = folder.as_os_str().as_bytes().to_vec();
         let opened = self.root.folder_of(&folder.join("x")).map_err(at(&path))?;
         let mut found = Vec::new();
-        let first = Level { folder: opened, way: self.way_to(folder), path };
+        let first = Level { folder: opened, within: Within::of(folder), way: self.way_to(folder), path };
         let mut todo = self.look_into(&Arc::new(first), skipped, &mut found)?;
         while let Some((parent, name)) = todo.pop() {
             let path = join(&parent.path, &name);
@@ -152,7 +198,8 @@ impl Guard {
             let text = String::from_utf8_lossy(&path);
             let own = rules.of(&format!("{prefix}{text}"));
             let way = parent.way.iter().cloned().chain(own).collect();
-            todo.extend(self.look_into(&Arc::new(Level { folder, path, way }), skipped, &mut found)?);
+            let level = Level { folder, path, within: parent.within.enter(&name), way };
+            todo.extend(self.look_into(&Arc::new(level), skipped, &mut found)?);
         }
         Ok(Survey::new(found))
     }
@@ -190,25 +237,26 @@ impl Guard {
             entries => entries.map_err(at(&level.path))?,
         };
         for (name, kind) in entries {
-            let is_git = name == b".git";
-            let counts = is_git || name == b".gitignore";
-            let name = OsString::from_vec(name);
-            let path = join(&level.path, &name);
-            if is_git && level.path.is_empty() {
+            let listed = level.within.lists(&name);
+            let is_own_git = level.path.is_empty() && name == DOT_GIT.as_bytes();
+            if is_own_git || listed == Listed::Never {
                 continue;
             }
+            let name = OsString::from_vec(name);
+            let path = join(&level.path, &name);
             let place = PathBuf::from(OsString::from_vec(path.clone()));
             // Ignore rules depend on whether it is a folder.
             let looked = if kind == FileType::Unknown { look(&level.folder, &name, &path)? } else { None };
             let kind = looked.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
             let of = if kind.is_dir() { Kind::Folder } else { Kind::File };
             let from_top = format!("{}{}", self.work_tree.prefix, String::from_utf8_lossy(&path));
-            if skipped(&place) || (!counts && self.captured.matches(&level.way, &from_top, of)) {
+            let may_be_ignored = listed == Listed::UnlessIgnored;
+            if skipped(&place) || (may_be_ignored && self.captured.matches(&level.way, &from_top, of)) {
                 continue;
             }
             let Some(stat) = look(&level.folder, &name, &path)? else { continue };
             found.push((place, Seen::of(&stat)));
-            if kind.is_dir() && !is_git {
+            if kind.is_dir() && level.within != Within::Hooks {
                 inner.push((Arc::clone(level), name));
             }
         }
@@ -259,7 +307,7 @@ mod tests {
         let write =
             |name: &str, text: &str| File::create(at(name)).unwrap().write_all(text.as_bytes()).unwrap();
         fs::create_dir_all(at("src/deep")).unwrap();
-        fs::create_dir_all(at("vendor/.git")).unwrap();
+        fs::create_dir_all(at("vendor/.git/hooks")).unwrap();
         fs::create_dir_all(at(".git")).unwrap();
         write(".git/HEAD", "ref: refs/heads/main\n");
         fs::create_dir_all(at(".git/objects")).unwrap();
@@ -285,6 +333,10 @@ mod tests {
             "new/folder/file",
             "src/deep/.git/HEAD",
             "src/a",
+            "vendor/.git/config",
+            "vendor/.git/index",
+            "vendor/.git/hooks/pre-commit",
+            "vendor/.git/hooks/pre-push.sample",
         ] {
             write(name, "new");
         }
@@ -305,6 +357,8 @@ mod tests {
         ~ src/a
         + src/deep/.git
         + src/deep/.gitignore
+        + vendor/.git/config
+        + vendor/.git/hooks/pre-commit
         ");
         assert!(after.differences(&after).is_empty());
     }

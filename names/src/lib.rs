@@ -44,6 +44,9 @@ pub enum Kind {
     /// Below the home folder: a tool needs it, so commands may read it. A file that mentions a
     /// token is hidden nevertheless.
     Shown,
+    /// Below the home folder: a folder in which a tool keeps what it has fetched or made. Commands may read it, and
+    /// what they write goes to a layer.
+    Cache,
     /// Below the home folder: it contains a tool's keys and is hidden, even if the folder around it
     /// is shown.
     Hidden,
@@ -173,6 +176,11 @@ pub fn left_out(by: By) -> impl Iterator<Item = &'static str> {
 pub fn at_home(folder: &str, kind: Kind) -> impl Iterator<Item = &'static str> {
     let below = move |row: &'static Name| row.at_root().strip_prefix(folder)?.strip_prefix('/');
     AT_HOME.iter().filter(move |row| row.kind == kind).filter_map(below)
+}
+
+/// The caches of tools, relative to the home folder.
+pub fn caches() -> impl Iterator<Item = &'static str> {
+    AT_HOME.iter().filter(|row| row.kind == Kind::Cache).map(Name::at_root)
 }
 
 #[cfg(test)]

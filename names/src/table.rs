@@ -158,16 +158,28 @@ pub const SECRETS: &[Name] = &[
     secret("*_ecdsa", "a private key of ssh"),
 ];
 
-/// What commands in the sandbox may read below the home folder, and what they never may.
+/// What commands in the sandbox may read below the home folder, the caches that they may also fill, and what they
+/// never may see.
 pub const AT_HOME: &[Name] = &[
     at_home(".cargo/bin/", Kind::Shown, "programs that cargo has installed"),
     at_home(".cargo/env", Kind::Shown, "puts them into PATH"),
-    at_home(".cargo/git/", Kind::Shown, "dependencies from git"),
-    at_home(".cargo/registry/", Kind::Shown, "dependencies from registries"),
+    at_home(".cargo/git/", Kind::Cache, "dependencies from git"),
+    at_home(".cargo/registry/", Kind::Cache, "dependencies from registries"),
     at_home(".cargo/config.toml", Kind::Shown, "mirrors that an offline build needs"),
     at_home(".cargo/config", Kind::Shown, "mirrors that an offline build needs"),
     at_home(".cargo/credentials.toml", Kind::Hidden, "the token of cargo"),
     at_home(".cargo/credentials", Kind::Hidden, "the token of cargo"),
+    at_home(".cache/go-build/", Kind::Cache, "what Go has compiled"),
+    at_home(".cache/pip/", Kind::Cache, "packages of pip"),
+    at_home(".cache/pnpm/", Kind::Cache, "metadata of pnpm"),
+    at_home(".cache/uv/", Kind::Cache, "packages of uv"),
+    at_home(".cache/yarn/", Kind::Cache, "packages of yarn"),
+    at_home(".gradle/caches/", Kind::Cache, "dependencies of Gradle"),
+    at_home(".gradle/wrapper/dists/", Kind::Cache, "Gradle itself, as its wrapper fetches it"),
+    at_home(".local/share/pnpm/store/", Kind::Cache, "packages of pnpm"),
+    at_home(".m2/repository/", Kind::Cache, "dependencies of Maven"),
+    at_home(".npm/_cacache/", Kind::Cache, "packages of npm"),
+    at_home("go/pkg/mod/", Kind::Cache, "modules of Go"),
 ];
 
 const fn protected(pattern: &'static str, binds: Binds, writer: Writer, why: &'static str) -> Name {

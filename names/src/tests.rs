@@ -89,9 +89,11 @@ fn an_example_is_no_secret() {
 }
 
 #[test]
-fn of_cargo_all_is_shown_but_its_token() {
+fn of_cargo_all_is_shown_or_a_cache_but_its_token() {
     let hidden: Vec<&str> = at_home(".cargo", Kind::Hidden).collect();
     assert_eq!(hidden, ["credentials.toml", "credentials"]);
     assert!(at_home(".cargo", Kind::Shown).all(|name| !hidden.contains(&name)));
+    let caches: Vec<&str> = at_home(".cargo", Kind::Cache).collect();
+    assert_eq!(caches, ["git", "registry"]);
     assert_eq!(at_home(".car", Kind::Shown).next(), None);
 }

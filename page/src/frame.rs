@@ -6,13 +6,14 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 /// The style of all pages.
-pub(crate) const STYLE: &str = include_str!("../templates/page.css");
-/// Sorts and filters the list of runs.
-pub(crate) const SCRIPT: &str = include_str!("../templates/all.js");
+pub const STYLE: &str = include_str!("../templates/page.css");
+/// Sorts and filters a table `list`: its second column has the kinds and its third one the verdicts that can be chosen, counted
+/// from 0.
+pub const SCRIPT: &str = include_str!("../templates/all.js");
 
 /// The policy of a page: nothing is loaded from anywhere, and only the page's own style and script count, by their
 /// hash. So markup that got past the escapes could neither run nor send anything.
-pub(crate) fn policy(script: Option<&str>) -> String {
+pub fn policy(script: Option<&str>) -> String {
     let script = script.map_or_else(|| "'none'".to_owned(), hash);
     let style = hash(STYLE);
     format!("default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'")

@@ -9,8 +9,9 @@ mod step;
 mod text;
 
 pub use all::all;
+pub use frame::{SCRIPT, STYLE, policy};
 pub use run::run;
-pub use text::{Excerpt, Read};
+pub use text::{Excerpt, Read, plain};
 
 #[cfg(test)]
 mod tests;

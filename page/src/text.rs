@@ -92,7 +92,7 @@ impl Folded {
 
 /// Shows as escapes what nobody would see: control characters, invisible ones, and those that turn the direction of
 /// writing, with which a file name could pass for another.
-pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+pub fn plain(text: &str) -> Cow<'_, str> {
     let is_odd =
         |c: char| (c.is_control() && c != '\n' && c != '\t') || names::is_bidi(c) || names::is_invisible(c);
     if !text.contains(is_odd) {

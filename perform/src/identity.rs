@@ -27,14 +27,15 @@ pub fn identity(root: &Path, left_out: &[String]) -> io::Result<Option<String>> 
     // Without git nothing says what a tool has made.
     let is_git = repo::WorkTree::at(root).is_ok();
     let is_made = |path: &Path| !is_git && path.file_name().is_some_and(repo::is_left_out);
-    let skipped = |path: &Path| {
-        path.starts_with(STATE) || is_made(path) || left_out.iter().any(|out| path.starts_with(out))
-    };
+    let is_git_own = |path: &Path| path.file_name().is_some_and(|name| name == ".git");
+    let is_left_out = |path: &Path| left_out.iter().any(|out| path.starts_with(out));
+    let skipped =
+        |path: &Path| path.starts_with(STATE) || is_git_own(path) || is_made(path) || is_left_out(path);
     let guard = Guard::open(root, Policy::new()).map_err(io::Error::other)?;
     let survey = guard.survey(&skipped).map_err(io::Error::other)?;
     let top = Folder::open(root)?;
     let mut text = Vec::new();
-    for (path, seen) in survey.iter().filter(|(path, _)| path.file_name().is_none_or(|name| name != ".git")) {
+    for (path, seen) in survey.iter() {
         let (kind, content) = if seen.kind().is_symlink() {
             ('l', target(&top, path)?)
         } else if seen.kind().is_file() {
@@ -111,15 +112,17 @@ mod tests {
         let root = scratch.path();
         let write = |name: &str, text: &str| dir::replace(&root.join(name), text.as_bytes()).unwrap();
         repo::init(root).unwrap();
-        for folder in ["src", "target", "own", STATE] {
-            fs::create_dir(root.join(folder)).unwrap();
+        for folder in ["src", "target", "own", STATE, "src/nested/.git"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
         }
         write(".gitignore", "target/\n");
         write("src/a", "a");
         symlink("a", root.join("src/link")).unwrap();
         let now = || identity(root, &["own".to_owned()]).unwrap().unwrap();
         let first = now();
-        for name in ["target/made", "own/log", ".git/description", &format!("{STATE}/lock")] {
+        for name in
+            ["target/made", "own/log", ".git/description", "src/nested/.git/config", &format!("{STATE}/lock")]
+        {
             write(name, "other");
             assert_eq!(now(), first, "{name}");
         }

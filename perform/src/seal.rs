@@ -8,10 +8,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use dir::{Folder, Found};
-use rustix::fs::{FileType, Mode};
+use rustix::fs::{FileType, Mode, Stat};
 
 use crate::fault::Fault;
 use content::{Contents, Place};
@@ -110,7 +111,12 @@ impl Seal {
 
     /// Reads a file only if it can be the original: a build may have left one of any size.
     fn is_as_it_was(&self, file: &Sealed) -> io::Result<bool> {
-        Ok(match (&file.state, self.root.look(&file.path)?) {
+        let now = match self.root.look(&file.path) {
+            // The build has closed a folder above it.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(false),
+            now => now?,
+        };
+        Ok(match (&file.state, now) {
             (Found::Absent, Found::Absent) => true,
             (Found::File { content, inode }, Found::File { content: now, inode: is }) => {
                 (is.mode, is.len) == (inode.mode, inode.len) && self.contents.are_in(content, now)?
@@ -153,11 +159,15 @@ impl Seal {
         let (mut folder, mut so_far) = (self.root.try_clone()?, PathBuf::new());
         for name in path.parent().into_iter().flat_map(Path::iter) {
             so_far.push(name);
-            if !folder.stat(name)?.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir()) {
+            let is_folder = |stat: &Stat| FileType::from_raw_mode(stat.st_mode).is_dir();
+            let there = folder.stat(name)?.filter(is_folder);
+            if there.is_none() {
                 clear(&folder, name, &so_far, attic.as_deref_mut())?;
                 folder.make_folder(name, 0o700)?;
+            }
+            if there.is_none_or(|stat| stat.st_mode & 0o700 != 0o700) {
                 let mode = self.folders.get(&so_far).copied().unwrap_or(0o755) | 0o700;
-                rustix::fs::fchmod(folder.open_in(name)?, Mode::from_raw_mode(mode))?;
+                dir::reach::set_mode(folder.as_fd(), name, Mode::from_raw_mode(mode))?;
             }
             folder = folder.open_in(name)?;
         }
@@ -170,18 +180,30 @@ pub(crate) fn last(path: &Path) -> io::Result<&OsStr> {
     Ok(path.file_name().ok_or(io::ErrorKind::InvalidInput)?)
 }
 
-/// Removes what is there, after copying a file or symlink to the attic. Removes only empty folders: a build
-/// may have moved other files into one.
+/// Removes what is there. It goes to the attic, folders too: a build may have moved other files into one. Only a
+/// repository does not, since git would run the programs that its configuration names there as well.
 fn clear(folder: &Folder, name: &OsStr, path: &Path, attic: Option<&mut Attic<'_>>) -> io::Result<()> {
     let Some(stat) = folder.stat(name)? else { return Ok(()) };
-    if FileType::from_raw_mode(stat.st_mode).is_dir() {
-        return folder.remove_folder(name);
+    if !FileType::from_raw_mode(stat.st_mode).is_dir() {
+        // The tree is restored even if there is no room for a copy.
+        let is_kept = attic.is_some_and(|attic| attic.take_in(folder, name, path).is_ok());
+        return if is_kept { Ok(()) } else { folder.remove_file(name) };
     }
-    // The tree is restored even if there is no room for a copy.
-    if attic.is_some_and(|attic| attic.take_in(folder, name, path).is_ok()) {
-        return Ok(());
+    if name == ".git" {
+        return dir::reach::remove(&folder.as_fd().try_clone_to_owned()?, name);
     }
-    folder.remove_file(name)
+    match (folder.remove_folder(name), attic) {
+        (Err(error), Some(attic)) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            // Otherwise its owner could not move it.
+            dir::reach::set_mode(
+                folder.as_fd(),
+                name,
+                Mode::from_raw_mode(stat.st_mode) | dir::reach::CHANGE,
+            )?;
+            attic.take_in(folder, name, path)
+        }
+        (removed, _) => removed,
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub fn holds_for(of: &HoldsFor, output: &Output) {
     let part = |(name, hash): (&str, &Option<String>)| Some(format!("{name} {}", hash.as_ref()?.get(..12)?));
     let parts: Vec<String> = named.into_iter().filter_map(part).collect();
     if !parts.is_empty() {
-        output.report(&format!("holds for: {}", parts.join(", ")));
+        output.report_below(&format!("holds for: {}", parts.join(", ")), "holds for: ".len());
     }
 }
 

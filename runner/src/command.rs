@@ -104,11 +104,13 @@ pub struct Resources {
     pub temporary_bytes: Option<u64>,
     /// The size of one file. Whoever writes more gets an error or a signal.
     pub file_bytes: Option<u64>,
+    /// How many files, pipes and sockets one process may have open at once. Whoever opens more gets an error.
+    pub open_files: Option<u64>,
 }
 
 impl Resources {
     /// Limits that no ordinary test suite meets: three quarters of the machine's memory, half of it for temporary
-    /// files, 4,096 processes, 64 GiB for a file.
+    /// files, 4,096 processes, 64 GiB for a file, 65,536 open files.
     pub fn usual() -> Self {
         let memory = rustix::system::sysinfo();
         #[expect(clippy::useless_conversion, reason = "its fields have the size of a machine word")]
@@ -118,6 +120,7 @@ impl Resources {
             processes: Some(4096),
             temporary_bytes: Some(memory / 2),
             file_bytes: Some(64 << 30),
+            open_files: Some(1 << 16),
         }
     }
 }

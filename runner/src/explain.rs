@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::sandbox::{Visible, is_in_private_home};
+use crate::sandbox::{Visible, cache_places, is_in_private_home};
 use crate::{Access, Confinement, Output, Rung};
 
 /// Messages of programs without a network.
@@ -38,6 +38,11 @@ const NO_HOST: &str = "the sandbox lets a build reach only the allowed hosts: al
 const FULL: [&str; 3] = ["No space left on device", "ENOSPC", "os error 28"];
 const TOO_LARGE: [&str; 4] = ["File size limit exceeded", "File too large", "EFBIG", "os error 27"];
 
+/// The system's messages if a process has as many files open as it may.
+const TOO_MANY: [&str; 3] = ["Too many open files", "EMFILE", "os error 24"];
+const NO_MORE_FILES: &str = "a process of a build may not have as many files open as that: allow more with \
+    `--build-open-files NUMBER` or `[build] open_files = NUMBER`";
+
 const NO_SPACE: &str = "the sandbox limits the space for temporary files: allow more with `--build-temporary SIZE` or \
     `[build] temporary = \"SIZE\"`, unless your disk is full";
 const NO_LARGE_FILE: &str = "a build may not make a file as large as that: allow it with `--build-file SIZE` or `[build] file = \"SIZE\"`";
@@ -61,6 +66,9 @@ const NO_NETWORK: &str =
 const NO_HOME: &str = "the sandbox hides your home directory from every build: \
     a toolchain in it is visible if its `bin` is in PATH; show a folder with `--readable ~/FOLDER` or \
     `[sandbox] readable = [\"~/FOLDER\"]`, or put the files that the build needs into the work tree";
+
+const NO_LAYER: &str = "the sandbox shows the caches of tools to a build but cannot give it a layer over them: \
+    use `--sandbox namespaces`, or fetch what the build needs outside of the sandbox";
 
 const NO_WRITING: &str = "the sandbox lets a build write only in the work tree: allow more with \
     `--writable FOLDER` or `[sandbox] writable = [\"FOLDER\"]`";
@@ -120,6 +128,9 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
 fn of_a_limit(text: &str, rung: Rung) -> Option<&'static str> {
     if text.lines().any(|line| says(line, &TOO_LARGE)) {
         return Some(NO_LARGE_FILE);
+    }
+    if text.lines().any(|line| says(line, &TOO_MANY)) {
+        return Some(NO_MORE_FILES);
     }
     // Under Landlock, temporary files are on the user's disk.
     (rung != Rung::Landlock && text.lines().any(|line| says(line, &FULL))).then_some(NO_SPACE)
@@ -246,6 +257,7 @@ fn about_rights(
              `[sandbox] writable = [\"{0}\"]`",
             path.display()
         ),
+        Some(path) if is_cache(path, confinement) => NO_LAYER.to_owned(),
         Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, access, seen) => {
             NO_HOME.to_owned()
         }
@@ -263,6 +275,13 @@ fn about_rights(
         },
         None => NO_WRITING.to_owned(),
     })
+}
+
+/// Whether a path is in a cache that is shown without a layer.
+fn is_cache(path: &Path, confinement: &Confinement) -> bool {
+    let access = &confinement.access;
+    let has_layers = confinement.rung.has_views() && access.caches.is_some();
+    !has_layers && cache_places(access).any(|place| path.starts_with(place))
 }
 
 /// Whether something is created or removed in a folder that contains a protected file: Landlock

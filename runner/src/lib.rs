@@ -37,7 +37,7 @@ pub use reap::{Swept, sweep};
 pub use resolve::{Differs, differing};
 pub use run::{RunError, run};
 pub use sandbox::{
-    Access, Confinement, Mode, NoSandbox, Probed, Reason, Rung, View, helper, helper_is,
+    Access, Confinement, Mode, NoSandbox, Probed, Reason, Rung, View, has_layers, helper, helper_is,
     how_to_get_namespaces, probe, survey,
 };
 pub use temporary::temporary_folder;

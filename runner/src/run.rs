@@ -9,7 +9,7 @@ use crate::pump::{Pump, Room, Stop};
 use crate::reap::Swept;
 use crate::spawn::{connect, start};
 use crate::usage::Watch;
-use crate::{Cancel, Command, Confinement, Ended, Leftovers, Output, Rung, Stream};
+use crate::{Cancel, Command, Confinement, Ended, Leftovers, Output, Rung, Stream, sandbox};
 
 /// How long to wait for open pipes after the command is gone.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -77,6 +77,10 @@ pub fn run(
 ) -> Result<Output, RunError> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _layers = sandbox::lock_caches(confinement).map_err(|error| RunError::Sandbox {
+        rung: confinement.rung,
+        message: format!("cannot lock the layers of caches: {error}"),
+    })?;
     let begun = now();
     check_folder(&command.cwd)?;
     let mut pump = Pump::new(command.limits, live);

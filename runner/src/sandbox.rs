@@ -15,6 +15,7 @@ use crate::spawn::{Group, program};
 use crate::{AllowedHost, Command, Ended, Env, RunError};
 
 mod bwrap;
+mod caches;
 mod docker;
 mod helper;
 mod landlock;
@@ -29,10 +30,12 @@ mod toolchains;
 mod view;
 mod visible;
 
+pub(crate) use caches::{lock as lock_caches, places as cache_places};
 pub(crate) use docker::{Container, remove_orphans};
 pub use helper::{helper, helper_is};
 pub(crate) use landlock::is_in_private_home;
-pub use probe::{NoSandbox, Probed, Reason, how_to_get_namespaces, probe, survey};
+pub use probe::{NoSandbox, Probed, Reason, has_layers, how_to_get_namespaces, probe, survey};
+use view::Overlay;
 pub use view::View;
 pub(crate) use visible::Visible;
 
@@ -117,6 +120,9 @@ pub struct Access {
     pub rustup_home: Option<PathBuf>,
     /// Where changes of the tree go, instead of the tree itself, if [`Rung::has_views`].
     pub view: Option<View>,
+    /// The folder for the project's own layers over the caches of tools, if [`Rung::has_views`]: a command reads
+    /// the user's, and what it writes to them stays here. Without, it sees those of cargo, and changes none.
+    pub caches: Option<PathBuf>,
     /// The address of the Docker daemon (`unix:///…`), if it is not the default.
     /// [`Probed::confine`] sets it.
     pub docker_host: Option<OsString>,
@@ -215,7 +221,8 @@ pub(crate) fn prepare(
     marker: &str,
     group: Group,
 ) -> Result<Launch, RunError> {
-    let Confinement { rung, access } = confinement;
+    let rung = &confinement.rung;
+    let access = &rung.limited(&confinement.access);
     let launch = match rung {
         Rung::Off => Ok(Launch::new(direct(command), Aftercare::Plain)),
         Rung::Bwrap | Rung::Landlock | Rung::Docker if access.has_proxy() => {
@@ -294,7 +301,14 @@ impl Aftercare {
     }
 }
 
+/// The overlays that a sandbox mounts before anything else, in this order.
+fn overlays(access: &Access) -> Vec<Overlay> {
+    let caches = caches::all(access).into_iter().map(|cache| cache.overlay);
+    caches.chain(Overlay::of_tree(access)).collect()
+}
+
 /// Why the command was not started, in one line.
+#[derive(Debug)]
 enum NotStarted {
     View(String),
     Sandbox(String),

@@ -18,7 +18,7 @@ use crate::pump::{PIPE_BYTES, Pump, Stop};
 use crate::reap::{Mark, Swept};
 use crate::sandbox::{Aftercare, Launch, prepare};
 use crate::wait::wait_for;
-use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, RunError, Stream, Streams};
+use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, Resources, RunError, Stream, Streams};
 
 /// How long to wait for a killed process to die.
 const DYING: Duration = Duration::from_secs(2);
@@ -113,27 +113,67 @@ pub(crate) fn start(
     let launch = prepare(&inner, confinement, &marker, group)?;
     let program = PathBuf::from(launch.command.get_program());
     let mark = Mark::begin(marker, launch.container.clone()).map_err(|source| RunError::Wait { source })?;
-    match spawn(launch, ends, command.limits.resources.file_bytes)? {
+    match spawn(launch, ends, command.limits.resources)? {
         Ok((child, aftercare)) => Running::new(child, mark, group, aftercare).map(Ok),
         Err(source) => never_started(program, source).map(Err),
     }
 }
 
-/// Runs `start` with the limit that what it starts inherits. As it is ours as well for that moment, only the soft
-/// limit is lowered, which can be raised again; then the hard one of the new process is.
-fn limited(most: Option<u64>, start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
-    let Some(most) = most else { return start() };
-    let ours = getrlimit(Resource::Fsize);
-    let most = [Some(most), ours.current].into_iter().flatten().min();
-    setrlimit(Resource::Fsize, Rlimit { current: most, ..ours })?;
+/// Runs `start` with the limits that what it starts inherits. As they are ours as well for that moment, only the soft
+/// ones are changed, which can be changed back; then those of the new process are set for good.
+fn limited(resources: Resources, start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
+    let bounds = [
+        resources.file_bytes.map(|most| Bound::new(Resource::Fsize, most, |ours| ours.current)),
+        // The usual soft limit is for programs that cannot count further, and not what the machine can give.
+        resources.open_files.map(|most| Bound::new(Resource::Nofile, most, |ours| ours.maximum)),
+    ];
+    let bounds: Vec<Bound> = bounds.into_iter().flatten().collect();
+    bounds.iter().try_for_each(Bound::lend)?;
     let child = start();
-    setrlimit(Resource::Fsize, ours)?;
-    let child = child?;
-    if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
-        // If it is over already, nothing can exceed the limit.
-        let _ = prlimit(Some(pid), Resource::Fsize, Rlimit { current: most, maximum: most });
+    if let Some(pid) = child.as_ref().ok().and_then(|child| Pid::from_raw(child.id().cast_signed())) {
+        for bound in &bounds {
+            // If it is over already, nothing can exceed the limit.
+            let _ = bound.give(pid);
+        }
     }
-    Ok(child)
+    child
+}
+
+/// A limit of the command; ours is restored when it is dropped.
+struct Bound {
+    resource: Resource,
+    ours: Rlimit,
+    most: u64,
+}
+
+/// To start a program, we need some descriptors ourselves.
+const OWN_FILES: u64 = 256;
+
+impl Bound {
+    /// `cap` is what of ours it may not exceed.
+    fn new(resource: Resource, most: u64, cap: impl Fn(&Rlimit) -> Option<u64>) -> Self {
+        let ours = getrlimit(resource);
+        let most = cap(&ours).map_or(most, |cap| cap.min(most));
+        Self { resource, ours, most }
+    }
+
+    fn lend(&self) -> rustix::io::Result<()> {
+        let least = if self.resource == Resource::Nofile { OWN_FILES } else { 0 };
+        let most = self.most.max(least);
+        let current = Some(self.ours.maximum.map_or(most, |cap| cap.min(most)));
+        setrlimit(self.resource, Rlimit { current, ..self.ours })
+    }
+
+    fn give(&self, pid: Pid) -> rustix::io::Result<Rlimit> {
+        prlimit(Some(pid), self.resource, Rlimit { current: Some(self.most), maximum: Some(self.most) })
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        // Nothing can be done about it, and a soft limit that is lower than before is no danger.
+        let _ = setrlimit(self.resource, self.ours);
+    }
 }
 
 fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
@@ -147,7 +187,7 @@ fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
 
 type Spawned = io::Result<(Child, Aftercare)>;
 
-fn spawn(mut launch: Launch, ends: Ends, file_bytes: Option<u64>) -> Result<Spawned, RunError> {
+fn spawn(mut launch: Launch, ends: Ends, resources: Resources) -> Result<Spawned, RunError> {
     launch.aftercare.hand_over(ends.stdin.as_fd())?;
     let stdin = launch.stdin.take().unwrap_or(ends.stdin);
     launch.command.stdin(stdin).stdout(ends.stdout).stderr(ends.stderr);
@@ -156,8 +196,8 @@ fn spawn(mut launch: Launch, ends: Ends, file_bytes: Option<u64>) -> Result<Spaw
     }
     let Launch { mut command, fence, aftercare, inherited, .. } = launch;
     let child = match fence {
-        Some(fence) => fence.spawn(|| limited(file_bytes, || command.spawn()))?,
-        None => limited(file_bytes, || command.spawn()),
+        Some(fence) => fence.spawn(|| limited(resources, || command.spawn()))?,
+        None => limited(resources, || command.spawn()),
     };
     // `command` holds the other ends of our pipes and must be dropped before we wait for end of
     // file.

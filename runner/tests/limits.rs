@@ -67,6 +67,19 @@ fn a_full_temporary_folder_and_a_large_file_fail_the_build_and_the_user_is_told_
     }
 }
 
+#[test]
+fn a_process_that_opens_too_many_files_gets_an_error_and_the_user_is_told_why() {
+    let resources = Resources { open_files: Some(300), ..Resources::default() };
+    for rung in rungs() {
+        let scratch = Scratch::new();
+        scratch.compile("glutton");
+        let output = ran(&scratch, rung, &["./src/glutton", "files"], resources);
+        assert_eq!(output.text(), "300: Too many open files\n", "{rung}");
+        let told = explain(&output, &Confinement { rung, access: scratch.access() });
+        assert_eq!(told.is_some_and(|told| told.contains("`--build-open-files NUMBER`")), rung != Rung::Off);
+    }
+}
+
 /// Ordinary work stays below what a machine gives by default.
 #[test]
 fn what_is_usual_is_enough_for_a_compiler() {

@@ -16,7 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::registry::{Known, RUN_JSON};
 use crate::resume::is_over;
-use crate::{records, registry};
+use crate::{caches, records, registry};
 
 mod agents;
 mod place;
@@ -33,6 +33,8 @@ pub struct Request {
     pub keep: Option<usize>,
     /// Keep runs written to within this many days.
     pub older_than: Option<u32>,
+    /// Also remove what builds have written to the caches of tools.
+    pub caches: bool,
     /// Report what would be removed, but remove nothing.
     pub dry_run: bool,
 }
@@ -69,8 +71,23 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         tally.count(&done, bytes);
         tell(run, &done, bytes, place.root(), output);
     }
+    if args.caches {
+        empty_caches(place.state(), args.dry_run, output)?;
+    }
     tally.tell(count, args.dry_run, output);
     Ok(if tally.failed == 0 { Exit::Done } else { Exit::Failed })
+}
+
+fn empty_caches(state: &Path, dry_run: bool, output: &Output) -> Result<(), Failure> {
+    let bytes = caches::size(state);
+    if !dry_run {
+        caches::remove(state).map_err(|error| caches::failed(state, &error))?;
+    }
+    let (code, done) =
+        if dry_run { ("would-be-removed", "would remove  ") } else { ("removed", "removed       ") };
+    output.object(&json!({ "caches": bytes, "done": code }));
+    output.report(&format!("{done}caches of tools  {}", phrases::bytes(bytes)));
+    Ok(())
 }
 
 /// Every run; the newest of each loop first.
@@ -96,8 +113,11 @@ fn listed(known: &Known, tree: &WorkTree, state: &Path) -> Run {
     Run { path, kind, stays }
 }
 
-/// The runs that both limits allow to remove, oldest first.
+/// The runs that both limits allow to remove, oldest first. None without a limit.
 fn chosen(newest_first: Vec<Run>, args: &Request, now: SystemTime) -> Vec<Run> {
+    if args.keep.is_none() && args.older_than.is_none() {
+        return Vec::new();
+    }
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut chosen: Vec<(SystemTime, Run)> = Vec::new();
     for run in newest_first {
@@ -126,7 +146,7 @@ fn is_no_record(run: &Path) -> Option<String> {
 }
 
 /// The size of all files below; follows no symlink. Unreadable files count as empty.
-fn size(folder: &Path) -> u64 {
+pub(crate) fn size(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
         Ok(found) if found.is_dir() => size(&entry.path()),

@@ -17,9 +17,9 @@ use settings::{Environment, Sandbox, Settings, keys};
 use crate::commit::plan::Plan;
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::place;
 use crate::records;
 use crate::registry::{self, RUN_JSON};
+use crate::{caches, place};
 
 /// What to do with a build of our own if no sandbox is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,7 @@ pub(crate) fn confine(
                 Confinement::off()
             } else {
                 let confinement = probed.confine(access(tree, plan, probed.rung, environment));
+                let confinement = caches::in_layers(confinement, tree, &plan.settings, output)?;
                 build_is_seen(root, plan, &confinement)?;
                 let env = build_env(&plan.settings, environment);
                 runner::differing(&confinement, &env).iter().for_each(|tool| output.warn(&other_tool(tool)));
@@ -303,6 +304,7 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
         processes: Some(settings.build_processes.value),
         temporary_bytes: settings.build_temporary.value.or(usual.temporary_bytes),
         file_bytes: Some(settings.build_file.value),
+        open_files: Some(settings.build_open_files.value),
     };
     Limits { output_bytes: settings.build_output.value, resources, ..Limits::default() }
 }

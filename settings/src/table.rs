@@ -187,6 +187,9 @@ settings! {
         /// How large a file a build may write.
         file: Option<Size> => build_file: Setting<u64> = Setting::default(64 << 30), raises,
             one("build-file", "SIZE", "How large a file a build may write");
+        /// How many files, pipes and sockets one process of a build may have open.
+        open_files: Option<Count> => build_open_files: Setting<u64> = Setting::default(1 << 16), raises,
+            one("build-open-files", "NUMBER", "How many files one process of a build may have open");
     }
 
     /// `[sandbox]`. Only a trusted file can open it.
@@ -206,6 +209,9 @@ settings! {
         /// Files and folders outside the project that the build may read.
         readable: Vec<Place> => readable: Vec<Setting<PathBuf>> = Vec::new(), differs,
             many("readable", "PATH", "Let the build read this path outside the project; can be repeated");
+        /// What builds have written to the caches of tools is removed at the start of a run if it is larger than this.
+        cache_limit: Option<Size> => cache_limit: Setting<u64> = Setting::default(8 << 30), raises,
+            one("cache-limit", "SIZE", "Remove what builds have written to the caches of tools if it is larger than this");
         /// Variables that the build gets in addition to PATH, HOME, the locale and similar ones.
         env: Vec<VariableName> => env: Vec<Setting<String>> = Vec::new(), differs,
             many("env", "NAME", "Pass this environment variable to the build; can be repeated");

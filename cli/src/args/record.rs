@@ -63,7 +63,7 @@ pub struct UndoArgs {
 
 /// Flags of `clean`.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("which").args(["keep", "older_than"]).required(true).multiple(true))]
+#[command(group = ArgGroup::new("which").args(["keep", "older_than", "caches"]).required(true).multiple(true))]
 pub struct CleanArgs {
     /// Keep the newest so many of each loop
     #[arg(long, value_name = "NUMBER", value_parser = whole_number::<usize>, allow_negative_numbers = true)]
@@ -71,6 +71,9 @@ pub struct CleanArgs {
     /// Keep what was written in so many days; with --keep, a run goes only if both let it go
     #[arg(long, value_name = "DAYS", value_parser = whole_number::<u32>, allow_negative_numbers = true)]
     pub older_than: Option<u32>,
+    /// Remove what builds have written to the caches of tools
+    #[arg(long)]
+    pub caches: bool,
     /// Say what would be removed, and remove nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -170,6 +173,7 @@ impl UndoArgs {
 
 impl CleanArgs {
     pub fn request(&self) -> clean::Request {
-        clean::Request { keep: self.keep, older_than: self.older_than, dry_run: self.dry_run }
+        let Self { keep, older_than, caches, dry_run } = *self;
+        clean::Request { keep, older_than, caches, dry_run }
     }
 }

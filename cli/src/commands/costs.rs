@@ -2,6 +2,7 @@
 //! run).
 
 mod calls;
+mod journal;
 mod prices;
 
 use std::collections::BTreeMap;

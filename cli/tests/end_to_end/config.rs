@@ -79,11 +79,13 @@ fn every_setting_is_shown_with_its_origin() {
     build.processes             4096  default
     build.temporary             -  default
     build.file                  64GiB  default
+    build.open_files            65536  default
     sandbox.mode                auto  default
     sandbox.network             false  default
     sandbox.hosts               -  default
     sandbox.writable            [HOME]/.cache  flag
     sandbox.readable            -  default
+    sandbox.cache_limit         8GiB  default
     sandbox.env                 CC  user file
     spec.commit_scope           -  default
     spec.notify                 -  default
@@ -119,6 +121,7 @@ fn config_as_json_is_one_object_a_setting() {
     {"key":"build.processes","origin":"default","value":4096}
     {"key":"build.temporary","origin":"default","value":null}
     {"key":"build.file","origin":"default","value":"64GiB"}
+    {"key":"build.open_files","origin":"default","value":65536}
     "#);
 }
 
@@ -142,7 +145,7 @@ fn an_error_in_a_file_points_at_its_line_and_nothing_is_touched() {
     exit 3
     --- out
     --- err
-    error: unknown field `netwrok`, expected one of `mode`, `network`, `hosts`, `writable`, `readable`, `env`
+    error: unknown field `netwrok`, expected one of `mode`, `network`, `hosts`, `writable`, `readable`, `cache_limit`, `env`
      --> code-commit.toml:2:1
       |
     2 | netwrok = true

@@ -16,6 +16,8 @@
 mod account;
 mod again;
 mod ask;
+mod attacks;
+mod caches;
 mod clean;
 mod commit;
 mod config;

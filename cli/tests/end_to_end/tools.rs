@@ -507,7 +507,8 @@ fn a_command_line_that_cannot_be_understood_is_told_as_json_too() {
     }
     let clean = scene.run(&["clean", "--json"]);
     let told: serde_json::Value = serde_json::from_str(clean.out.trim()).unwrap();
-    let missing = "the following required arguments were not provided: <--keep <NUMBER>|--older-than <DAYS>>";
+    let missing =
+        "the following required arguments were not provided: <--keep <NUMBER>|--older-than <DAYS>|--caches>";
     assert_eq!(told["message"], missing);
     let with_key = scene.run_keyed(&["--json", KEY]);
     assert!(!with_key.to_string().contains(KEY) && with_key.out.contains("[key …77]"), "{with_key}");

@@ -1,5 +1,7 @@
 //! `code-commit-worker`: takes orders from a gateway and carries them out.
 
+#![expect(clippy::print_stderr, reason = "before there are logs")]
+
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,6 +10,7 @@ use anyhow::Context as _;
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use traces::{Tells, Traces};
 use worker::{Endpoint, Setup, Wish};
 
 /// Takes orders from a gateway, carries them out with code-commit, and brings their results to the hub.
@@ -48,7 +51,13 @@ struct Flags {
 #[tokio::main]
 async fn main() -> ExitCode {
     let flags = Flags::parse();
-    tracing_subscriber::fmt().json().with_writer(std::io::stderr).init();
+    let _traces = match Traces::begin("code-commit-worker", Tells::Everything) {
+        Ok(traces) => traces,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            return ExitCode::from(3);
+        }
+    };
     match run(flags).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

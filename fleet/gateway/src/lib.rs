@@ -16,6 +16,7 @@ mod workers;
 
 pub use service::{Service, ServiceError};
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use store::{GatewayId, Store, Terms};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Mutex, Notify, RwLock, watch};
 
 use crate::forward::Agents;
 
@@ -58,6 +59,10 @@ struct Gateway {
     agents: Agents,
     /// Orders may have been queued, or answers have come.
     news: Arc<Notify>,
+    /// Each call holds it for reading until its answer is stored.
+    under_way: Arc<RwLock<()>>,
+    /// Of the workers that wait, one for each record that they know looks for orders; the others wait for their turn.
+    fronts: Mutex<BTreeMap<i32, Arc<Mutex<()>>>>,
     /// True once the gateway has been asked to end.
     ending: watch::Receiver<bool>,
     seen: seen::Seen,
@@ -75,6 +80,8 @@ pub async fn run(store: Store, setup: Setup, end: watch::Receiver<bool>) -> anyh
         patience,
         agents: Agents::default(),
         news: Arc::default(),
+        under_way: Arc::default(),
+        fronts: Mutex::default(),
         ending: end.clone(),
         seen: seen::Seen::new(),
     });
@@ -93,6 +100,8 @@ pub async fn run(store: Store, setup: Setup, end: watch::Receiver<bool>) -> anyh
         }
     };
     let (workers, models, far) = tokio::join!(workers.into_future(), models.into_future(), far);
+    // Also those whose program is gone: their answers will be paid, so they have to be kept.
+    drop(gateway.under_way.write().await);
     workers.and(models).and(far).context("a listener failed")
 }
 

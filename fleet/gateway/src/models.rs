@@ -37,7 +37,9 @@ pub(crate) fn router(gateway: &Arc<Gateway>) -> Router {
 }
 
 async fn page(State(gateway): State<Arc<Gateway>>) -> Result<String, Failed> {
-    Ok(gateway.seen.page(&gateway.store.snapshot().await?))
+    // Each of them has a share of its front.
+    let waiting = gateway.fronts.lock().await.values().map(|front| Arc::strong_count(front) - 1).sum();
+    Ok(gateway.seen.page(&gateway.store.snapshot().await?, waiting))
 }
 
 /// Answers a request for a model: from what is kept, or by a call that is reserved first.
@@ -114,6 +116,7 @@ impl Gateway {
     async fn call(self: Arc<Self>, id: Option<CallId>, call: Call) -> Response {
         let (begun, head) = oneshot::channel();
         let (relay, pieces) = mpsc::unbounded_channel();
+        let under_way = Arc::clone(&self.under_way).read_owned().await;
         tokio::spawn(async move {
             let model = call.question.model.name().to_owned();
             let (gateway, passed_on) = (Arc::clone(&self), relay.clone());
@@ -122,6 +125,7 @@ impl Gateway {
             let cut = Ended { outcome: Outcome::Unknown, failure: None, is_cut: true };
             let ended = tokio::task::spawn_blocking(made).await.unwrap_or(cut);
             self.settle(id, &model, &ended).await;
+            drop(under_way);
             // The body ends for the program only now: a complete answer is a stored answer.
             let _ = relay.send(if ended.is_cut { Piece::Cut } else { Piece::End });
         });

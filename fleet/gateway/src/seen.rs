@@ -51,8 +51,13 @@ impl Seen {
         });
     }
 
-    /// In the text format of Prometheus.
-    pub(crate) fn page(&self, snapshot: &Snapshot) -> String {
+    /// The database was asked for an order.
+    pub(crate) fn looked(&self) {
+        with_local_recorder(&self.recorder, || counter!("fleet_looks_total").increment(1));
+    }
+
+    /// In the text format of Prometheus; `waiting` is how many slots of workers have nothing to do.
+    pub(crate) fn page(&self, snapshot: &Snapshot, waiting: usize) -> String {
         #[expect(clippy::cast_precision_loss, reason = "far fewer than 2⁵² of each")]
         let number = |count: i64| count as f64;
         with_local_recorder(&self.recorder, || {
@@ -60,6 +65,7 @@ impl Seen {
                 let orders = snapshot.orders.get(&state).copied().unwrap_or(0);
                 gauge!("fleet_orders", "state" => state.word()).set(number(orders));
             }
+            gauge!("fleet_waiting_slots").set(number(i64::try_from(waiting).unwrap_or(i64::MAX)));
             gauge!("fleet_lost").set(number(snapshot.lost));
             gauge!("fleet_open_calls").set(number(snapshot.open_calls));
             gauge!("fleet_oldest_queued_seconds").set(snapshot.oldest_queued_s);

@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{post, put};
 use axum::{Json, Router, body::Bytes};
 use sha2::{Digest as _, Sha256};
 use store::{Fence, StoreError};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
+use tracing::Instrument as _;
 use uuid::Uuid;
-use wire::{Ask, Finish, Held, Lost, Stored};
+use wire::{Ask, Finish, Held, Lease, Lost, RECORD, Stored};
 
 use crate::Gateway;
 
@@ -54,21 +55,20 @@ type Shared = State<Arc<Gateway>>;
 async fn lease(State(gateway): Shared, Json(ask): Json<Ask>) -> Result<Response, Failed> {
     let until = Instant::now() + Duration::from_millis(ask.wait_ms).min(LONGEST_WAIT);
     let mut ending = gateway.ending.clone();
+    let front = Arc::clone(gateway.fronts.lock().await.entry(ask.record.clamp(0, RECORD)).or_default());
+    // Whoever is in front looks as soon as there is news. Thousands that all looked would keep the database busy with that.
+    let Ok(_front) = timeout_at(until, front.lock()).await else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
     loop {
         // Listens before it looks, so that nothing can come in between unheard.
         let news = gateway.news.notified();
         if *ending.borrow() {
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
+        gateway.seen.looked();
         if let Some(lease) = gateway.store.lease(&ask, &gateway.terms).await? {
-            tracing::info!(
-                order = lease.order,
-                epoch = lease.epoch,
-                worker = ask.worker,
-                version = ask.version,
-                "leased"
-            );
-            return Ok(Json(lease).into_response());
+            return Ok(Json(leased(lease, &ask)).into_response());
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -81,6 +81,17 @@ async fn lease(State(gateway): Shared, Json(ask): Json<Ask>) -> Result<Response,
             () = tokio::time::sleep(left.min(next).min(GLANCE)) => {}
         }
     }
+}
+
+/// Told, and the lease names its span for the worker.
+fn leased(lease: Lease, ask: &Ask) -> Lease {
+    let Ask { worker, version, .. } = ask;
+    let span = tracing::info_span!("lease", order = lease.order, epoch = lease.epoch, worker);
+    traces::follow(&span, lease.traceparent.as_deref());
+    span.in_scope(|| {
+        tracing::info!(order = lease.order, epoch = lease.epoch, worker, version, "leased");
+    });
+    Lease { traceparent: traces::carry(&span).or(lease.traceparent), ..lease }
 }
 
 async fn beat(State(gateway): Shared, Json(held): Json<Held>) -> Result<StatusCode, Failed> {
@@ -101,10 +112,20 @@ async fn artifact(
     Ok(Json(Stored { sha256 }).into_response())
 }
 
-async fn finish(State(gateway): Shared, Json(finish): Json<Finish>) -> Result<StatusCode, Failed> {
-    let fence = gateway.store.finish(&finish, &gateway.terms).await?;
-    tracing::info!(verdict = ?finish.verdict, ?fence, "finished");
-    Ok(gateway.fenced("finish", fence))
+async fn finish(
+    State(gateway): Shared,
+    headers: HeaderMap,
+    Json(finish): Json<Finish>,
+) -> Result<StatusCode, Failed> {
+    let span = tracing::info_span!("result", verdict = ?finish.verdict);
+    traces::follow(&span, headers.get(traces::TRACEPARENT).and_then(|parent| parent.to_str().ok()));
+    async {
+        let fence = gateway.store.finish(&finish, &gateway.terms).await?;
+        tracing::info!(verdict = ?finish.verdict, ?fence, "finished");
+        Ok(gateway.fenced("finish", fence))
+    }
+    .instrument(span)
+    .await
 }
 
 async fn lost(State(gateway): Shared, Json(lost): Json<Lost>) -> Result<StatusCode, Failed> {

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// A hub that does not answer for this long is not there.
 const PATIENCE: Duration = Duration::from_mins(10);
 
+/// Of an error, for people.
+const LINES: usize = 8;
+
 /// Why git did not do it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -31,7 +34,7 @@ pub enum GitError {
     Failed {
         /// Its first argument.
         command: String,
-        /// The last line that it printed.
+        /// The last lines that it printed.
         message: String,
     },
     /// A folder for mirrors cannot be made.
@@ -66,7 +69,10 @@ pub async fn git(folder: &Path, args: &[&str]) -> Result<String, GitError> {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&done.stderr);
-    let message = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("failed").to_owned();
+    // The last line alone often says only that it failed, and one of those before it says why.
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let message = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("; ");
+    let message = if message.is_empty() { done.status.to_string() } else { message };
     Err(GitError::Failed { command: command(), message })
 }
 

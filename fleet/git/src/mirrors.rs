@@ -40,7 +40,7 @@ impl Mirrors {
         std::fs::create_dir_all(&folder)
             .map_err(|source| GitError::Folder { folder: folder.clone(), source })?;
         // Does nothing where the mirror exists.
-        git(&folder, &["init", "-q", "--bare", "."]).await?;
+        alone(&folder, &["init", "-q", "--bare", "."]).await?;
         let mirror = Arc::new(Mutex::new(Mirror { hub: hub.to_owned(), folder }));
         open.insert(hub.to_owned(), Arc::clone(&mirror));
         Ok(mirror)
@@ -58,13 +58,13 @@ impl Mirror {
             return Ok(());
         }
         // The result of another order is on no branch.
-        git(&self.folder, &["fetch", "-q", "--", &self.hub, commit]).await.map(drop)
+        alone(&self.folder, &["fetch", "-q", "--", &self.hub, commit]).await.map(drop)
     }
 
     /// Fetches all branches.
     pub async fn refresh(&self) -> Result<(), GitError> {
         let all = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
-        git(&self.folder, &["fetch", "-q", "--no-tags", "--prune", "--", &self.hub, all[0], all[1]])
+        alone(&self.folder, &["fetch", "-q", "--no-tags", "--prune", "--", &self.hub, all[0], all[1]])
             .await
             .map(drop)
     }
@@ -116,5 +116,58 @@ impl Mirror {
 
     async fn has(&self, commit: &str) -> bool {
         git(&self.folder, &["cat-file", "-e", &format!("{commit}^{{commit}}")]).await.is_ok()
+    }
+}
+
+/// Runs git in a mirror. Only one task has it, so a lock that is in the way was left by a git that was killed, and would be in the
+/// way forever.
+async fn alone(folder: &Path, args: &[&str]) -> Result<String, GitError> {
+    match git(folder, args).await {
+        Err(_) if unlock(folder) > 0 => git(folder, args).await,
+        done => done,
+    }
+}
+
+/// Removes locks of refs and settings; how many there were. Git allows no branch such a name.
+fn unlock(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let remove = |entry: std::fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() && entry.file_name() != "objects" => unlock(&entry.path()),
+        Ok(kind) if kind.is_file() && entry.path().extension().is_some_and(|end| end == "lock") => {
+            usize::from(std::fs::remove_file(entry.path()).is_ok())
+        }
+        _ => 0,
+    };
+    entries.map(remove).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn commit(hub: &Path) -> String {
+        let who = ["-c", "user.name=a", "-c", "user.email=a@example.invalid"];
+        git(hub, &[&who[..], &["commit", "-q", "--allow-empty", "-m", "more"]].concat()).await.unwrap();
+        git(hub, &["rev-parse", "HEAD"]).await.unwrap().trim().to_owned()
+    }
+
+    #[tokio::test]
+    async fn locks_that_a_killed_git_has_left_are_in_nobodys_way() {
+        let scratch = tempfile::tempdir().unwrap();
+        let hub = scratch.path().join("hub");
+        std::fs::create_dir(&hub).unwrap();
+        git(&hub, &["init", "-q", "-b", "main"]).await.unwrap();
+        let address = hub.to_str().unwrap();
+        let first = commit(&hub).await;
+        let mirrors = || Mirrors::new(scratch.path().join("mirrors"));
+        let mirror = mirrors().of(address).await.unwrap();
+        mirror.lock().await.bring(&first).await.unwrap();
+        let second = commit(&hub).await;
+        for lock in ["config.lock", "packed-refs.lock", "refs/heads/main.lock"] {
+            std::fs::write(mirror.lock().await.folder.join(lock), "").unwrap();
+        }
+        let mirror = mirrors().of(address).await.unwrap();
+        mirror.lock().await.refresh().await.unwrap();
+        assert_eq!(mirror.lock().await.head("main").await, Some(second));
     }
 }

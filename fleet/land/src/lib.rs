@@ -9,6 +9,7 @@
 
 use git::{GitError, Mirror, Mirrors};
 use store::{Fence, Landed, Landing, StoreError};
+use tracing::Instrument as _;
 
 /// Why nothing more can be landed now.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +53,9 @@ pub async fn round(landing: &mut Landing, mirrors: &Mirrors) -> Result<Round, La
         if !landing.holds().await? {
             return Err(LandError::Gone);
         }
-        match decide(mirrors, &result).await {
+        let span = tracing::info_span!("land", order = result.order.0, branch = result.branch);
+        traces::follow(&span, result.traceparent.as_deref());
+        match decide(mirrors, &result).instrument(span).await {
             Ok(Decision::Landed) => {
                 let fence = landing.landed(&result).await?;
                 tracing::info!(order = result.order.0, branch = result.branch, ?fence, "landed");

@@ -84,5 +84,6 @@ fn order(number: usize) -> NewOrder {
         after: None,
         land: None,
         record: wire::RECORD,
+        traceparent: None,
     }
 }

@@ -93,5 +93,6 @@ fn order(number: usize) -> NewOrder {
         after: None,
         land: None,
         record: wire::RECORD,
+        traceparent: None,
     }
 }

@@ -84,13 +84,16 @@ const ORDER: &str = "
     SELECT id, epoch, tenant, batch FROM orders WHERE token = $1 AND state = 'leased' FOR NO KEY UPDATE";
 const KEPT: &str = "
     SELECT content_type, answer FROM calls WHERE order_id = $1 AND request_sha256 = $2 AND state = 'answered'";
+// Whoever asks is alive, even if the database was away for so long that no gateway has beaten.
 const IN_FLIGHT: &str = "
     SELECT 1 FROM calls c JOIN gateways g ON g.id = c.gateway
     WHERE c.order_id = $1 AND c.request_sha256 = $2 AND c.state = 'open'
-      AND g.beat_at > now() - make_interval(secs => $3)";
+      AND (g.id = $4 OR g.beat_at > now() - make_interval(secs => $3))";
 const PACE: &str = "INSERT INTO pace (model) VALUES ($1) ON CONFLICT DO NOTHING";
+// The lock is that of [`Store::cap`]: from here on no cap begins that this reservation does not see.
 const FREE_IN: &str = "
-    SELECT CASE WHEN free_at > now() THEN extract(epoch FROM free_at - now())::float8 ELSE 0 END
+    SELECT CASE WHEN free_at > now() THEN extract(epoch FROM free_at - now())::float8 ELSE 0 END,
+        pg_advisory_xact_lock_shared(7310440)
     FROM pace WHERE model = $1 FOR UPDATE";
 const TAKE_TURN: &str = "UPDATE pace SET free_at = now() + make_interval(secs => $2) WHERE model = $1";
 const PAUSE: &str = "
@@ -157,7 +160,7 @@ impl Store {
         let all = client.transaction().await?;
         let Some(order) = all.query_opt(ORDER, &[&need.token]).await? else { return Ok(Reserved::Gone) };
         let (id, epoch): (i64, i32) = (order.get(0), order.get(1));
-        if let Some(answer) = earlier(&all, id, need).await? {
+        if let Some(answer) = earlier(&all, id, gateway, need).await? {
             return Ok(answer);
         }
         let wait = free_in(&all, need).await?;
@@ -216,12 +219,17 @@ impl Store {
 }
 
 /// An earlier or concurrent call for the same request.
-async fn earlier(all: &Transaction<'_>, order: i64, need: &Need<'_>) -> Result<Option<Reserved>, StoreError> {
+async fn earlier(
+    all: &Transaction<'_>,
+    order: i64,
+    gateway: i64,
+    need: &Need<'_>,
+) -> Result<Option<Reserved>, StoreError> {
     if let Some(row) = all.query_opt(KEPT, &[&order, &need.request_sha256]).await? {
         return Ok(Some(Reserved::Kept(Kept { content_type: row.get(0), body: row.get(1) })));
     }
     let patience = seconds(need.patience);
-    let in_flight = all.query_opt(IN_FLIGHT, &[&order, &need.request_sha256, &patience]).await?;
+    let in_flight = all.query_opt(IN_FLIGHT, &[&order, &need.request_sha256, &patience, &gateway]).await?;
     Ok(in_flight.map(|_| Reserved::InFlight))
 }
 

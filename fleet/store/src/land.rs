@@ -26,6 +26,8 @@ pub struct Landed {
     pub commit: String,
     /// Where the result is.
     pub reference: String,
+    /// The span in which it was submitted.
+    pub traceparent: Option<String>,
 }
 
 // Any number; `land` has one.
@@ -34,7 +36,7 @@ const HELD: &str = "
     SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7310439 AND pid = pg_backend_pid()";
 // Those of one branch land in the order of their numbers.
 const READY: &str = "
-    SELECT DISTINCT ON (repo, land) id, repo, land, onto, commit, epoch FROM orders
+    SELECT DISTINCT ON (repo, land) id, repo, land, onto, commit, epoch, traceparent FROM orders
     WHERE state = 'passed' AND land IS NOT NULL ORDER BY repo, land, id";
 // An order that was cancelled after its branch had moved has still landed.
 const DONE: &str = "
@@ -72,6 +74,7 @@ impl Landing {
             onto: row.get(3),
             commit: row.get(4),
             reference: wire::result_ref(row.get(0), row.get(5)),
+            traceparent: row.get(6),
         };
         Ok(rows.into_iter().map(landed).collect())
     }

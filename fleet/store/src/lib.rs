@@ -36,6 +36,12 @@ use tokio_postgres::{AsyncMessage, NoTls};
 
 /// Connections of one process; a request beyond that waits for one.
 const CONNECTIONS: usize = 16;
+/// A peer that is cut off for this long is gone, for both ends of a connection. TCP alone would wait for hours.
+const CUT_OFF: Duration = Duration::from_secs(20);
+/// Settings of each session. A process that stops in the middle of a transaction must not hold rows that others wait for, nor may
+/// one that is cut off hold the right to land.
+const SESSION: &str = "-c idle_in_transaction_session_timeout=5s -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 \
+    -c tcp_keepalives_count=2 -c tcp_user_timeout=20s";
 /// The channel that tells of queued orders and settled calls.
 const QUEUED: &str = "fleet_queued";
 
@@ -134,6 +140,12 @@ impl Store {
     fn connect(address: &str) -> Result<Self, StoreError> {
         let mut config: tokio_postgres::Config = address.parse().map_err(StoreError::Address)?;
         config.application_name("code-commit-fleet").connect_timeout(Duration::from_secs(10));
+        config.tcp_user_timeout(CUT_OFF).keepalives_idle(CUT_OFF / 2).keepalives_interval(CUT_OFF / 4);
+        config.keepalives_retries(2);
+        // The address may bring settings of its own, which come last and count.
+        let settings =
+            config.get_options().map_or_else(|| SESSION.to_owned(), |own| format!("{SESSION} {own}"));
+        config.options(settings);
         let tested = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config.clone(), NoTls, tested);
         let pool = Pool::builder(manager).max_size(CONNECTIONS).build();

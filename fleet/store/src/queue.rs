@@ -65,11 +65,11 @@ const LEASE: &str = "
         UPDATE orders SET state = 'leased', epoch = epoch + 1, token = gen_random_uuid(), worker = $1,
             leased_at = now(), lease_until = now() + make_interval(secs => $2), reason = NULL
         FROM head WHERE orders.id = head.id
-        RETURNING orders.id, epoch, token, repo, onto, model, content, worker
+        RETURNING orders.id, epoch, token, repo, onto, model, content, traceparent, worker
     ), noted AS (
         INSERT INTO events (order_id, epoch, event, detail) SELECT id, epoch, 'leased', worker FROM leased
     )
-    SELECT id, epoch, token, repo, onto, model, content FROM leased";
+    SELECT id, epoch, token, repo, onto, model, content, traceparent FROM leased";
 const BEAT: &str = "
     UPDATE orders SET lease_until = now() + make_interval(secs => $2) WHERE token = $1 AND state = 'leased'";
 const HOLDS: &str = "SELECT 1 FROM orders WHERE token = $1 AND state = 'leased'";
@@ -138,6 +138,7 @@ impl Store {
             base: row.get(4),
             model: row.get(5),
             content: row.get(6),
+            traceparent: row.get(7),
             beat_ms: u64::try_from(terms.lease.as_millis() / 6).unwrap_or(u64::MAX),
         }))
     }

@@ -32,6 +32,8 @@ pub struct NewOrder {
     pub land: Option<String>,
     /// The record that its worker has to know.
     pub record: i32,
+    /// The span in which it is submitted, as W3C Trace Context has it.
+    pub traceparent: Option<String>,
 }
 
 /// A submitted order.
@@ -46,8 +48,9 @@ pub struct Submitted {
 const INSERT: &str = "
     WITH fresh AS (
         INSERT INTO orders
-            (tenant, batch, repo, base, onto, content, content_sha256, model, priority, after, land, record, state)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+            (tenant, batch, repo, base, onto, content, content_sha256, model, priority, after, land, record, state,
+            traceparent)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
         ON CONFLICT (tenant, content_sha256, base) DO NOTHING RETURNING id
     )
     INSERT INTO events (order_id, epoch, event) SELECT id, 0, 'submitted' FROM fresh RETURNING order_id";
@@ -81,7 +84,8 @@ async fn submit(
     insert: &Statement,
     order: &NewOrder,
 ) -> Result<Submitted, StoreError> {
-    let NewOrder { tenant, batch, repo, base, content, model, priority, after, land, record } = order;
+    let NewOrder { tenant, batch, repo, base, content, model, priority, after, land, record, traceparent } =
+        order;
     let hash = crate::hex(&Sha256::digest(content.as_bytes()));
     let (state, onto) = match after {
         Some(before) => begin(all, *before, base).await?,
@@ -105,6 +109,7 @@ async fn submit(
                 land,
                 record,
                 &state.word(),
+                traceparent,
             ],
         )
         .await?;

@@ -60,6 +60,13 @@ pub struct OrderRow {
     pub cost_usd: f64,
 }
 
+impl OrderRow {
+    /// It has passed, and landed if it should.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Landed || self.state == State::Passed && self.land.is_none()
+    }
+}
+
 /// An event of an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Event {

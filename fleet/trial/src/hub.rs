@@ -99,3 +99,8 @@ pub fn vendor(count: usize, delay_ms: u64) -> anyhow::Result<Server> {
     });
     Ok(Server::start(script)?)
 }
+
+/// A service that takes what OpenTelemetry's exporters send.
+pub fn collector() -> anyhow::Result<Server> {
+    Ok(Server::start(Script::default().rule("POST /v1/traces", Step::status(200)))?)
+}

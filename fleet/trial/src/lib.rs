@@ -8,12 +8,14 @@
 
 mod cable;
 mod hub;
+mod machine;
 mod postgres;
 mod program;
 
 pub use cable::Cable;
 pub use fixtures::server::Server;
-pub use hub::{Hub, content, vendor};
+pub use hub::{Hub, collector, content, vendor};
+pub use machine::{Link, Machine};
 pub use postgres::{Database, Postgres};
 pub use program::{Program, product, sibling};
 

@@ -92,6 +92,11 @@ impl Postgres {
         self.address_of("postgres")
     }
 
+    /// The same over the network: where the setting `listen_addresses` says.
+    pub fn address_at(&self, host: &str) -> String {
+        format!("host={host} user=postgres dbname=postgres")
+    }
+
     fn address_of(&self, database: &str) -> String {
         format!("host={} user=postgres dbname={database}", self.folder.path().display())
     }
@@ -157,6 +162,8 @@ impl Postgres {
     fn fill(&self) -> anyhow::Result<()> {
         let template = template(&self.bin)?;
         run(Command::new("cp").arg("-a").arg(template).arg(self.data()))?;
+        // It listens nowhere unless a test says so, and then on a network of the test's own.
+        fs::write(self.data().join("pg_hba.conf"), "local all all trust\nhost all all all trust\n")?;
         if is_root() {
             // Also for the socket.
             run(Command::new("chown").args(["-R", NOBODY]).arg(self.folder.path()))?;

@@ -54,6 +54,15 @@ impl Program {
         Ok(all)
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The network namespace that it is in.
+    pub(crate) fn namespace(&self) -> String {
+        format!("/proc/{}/ns/net", self.id())
+    }
+
     fn pid(&self) -> anyhow::Result<Pid> {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("no pid")
     }

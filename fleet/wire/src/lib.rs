@@ -48,6 +48,9 @@ pub struct Lease {
     pub content: String,
     /// The worker beats at least this often.
     pub beat_ms: u64,
+    /// The span of this lease, as W3C Trace Context has it.
+    #[serde(default)]
+    pub traceparent: Option<String>,
 }
 
 impl Lease {

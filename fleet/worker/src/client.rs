@@ -104,6 +104,9 @@ impl Client {
         if let Endpoint::Tcp { token, .. } = &self.endpoint {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
+        if let Some(parent) = traces::carry(&tracing::Span::current()) {
+            request = request.header(traces::TRACEPARENT, parent);
+        }
         let request = request.body(Full::new(Bytes::from(body)))?;
         let exchange = async {
             match &self.endpoint {

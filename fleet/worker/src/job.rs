@@ -1,12 +1,14 @@
 //! One order, from its lease to its end.
 
 use std::future::Future;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use git::git;
 use serde::Deserialize;
+use tracing::Instrument as _;
 use wire::{Finish, Held, Lease, Lost, Verdict};
 
 use crate::client::Fence;
@@ -61,9 +63,17 @@ struct Summary {
 }
 
 impl Job<'_> {
+    /// Carries it out within a span of its own.
+    pub(crate) async fn traced(self) -> Ended {
+        let Lease { order, epoch, traceparent, .. } = self.lease;
+        let span = tracing::info_span!("run", order, epoch, worker = self.worker.name);
+        traces::follow(&span, traceparent.as_deref());
+        self.run().instrument(span).await
+    }
+
     /// Carries it out while it beats. If the lease is gone, or the worker is to stop, everything that was started for the order
     /// ends.
-    pub(crate) async fn run(self) -> Ended {
+    async fn run(self) -> Ended {
         let folder = self.worker.jobs.join(format!("{}-{}", self.lease.order, self.lease.epoch));
         let mut wish = self.worker.wish.clone();
         let done = tokio::select! {
@@ -124,10 +134,12 @@ impl Job<'_> {
 
     async fn carry_out(self, folder: &Path) -> anyhow::Result<Fence> {
         let clock = clock();
-        let repo = self.prepare(folder).await?;
-        let code = self.run_program(folder, &repo).await?;
+        let repo = self.prepare(folder).instrument(tracing::info_span!("prepare")).await?;
+        let code = self.run_program(folder, &repo).instrument(tracing::info_span!("program")).await?;
         let verdict = match code {
-            DONE => Verdict::Passed { commit: self.push(&repo).await? },
+            DONE => {
+                Verdict::Passed { commit: self.push(&repo).instrument(tracing::info_span!("push")).await? }
+            }
             FAILED => Verdict::Failed { reason: stage(folder).await },
             // An exported run that has no end is of no use to anybody.
             NO_MODEL => return Ok(self.finish(no_model(folder).await, None, clock).await),
@@ -242,13 +254,14 @@ async fn no_model(folder: &Path) -> Verdict {
 }
 
 /// A program that is being ended may still write, so there are a few tries; the worker's next start removes the rest.
-async fn remove(folder: PathBuf) {
+pub(crate) async fn remove(folder: PathBuf) -> std::io::Result<()> {
     for _ in 0..3 {
-        if tokio::fs::remove_dir_all(&folder).await.is_ok() {
-            return;
+        match tokio::fs::remove_dir_all(&folder).await {
+            Err(error) if error.kind() != ErrorKind::NotFound => tokio::time::sleep(GRACE).await,
+            _ => return Ok(()),
         }
-        tokio::time::sleep(GRACE).await;
     }
+    tokio::fs::remove_dir_all(&folder).await
 }
 
 /// At which stage the order failed.

@@ -81,10 +81,8 @@ pub async fn run(setup: Setup, wish: watch::Receiver<Wish>) -> anyhow::Result<()
     std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     let _alone = alone(&folder)?;
     let jobs = folder.join("jobs");
-    // Left by a worker that was killed.
-    if jobs.exists() {
-        std::fs::remove_dir_all(&jobs).with_context(|| format!("{} cannot be removed", jobs.display()))?;
-    }
+    // Left by a worker that was killed, whose programs may be about to end.
+    job::remove(jobs.clone()).await.with_context(|| format!("{} cannot be removed", jobs.display()))?;
     let version = program::version(&program).await?;
     let groups = memory.map(limits::Groups::delegated).transpose()?;
     let (client, mirrors) = (Client::new(endpoint), Mirrors::new(folder.join("mirrors")));
@@ -112,7 +110,7 @@ async fn slot(worker: Arc<Worker>) {
     while *wish.borrow() == Wish::Work {
         let pause = match worker.client.lease(&worker.ask()).await {
             Ok(None) => continue,
-            Ok(Some(lease)) => match (Job { worker: &worker, lease: &lease }).run().await {
+            Ok(Some(lease)) => match (Job { worker: &worker, lease: &lease }).traced().await {
                 Ended::Verdict | Ended::Gone => {
                     trouble = 0;
                     continue;

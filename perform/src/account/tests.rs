@@ -402,13 +402,37 @@ fn a_folder_comes_back_whole_if_something_in_it_has_to() {
 }
 
 #[test]
-fn nothing_comes_into_a_repository_that_is_there_already() {
-    let mut project = Project::new(&[("a", "a\n"), ("nested/.git/config", "[core]\n")]).works(Where::View);
-    let before = project.all();
-    let evil =
-        |root: &Path| fs::write(root.join("nested/.git/config"), "[core]\n\tfsmonitor = ./run\n").unwrap();
-    project.command(evil);
-    assert_eq!(project.all(), before);
+fn a_folder_made_below_one_whose_mode_is_restored_gives_way_to_its_file_again() {
+    for place in [Where::Tree, Where::View] {
+        let mut project = Project::new(&[("d/file", "old\n")]).works(place);
+        let before = project.all();
+        project.command(|root| {
+            fs::set_permissions(root.join("d"), Permissions::from_mode(0o700)).unwrap();
+            fs::remove_file(root.join("d/file")).unwrap();
+            fs::create_dir(root.join("d/file")).unwrap();
+        });
+        project.undo();
+        assert_eq!(project.all(), before, "{place:?}");
+    }
+}
+
+#[test]
+fn nothing_that_git_would_run_stays_in_a_repository_that_is_there_already() {
+    for place in [Where::Tree, Where::View] {
+        let files = [("a", "a\n"), ("nested/.git/config", "[core]\n"), ("nested/.git/index", "old\n")];
+        let mut project = Project::new(&files).works(place);
+        let before = project.all();
+        let accounted = project.command(|root| {
+            fs::create_dir(root.join("nested/.git/hooks")).unwrap();
+            for name in ["config", "commondir", "hooks/post-index-change"] {
+                fs::write(root.join("nested/.git").join(name), "[core]\n\tfsmonitor = ./run\n").unwrap();
+            }
+        });
+        assert_eq!(project.all(), before, "{place:?}");
+        if let Where::Tree = place {
+            assert!(shown(&accounted).contains("put back nested/.git/config"), "{accounted:?}");
+        }
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use apply::{Force, Lock, OldFile};
 use dir::Folder;
-use guard::{Difference, Guard};
+use guard::{Difference, Guard, Seen};
 use logging::RunFolder;
 use runner::View;
 use rustix::fs::Stat;
@@ -100,8 +100,7 @@ impl Account {
         let upper = layers.upper();
         let bring_in = || {
             let layer = Layer::open(guard, &upper, &self.own, &self.products)?;
-            let refused = layer.differences()?.into_iter().map(|one| one.path).collect();
-            layer.bring_in(&refused)?;
+            layer.bring_in(&refused(&layer.differences()?.iter().collect::<Vec<_>>()))?;
             layers.remove()
         };
         bring_in().map_err(Fault::file("bring in ignored files, from", &upper))
@@ -120,7 +119,7 @@ impl Account {
         let layer = Layer::open(guard, &upper, &self.own, &self.products).map_err(failed)?;
         let differences = layer.differences().map_err(failed)?;
         let fates = self.fates(&upper, &differences);
-        let refused: BTreeSet<PathBuf> = fates.leave().iter().map(|one| one.path.clone()).collect();
+        let refused = refused(&fates.leave());
         let is_refused = |path: &Path| path.ancestors().any(|above| refused.contains(above));
         let made = fates.made.iter().filter(|one| !is_refused(&one.path));
         let folders = made.filter_map(|one| one.path.to_str().map(str::to_owned)).collect();
@@ -142,6 +141,14 @@ impl Account {
         accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
         Ok(accounted)
     }
+}
+
+/// The paths that do not come into the tree, nor anything below them. A folder of which only the mode is refused is
+/// none of them: its content is decided separately.
+fn refused(leave: &[&Difference]) -> BTreeSet<PathBuf> {
+    let is_folder = |seen: Option<Seen>| seen.is_some_and(|seen| seen.kind().is_dir());
+    let has_content = |one: &&&Difference| is_folder(one.before) && is_folder(one.after);
+    leave.iter().filter(|one| !has_content(one)).map(|one| one.path.clone()).collect()
 }
 
 /// Keeps what may not come into the tree for the user, if it is a file or a symlink.

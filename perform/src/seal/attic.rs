@@ -27,7 +27,8 @@ impl<'r> Attic<'r> {
         self.folder.as_deref()
     }
 
-    /// Moves the file or symlink `name` of `folder` to `path` in the attic.
+    /// Moves the file, symlink or folder `name` of `folder` to `path` in the attic. A folder stays if that is on
+    /// another disk.
     pub(crate) fn take_in(&mut self, folder: &Folder, name: &OsStr, path: &Path) -> io::Result<()> {
         let place = self.made()?.join(path);
         fs::create_dir_all(place.parent().unwrap_or(&place))?;

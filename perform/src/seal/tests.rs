@@ -135,9 +135,10 @@ fn a_file_of_another_size_and_one_that_cannot_be_read_any_more_is_put_back() {
     assert_eq!(fs::read(&path).unwrap(), b"exit 1\n");
 }
 
+/// A build may have moved files of the user's there.
 #[test]
-fn what_cannot_be_put_back_is_named_in_the_error() {
-    let tree = tree();
+fn a_folder_in_place_of_a_file_is_kept_and_what_cannot_be_kept_is_named_in_the_error() {
+    let (tree, run) = (tree(), tempfile::tempdir().unwrap());
     let seal = seal(&tree);
     fs::remove_file(tree.path().join("build.sh")).unwrap();
     fs::create_dir(tree.path().join("build.sh")).unwrap();
@@ -145,6 +146,21 @@ fn what_cannot_be_put_back_is_named_in_the_error() {
     let error = seal.restore(&mut nowhere()).unwrap_err();
     assert_eq!(error.to_string(), "the build changed build.sh, which cannot be restored");
     assert!(tree.path().join("build.sh/moved").exists());
+    let mut attic = Attic::of(run.path());
+    assert_eq!(seal.restore(&mut attic).unwrap(), ["build.sh"]);
+    assert_eq!(fs::read(tree.path().join("build.sh")).unwrap(), b"exit 1\n");
+    assert!(attic.folder().unwrap().join("build.sh/moved").exists());
+}
+
+#[test]
+fn a_repository_that_was_planted_is_kept_nowhere() {
+    let (tree, run) = (tree(), tempfile::tempdir().unwrap());
+    let seal = Seal::take(tree.path(), &["tests/.git".into()]).unwrap();
+    fs::create_dir_all(tree.path().join("tests/.git/hooks")).unwrap();
+    let mut attic = Attic::of(run.path());
+    assert_eq!(seal.restore(&mut attic).unwrap(), ["tests/.git"]);
+    assert!(!tree.path().join("tests/.git").exists());
+    assert_eq!(attic.folder(), None);
 }
 
 #[test]

@@ -122,12 +122,16 @@ impl Held {
             .map_err(|source| GitError::Index { path: self.index.clone(), source })
     }
 
+    /// With its time: git reads files that are no older than the index, whatever their size and times
+    /// say (gitformat-index(5), "racily clean").
     fn copy_index(&self) -> io::Result<()> {
         remove(&beside(&self.copy, ".lock"))?;
         match fs::copy(&self.index, &self.copy) {
-            Err(none) if none.kind() == io::ErrorKind::NotFound => remove(&self.copy),
-            copied => copied.map(drop),
-        }
+            Err(none) if none.kind() == io::ErrorKind::NotFound => return remove(&self.copy),
+            copied => copied?,
+        };
+        let copy = OpenOptions::new().write(true).open(&self.copy)?;
+        copy.set_modified(fs::metadata(&self.index)?.modified()?)
     }
 }
 

@@ -12,8 +12,8 @@ use super::memory::{inherit, memory_file, number};
 use super::mounts::{self, Mount};
 use super::seccomp::{self, Sockets};
 use super::{
-    Access, Aftercare, HOST_NAME, Launch, NotStarted, by_shell_code, environment, made, plainly,
-    system_program, view,
+    Access, Aftercare, HOST_NAME, Launch, NotStarted, by_shell_code, caches, environment, made, overlays,
+    plainly, system_program, view,
 };
 use crate::spawn::{Group, program};
 use crate::{Command, Ended, Env, RUN_MARKER};
@@ -44,17 +44,22 @@ exec env --default-signal=INT,QUIT \"$0\" \"$@\"";
 pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Result<Launch, String> {
     mounts::refuse(access)?;
     mounts::make_writable(access)?;
+    caches::make_layers(access)?;
     let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
     let report = memory_file("report", &[]).map_err(fault)?;
-    let filter =
-        memory_file("filter", &seccomp::bytes(&seccomp::filter(Sockets::Allowed)?)).map_err(fault)?;
+    let filters = seccomp::filters(Sockets::Allowed)?;
+    let filters = filters.each_ref().map(|filter| memory_file("filter", &seccomp::bytes(filter)));
+    let filters = filters.into_iter().collect::<io::Result<Vec<_>>>().map_err(fault)?;
 
     let mut bwrap = launcher(group)?;
     // Not the command's variables: the loader would obey them, and they may name files that a build wrote.
     let marker = command.env.get(RUN_MARKER).map(|marker| (RUN_MARKER, marker));
     let variables = memory_file("variables", &variables(&environment(command, access))?).map_err(fault)?;
     bwrap.env_clear().envs(marker).args(ISOLATION).args(["--args", &number(&variables)]);
-    bwrap.args(["--seccomp", &number(&filter), "--json-status-fd", &number(&report)]);
+    for filter in &filters {
+        bwrap.args(["--add-seccomp-fd", &number(filter)]);
+    }
+    bwrap.args(["--json-status-fd", &number(&report)]);
     if !access.network {
         bwrap.arg("--unshare-net");
     }
@@ -79,12 +84,10 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
 
     // A clone to read from, because bubblewrap closes its own copy before the command starts.
     let own = Report { file: report.try_clone().map_err(fault)?.into() };
-    inherited.extend([variables, filter, report]);
+    inherited.extend(filters.into_iter().chain([variables, report]));
     inherit(&inherited).map_err(fault)?;
-    let bwrap = match &access.view {
-        Some(view) => view::around(view, access, &bwrap)?,
-        None => bwrap,
-    };
+    let overlays = overlays(access);
+    let bwrap = if overlays.is_empty() { bwrap } else { view::around(&overlays, &bwrap)? };
     let mut launch = Launch::new(bwrap, Aftercare::Bwrap(own));
     launch.inherited = inherited;
     Ok(launch)
@@ -130,6 +133,7 @@ fn mount_arguments(access: &Access, temporary_bytes: Option<u64>) -> Vec<OsStrin
         match &mount {
             Mount::ReadOnly(path) => add(&["--ro-bind".as_ref(), path.as_ref(), path.as_ref()]),
             Mount::Writable(path) => add(&["--bind".as_ref(), path.as_ref(), path.as_ref()]),
+            Mount::At(from, path) => add(&["--bind".as_ref(), from.as_ref(), path.as_ref()]),
             Mount::Private(path) => {
                 if let Some(bytes) = temporary_bytes {
                     add(&["--size".as_ref(), bytes.to_string().as_ref()]);
@@ -160,7 +164,7 @@ impl Report {
         match (status.code(), report.contains("\"exit-code\"")) {
             (Some(code), true) => Ok(by_shell_code(code)),
             (Some(code), false) => match view::failure(text) {
-                Some(message) => Err(NotStarted::View(message)),
+                Some(failed) => Err(failed),
                 None => why_not_started(code, text).map_err(NotStarted::Sandbox),
             },
             (None, _) => Ok(plainly(status)),

@@ -73,6 +73,7 @@ pub(super) fn prepare(
     docker.args(resources.memory_bytes.map(|bytes| format!("--memory={bytes}")));
     docker.args(resources.processes.map(|count| format!("--pids-limit={count}")));
     docker.args(resources.file_bytes.map(|bytes| format!("--ulimit=fsize={bytes}")));
+    docker.args(resources.open_files.map(|count| format!("--ulimit=nofile={count}")));
     for mount in mounts::plan(access) {
         docker.args(mount_arguments(&mount, resources.temporary_bytes));
     }
@@ -143,6 +144,7 @@ fn mount_arguments(mount: &Mount, temporary_bytes: Option<u64>) -> Vec<OsString>
     match mount {
         Mount::ReadOnly(path) | Mount::Link(_, path) => bind(path, path, &["readonly"]),
         Mount::Writable(path) => bind(path, path, &[]),
+        Mount::At(from, path) => bind(from, path, &[]),
         Mount::Private(path) => {
             let size = temporary_bytes.map(|bytes| format!(",size={bytes}")).unwrap_or_default();
             private(path, &format!("rw,exec,mode=1777{size}"))

@@ -48,7 +48,7 @@ pub(crate) fn is_in_private_home(path: &Path) -> bool {
 /// Restrictions for the thread that starts the command.
 pub(crate) struct Fence {
     rules: RulesetCreated,
-    filter: BpfProgram,
+    filters: [BpfProgram; 2],
 }
 
 pub(super) fn prepare(command: &Command, access: &Access) -> Result<Launch, String> {
@@ -64,7 +64,7 @@ pub(super) fn prepare(command: &Command, access: &Access) -> Result<Launch, Stri
     let rules = rules(access, &folder).map_err(|error| error.to_string())?;
     let sockets = if access.network { Sockets::Internet } else { Sockets::Denied };
     let mut launch = Launch::new(direct(&inner), Aftercare::Landlock(private));
-    launch.fence = Some(Fence { rules, filter: seccomp::filter(sockets)? });
+    launch.fence = Some(Fence { rules, filters: seccomp::filters(sockets)? });
     Ok(launch)
 }
 
@@ -102,7 +102,7 @@ impl Fence {
         let thread = || {
             self.rules.restrict_self().map_err(|error| fault(error.to_string()))?;
             drop_rights_of_root().map_err(|error| fault(error.to_string()))?;
-            seccompiler::apply_filter(&self.filter).map_err(|error| fault(error.to_string()))?;
+            seccomp::install(&self.filters).map_err(fault)?;
             Ok(start())
         };
         std::thread::scope(|scope| {

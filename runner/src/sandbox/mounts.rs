@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use names::Kind;
 
-use super::{Access, sockets, toolchains};
+use super::{Access, caches, sockets, toolchains};
 
 /// One visible path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(super) enum Mount {
     ReadOnly(PathBuf),
     /// As on the host, writable.
     Writable(PathBuf),
+    /// The first path at the second one, writable.
+    At(PathBuf, PathBuf),
     /// A new empty folder that is discarded afterwards.
     Private(PathBuf),
     /// An empty folder in place of a folder.
@@ -35,6 +37,7 @@ impl Mount {
             | Self::Private(path)
             | Self::EmptyFolder(path)
             | Self::EmptyFile(path)
+            | Self::At(_, path)
             | Self::Link(_, path) => path,
         }
     }
@@ -85,6 +88,7 @@ pub(super) fn plan(access: &Access) -> Vec<Mount> {
     plan.extend(above_what_is_open(access).into_iter().map(Mount::Private));
     plan.extend(private_cargo_home(access).map(Mount::Private));
     plan.extend(tools(access).into_iter().map(Mount::ReadOnly));
+    plan.extend(caches::all(access).into_iter().map(|cache| Mount::At(cache.overlay.place, cache.place)));
     plan.push(Mount::Writable(access.tree.clone()));
     // A mount point cannot be moved, but a folder that contains one can.
     plan.extend(held(access, &access.pinned).into_iter().map(Mount::Writable));
@@ -222,6 +226,7 @@ fn cargo_parts(home: &Path) -> impl Iterator<Item = PathBuf> {
     let has_no_token =
         |file: &Path| fs::read_to_string(file).is_ok_and(|text| !text.to_ascii_lowercase().contains("token"));
     names::at_home(CARGO, Kind::Shown)
+        .chain(names::at_home(CARGO, Kind::Cache))
         .map(|name| home.join(name))
         .filter(move |part| part.is_dir() || has_no_token(part))
 }
@@ -252,8 +257,8 @@ pub(super) fn open_in_read_only(access: &Access) -> impl Iterator<Item = PathBuf
     access.writable.iter().filter(move |path| is_below(path) && is_real(path)).cloned()
 }
 
-/// The hidden paths: those that the caller names, and cargo's credentials wherever they would be
-/// visible.
+/// The hidden paths: those that the caller names, and cargo's credentials and our own layers wherever
+/// they would be visible.
 pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
     let credentials = access
         .cargo_home
@@ -264,10 +269,9 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
     let mut masked = held(access, &access.masked);
     // The kernel refuses to enter the layers through the view, which would make a search fail. So their parent
     // is hidden.
-    let layers = access.view.iter().filter_map(|view| view.upper.parent());
-    masked.extend(layers.filter(|folder| folder.starts_with(&access.tree)).map(Path::to_owned));
-    masked
-        .extend(credentials.filter(|file| file.exists() && shown.iter().any(|root| file.starts_with(root))));
+    let layers = access.view.iter().filter_map(|view| view.upper.parent()).map(Path::to_owned);
+    let hidden = credentials.chain(layers).chain(access.caches.clone());
+    masked.extend(hidden.filter(|path| path.exists() && shown.iter().any(|root| path.starts_with(root))));
     masked
 }
 

@@ -21,7 +21,7 @@ use rustix::net::{
 };
 
 use super::memory::memory_file;
-use super::{Access, Aftercare, Launch, NotStarted, environment, helper, made, mounts};
+use super::{Access, Aftercare, Launch, NotStarted, caches, environment, helper, made, mounts, overlays};
 use crate::proxy::Proxy;
 use crate::reap::own_pid;
 use crate::spawn::{Group, program};
@@ -50,8 +50,9 @@ pub(super) fn prepare(
 ) -> Result<Launch, String> {
     mounts::refuse(access)?;
     mounts::make_writable(access)?;
+    caches::make_layers(access)?;
     let task = Task {
-        view: access.view.clone().map(|view| (access.tree.clone(), view)),
+        overlays: overlays(access),
         mounts: mounts::plan(access),
         files: made::files(access),
         temporary_bytes: command.limits.resources.temporary_bytes,

@@ -167,6 +167,12 @@ fn folder() -> io::Result<tempfile::TempDir> {
     super::in_temporary(std::env::temp_dir(), |at| temporary_folder(&at))
 }
 
+/// Why no command can have the layers of this sandbox over the caches of tools ([`Access::caches`]): the kernel
+/// decides by the file systems, so it is tried.
+pub fn has_layers(confinement: &Confinement) -> Result<(), String> {
+    run_true(confinement)
+}
+
 fn run_true(confinement: &Confinement) -> Result<(), String> {
     let mut command = Command::new(["true"], &confinement.access.tree, Env::default());
     command.deadline = Some(PATIENCE);

@@ -1,108 +1,24 @@
-//! A seccomp filter for system calls that no build needs.
+//! The seccomp filters: a list of the system calls that a command may use, and arguments that it may not.
 
 use std::collections::BTreeMap;
 
-use libc::c_long;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-/// System calls with their names, as Docker needs them.
-type Calls = &'static [(&'static str, c_long)];
+mod calls;
 
-macro_rules! calls {
-    ($($call:ident),* $(,)?) => { &[$((stringify!($call), libc::$call)),*] };
-}
-
-/// Debugging and reading other processes; mounting, and entering namespaces; kernel keys, programs
-/// and modules; I/O rings, which bypass the filter; opening files by handle, which bypasses paths.
-/// A process can still be created in new namespaces: this filter applies there, too, where it would
-/// be root.
-const FORBIDDEN: Calls = calls![
-    SYS_ptrace,
-    SYS_process_vm_readv,
-    SYS_process_vm_writev,
-    SYS_kcmp,
-    SYS_pidfd_getfd,
-    SYS_perf_event_open,
-    SYS_mount,
-    SYS_umount2,
-    SYS_pivot_root,
-    SYS_chroot,
-    SYS_move_mount,
-    SYS_fsopen,
-    SYS_fsconfig,
-    SYS_fsmount,
-    SYS_fspick,
-    SYS_open_tree,
-    SYS_mount_setattr,
-    SYS_setns,
-    SYS_unshare,
-    SYS_swapon,
-    SYS_swapoff,
-    SYS_keyctl,
-    SYS_add_key,
-    SYS_request_key,
-    SYS_bpf,
-    SYS_userfaultfd,
-    SYS_init_module,
-    SYS_finit_module,
-    SYS_delete_module,
-    SYS_kexec_load,
-    SYS_reboot,
-    SYS_acct,
-    SYS_quotactl,
-    SYS_syslog,
-    SYS_settimeofday,
-    SYS_clock_settime,
-    SYS_clock_adjtime,
-    SYS_adjtimex,
-    SYS_io_uring_setup,
-    SYS_io_uring_enter,
-    SYS_io_uring_register,
-    SYS_open_by_handle_at,
-    SYS_name_to_handle_at,
-];
-
-/// System V IPC: without a namespace, everything that another process of the user shares this way
-/// could be read and overwritten.
-const SHARED: Calls = calls![
-    SYS_shmget,
-    SYS_shmat,
-    SYS_shmctl,
-    SYS_shmdt,
-    SYS_msgget,
-    SYS_msgsnd,
-    SYS_msgrcv,
-    SYS_msgctl,
-    SYS_semget,
-    SYS_semop,
-    SYS_semctl,
-    SYS_semtimedop,
-];
+use calls::{ALLOWED, FORBIDDEN, SHARED};
 
 /// These put bytes into the terminal as if they were typed.
 const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, 0x541C /* TIOCLINUX */];
 
-/// Socket families that no build needs, in addition to all that are newer than netlink: among them
-/// the one that reaches the host of a virtual machine past every network namespace (`AF_VSOCK`),
-/// and the kernel's cryptography. Unix, IPv4, IPv6 and netlink remain.
-const OLD_FAMILIES: [u64; 12] = [3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15];
-/// The newest family that a build may need.
-const NETLINK: u64 = 16;
+/// The socket families that a build may need: Unix, IPv4, IPv6 and netlink. Not the one that reaches the host of a
+/// virtual machine past every network namespace (`AF_VSOCK`), and not the kernel's cryptography.
+const FAMILIES: [u64; 4] = [1, 2, 10, 16];
 
 /// The bits of a socket's type without flags.
 const SOCKET_TYPE: u64 = 0xF;
-
-/// On x86-64 every call also has an x32 number, which a filter must list separately.
-#[cfg(target_arch = "x86_64")]
-const X32: c_long = 0x4000_0000;
-/// `ptrace`, `kexec_load`, `process_vm_readv` and `process_vm_writev` have separate x32 numbers.
-#[cfg(target_arch = "x86_64")]
-const X32_FORBIDDEN: [c_long; 4] = [521, 528, 539, 540];
-/// So does `ioctl`.
-#[cfg(target_arch = "x86_64")]
-const X32_IOCTL: c_long = 514;
 
 /// Which sockets the filter itself must block. Without namespaces, nothing else isolates processes
 /// from each other either.
@@ -118,14 +34,29 @@ pub(super) enum Sockets {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// The filter, compiled for the kernel. Forbidden calls fail with EPERM.
-pub(super) fn filter(sockets: Sockets) -> Result<BpfProgram, String> {
-    let rules = rules(sockets).map_err(|error| error.to_string())?;
+/// The filters, compiled for the kernel, in the order in which they are installed: if both refuse a call, the
+/// error is that of the last one. Calls that are not listed fail with ENOSYS, also by the second number that each has on
+/// x86-64 (x32); those that are forbidden, or forbidden with these arguments, with EPERM.
+pub(super) fn filters(sockets: Sockets) -> Result<[BpfProgram; 2], String> {
+    let allowed = ALLOWED.into_iter().flatten().map(|(_, call)| (*call, Vec::new())).collect();
+    let forbidden = rules(sockets).map_err(|error| error.to_string())?;
+    let refused = |error: i32| SeccompAction::Errno(error.cast_unsigned());
+    Ok([
+        compiled(allowed, refused(libc::ENOSYS), SeccompAction::Allow)?,
+        compiled(forbidden, SeccompAction::Allow, refused(libc::EPERM))?,
+    ])
+}
+
+fn compiled(rules: Rules, otherwise: SeccompAction, matching: SeccompAction) -> Result<BpfProgram, String> {
     let arch = std::env::consts::ARCH.try_into().map_err(|_| "no seccomp on this machine".to_owned())?;
-    let errno = SeccompAction::Errno(libc::EPERM.cast_unsigned());
-    SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)
+    SeccompFilter::new(rules, otherwise, matching, arch)
         .and_then(BpfProgram::try_from)
         .map_err(|error| error.to_string())
+}
+
+/// Restricts this thread and all that it starts; also forbids to gain rights by starting a program.
+pub(super) fn install(filters: &[BpfProgram]) -> Result<(), String> {
+    filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter)).map_err(|error| error.to_string())
 }
 
 /// The filter in the byte format that bubblewrap reads.
@@ -138,27 +69,50 @@ pub(super) fn bytes(program: &BpfProgram) -> Vec<u8> {
     program.iter().flat_map(instruction).collect()
 }
 
-/// The filter with namespaces in Docker's format. It replaces Docker's own profile, which before
-/// version 23 allows sockets of every family and I/O rings. Like Docker's, it does not allow new
-/// namespaces: a namespace created in a container exposes more of the kernel.
+/// The same with namespaces in Docker's format, as one list. It replaces Docker's own profile, which before version 23
+/// allows sockets of every family and I/O rings. Like Docker's, it does not allow new namespaces: a namespace created
+/// in a container exposes more of the kernel. Before version 23, Docker answers EPERM for what is not listed.
 pub(super) fn docker_profile() -> String {
-    let rule = |names: &str, errno: i32, argument: &str| {
-        format!(r#"{{"names":["{names}"],"action":"SCMP_ACT_ERRNO","errnoRet":{errno},"args":[{argument}]}}"#)
+    let rule = |names: &str, action: &str, arguments: &str| {
+        format!(r#"{{"names":["{names}"],"action":"SCMP_ACT_{action},"args":[{arguments}]}}"#)
     };
-    let argument = |index: u8, how: &str, value: u64| {
-        format!(r#"{{"index":{index},"op":"SCMP_CMP_{how}","value":{value},"valueTwo":{value}}}"#)
+    let allowed = |names: &str, arguments: &str| rule(names, r#"ALLOW""#, arguments);
+    let refused = |name: &str, error: i32| rule(name, &format!(r#"ERRNO","errnoRet":{error}"#), "");
+    let masked = |index: u8, mask: u64, value: u64| {
+        format!(r#"{{"index":{index},"op":"SCMP_CMP_MASKED_EQ","value":{mask},"valueTwo":{value}}}"#)
     };
-    let forbidden = FORBIDDEN.iter().map(|(name, _)| rule(name.trim_start_matches("SYS_"), libc::EPERM, ""));
-    let typed = TERMINAL_INPUT.iter().map(|request| rule("ioctl", libc::EPERM, &argument(1, "EQ", *request)));
-    let old = OLD_FAMILIES.iter().map(|family| rule("socket", libc::EPERM, &argument(0, "EQ", *family)));
-    let newer = rule("socket", libc::EPERM, &argument(0, "GT", NETLINK));
-    let born = NEW_NAMESPACES.iter().map(|flag| u64::from(flag.cast_unsigned()));
-    let born = born.map(|flag| rule("clone", libc::EPERM, &argument(0, "MASKED_EQ", flag)));
+    let name = |call: &str| call.trim_start_matches("SYS_").to_owned();
+    let names: Vec<String> = ALLOWED.into_iter().flatten().map(|(call, _)| name(call)).collect();
+    let whole: Vec<&str> =
+        names.iter().map(String::as_str).filter(|name| !BY_ARGUMENT.contains(name)).collect();
+    let families = FAMILIES.map(|family| allowed("socket", &masked(0, u64::MAX, family)));
+    let namespaces = NEW_NAMESPACES.iter().fold(0, |all, flag| all | u64::from(flag.cast_unsigned()));
+    let requests = all_but(TERMINAL_INPUT).map(|(mask, value)| allowed("ioctl", &masked(1, mask, value)));
+    let forbidden = FORBIDDEN.iter().map(|(call, _)| refused(&name(call), libc::EPERM));
     // Its flags are in memory, where a filter cannot read them; programs that are told that it does
     // not exist use `clone`.
-    let unseen = rule("clone3", libc::ENOSYS, "");
-    let rules: Vec<String> = forbidden.chain(typed).chain(old).chain(born).chain([newer, unseen]).collect();
-    format!(r#"{{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{}]}}"#, rules.join(","))
+    let rules = [
+        allowed(&whole.join("\",\""), ""),
+        allowed("clone", &masked(0, namespaces, 0)),
+        refused("clone3", libc::ENOSYS),
+    ];
+    let rules: Vec<String> = rules.into_iter().chain(families).chain(requests).chain(forbidden).collect();
+    let (otherwise, rules) = (libc::ENOSYS, rules.join(","));
+    format!(r#"{{"defaultAction":"SCMP_ACT_ERRNO","defaultErrnoRet":{otherwise},"syscalls":[{rules}]}}"#)
+}
+
+/// The calls that depend on their arguments.
+const BY_ARGUMENT: [&str; 4] = ["clone", "clone3", "ioctl", "socket"];
+
+/// Masks and values: a number of 32 bits has one of these values below its mask if and only if it is neither of two. In a
+/// profile, conditions on one argument are alternatives, so that "neither" cannot be said.
+fn all_but([one, other]: [u64; 2]) -> impl Iterator<Item = (u64, u64)> {
+    let differ = one ^ other;
+    let common = (0..32).map(|bit| 1 << bit).filter(move |bit| differ & bit == 0);
+    let unlike_both = common.map(move |bit| (bit, !one & bit));
+    let mixed = (0..=differ)
+        .filter(move |value| value & !differ == 0 && ![one, other].map(|own| own & differ).contains(value));
+    unlike_both.chain(mixed.map(move |value| (differ, value)))
 }
 
 /// Flags of `clone`.
@@ -173,14 +127,12 @@ const NEW_NAMESPACES: [libc::c_int; 7] = [
 ];
 
 fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
-    let whole = |calls: Calls| calls.iter().map(|(_, call)| (*call, Vec::new()));
+    let whole = |calls: calls::Calls| calls.iter().map(|(_, call)| (*call, Vec::new()));
     let mut rules: Rules = whole(FORBIDDEN).collect();
     let typed = |request| compared(1, SeccompCmpOp::Eq, request);
     rules.insert(libc::SYS_ioctl, TERMINAL_INPUT.into_iter().map(typed).collect::<Result<_, _>>()?);
-    let mut families = vec![compared(0, SeccompCmpOp::Gt, NETLINK)?];
-    for family in OLD_FAMILIES {
-        families.push(compared(0, SeccompCmpOp::Eq, family)?);
-    }
+    let foreign = FAMILIES.map(|family| condition(0, SeccompCmpOp::Ne, family));
+    let mut families = vec![SeccompRule::new(foreign.into_iter().collect::<Result<_, _>>()?)?];
     match sockets {
         Sockets::Allowed => {}
         Sockets::Internet => {
@@ -205,23 +157,19 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
             compared(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), libc::SOCK_DGRAM.cast_unsigned().into())?;
         rules.insert(libc::SYS_socketpair, vec![datagram]);
     }
-    #[cfg(target_arch = "x86_64")]
-    add_x32(&mut rules);
     Ok(rules)
 }
 
 fn compared(argument: u8, how: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
-    SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, how, value)?])
+    SeccompRule::new(vec![condition(argument, how, value)?])
 }
 
-#[cfg(target_arch = "x86_64")]
-fn add_x32(rules: &mut Rules) {
-    let twins: Vec<_> = rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
-    rules.extend(twins);
-    if let Some(typed) = rules.get(&libc::SYS_ioctl).cloned() {
-        rules.insert(X32_IOCTL | X32, typed);
-    }
-    rules.extend(X32_FORBIDDEN.map(|call| (call | X32, Vec::new())));
+fn condition(
+    argument: u8,
+    how: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, how, value)
 }
 
 #[cfg(test)]
@@ -240,7 +188,7 @@ mod tests {
             (pidfd_open(getpid(), PidfdFlags::empty()).unwrap(), UnixDatagram::unbound().unwrap());
         let try_all = move || {
             if let Some(sockets) = sockets {
-                seccompiler::apply_filter(&filter(sockets).unwrap()).unwrap();
+                install(&filters(sockets).unwrap()).unwrap();
             }
             let tried: [(_, io::Result<()>); 7] = [
                 ("chroot", chroot("/no/such/folder").map_err(Into::into)),
@@ -274,21 +222,12 @@ mod tests {
         assert_eq!(denied(Some(Sockets::Denied)), all);
     }
 
-    /// The numbers of `arch/x86/entry/syscalls/syscall_64.tbl` from 512 on, which are only for x32.
-    #[cfg(target_arch = "x86_64")]
     #[test]
-    fn a_call_that_has_another_number_for_x32_is_denied_by_that_too() {
-        let both = [
-            (libc::SYS_ioctl, 514),
-            (libc::SYS_ptrace, 521),
-            (libc::SYS_kexec_load, 528),
-            (libc::SYS_process_vm_readv, 539),
-            (libc::SYS_process_vm_writev, 540),
-        ];
-        let rules = rules(Sockets::Allowed).unwrap();
-        for (usual, x32) in both {
-            let of = |number: c_long| rules.get(&number).map(|rules| format!("{rules:?}"));
-            assert!(of(usual).is_some() && of(usual) == of(x32 | X32), "{usual} and {x32}");
-        }
+    fn all_but_two_numbers_have_one_of_the_values() {
+        let [one, other] = TERMINAL_INPUT;
+        let fits = |number: u64| all_but([one, other]).any(|(mask, value)| number & mask == value);
+        assert!(!fits(one) && !fits(other) && !fits(one | 1 << 32));
+        let near = (0..32).map(|bit| one ^ (1 << bit)).chain(0x5400..0x5500);
+        assert!(near.filter(|number| ![one, other].contains(number)).all(fits));
     }
 }

@@ -1,7 +1,7 @@
-//! A view of the tree: an overlay over it, so that a command's changes go to a layer of their own.
+//! Overlays: a view of the tree, so that a command's changes go to a layer of their own, and the caches of tools.
 //!
 //! Mounting takes a user namespace, which only a process with a single thread can enter. So the program that
-//! uses this crate starts itself again as a helper, which mounts the overlay and then becomes bubblewrap.
+//! uses this crate starts itself again as a helper, which mounts the overlays and then becomes bubblewrap.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -16,7 +16,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
-use super::{Access, helper};
+use super::{Access, NotStarted, caches, helper};
 use crate::spawn::program;
 
 /// Where the changes of one command go instead of the tree. Both folders must be new and empty, in a folder of
@@ -33,59 +33,120 @@ pub struct View {
 pub(super) const HELPER: &str = "code-commit-view";
 /// How the helper begins its message if it fails.
 const FAILED: &str = "code-commit-view: ";
+const FAILED_ELSEWHERE: &str = "code-commit-sandbox: ";
 const FAILURE: u8 = 125;
 
 /// Does the helper's work, and returns only if something fails.
 pub(super) fn run_helper(words: impl Iterator<Item = OsString>) -> ExitCode {
-    let error = become_command(words).err().unwrap_or_else(|| io::Error::from(io::ErrorKind::Other));
+    let (mark, message) = match become_command(words) {
+        NotStarted::View(message) => (FAILED, message),
+        NotStarted::Sandbox(message) => (FAILED_ELSEWHERE, message),
+    };
     // If nobody listens, the exit code remains.
-    let _ = writeln!(io::stderr(), "{FAILED}{error}");
+    let _ = writeln!(io::stderr(), "{mark}{message}");
     ExitCode::from(FAILURE)
 }
 
-/// The helper, which will become `inner`.
+/// The helper, which will mount these and become `inner`.
 pub(super) fn around(
-    view: &View,
-    access: &Access,
+    overlays: &[Overlay],
     inner: &std::process::Command,
 ) -> Result<std::process::Command, String> {
     let mut helper = program(helper::program().ok_or(helper::NONE)?);
-    helper.arg0(HELPER).args([&access.tree, &view.upper, &view.work]);
+    helper.arg0(HELPER).arg(overlays.len().to_string());
+    for Overlay { place, lower, layer } in overlays {
+        helper.args([place, lower, &layer.upper, &layer.work]);
+    }
     helper.arg(inner.get_program()).args(inner.get_args());
     helper.env_clear();
     helper.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
     Ok(helper)
 }
 
-/// Why the helper could not make the view, given what was printed.
-pub(super) fn failure(text: &str) -> Option<String> {
-    text.lines().rev().find_map(|line| line.strip_prefix(FAILED)).map(str::to_owned)
+/// Why the helper did not start the command, given what was printed.
+pub(super) fn failure(text: &str) -> Option<NotStarted> {
+    text.lines().rev().find_map(|line| match line.strip_prefix(FAILED) {
+        Some(message) => Some(NotStarted::View(message.to_owned())),
+        None => line.strip_prefix(FAILED_ELSEWHERE).map(|message| NotStarted::Sandbox(message.to_owned())),
+    })
 }
 
-/// Mounts the view and executes the command; only returns if something fails.
-fn become_command(mut words: impl Iterator<Item = OsString>) -> io::Result<()> {
-    let missing = || io::Error::from(io::ErrorKind::InvalidInput);
-    let mut next = || words.next().map(PathBuf::from).ok_or_else(missing);
-    let (tree, upper, work, inner) = (next()?, next()?, next()?, next()?);
-    own_namespaces(UnshareFlags::empty())?;
-    overlay(&tree, &upper, &work)?;
-    Err(program(inner).args(words).exec())
+/// Mounts the overlays and executes the command; only returns if something fails.
+fn become_command(mut words: impl Iterator<Item = OsString>) -> NotStarted {
+    let Some((overlays, inner)) = read(&mut words) else {
+        return NotStarted::Sandbox("the program was replaced while it ran".to_owned());
+    };
+    if let Err(error) = own_namespaces(UnshareFlags::empty()) {
+        return NotStarted::View(error.to_string());
+    }
+    match mount_all(&overlays) {
+        Ok(()) => NotStarted::Sandbox(program(inner).args(words).exec().to_string()),
+        Err(failed) => failed,
+    }
 }
 
-/// Mounts the view over the tree.
-pub(super) fn overlay(tree: &Path, upper: &Path, work: &Path) -> io::Result<()> {
-    // Opened in the new mount namespace: the kernel takes no folder of another one.
-    let (tree, upper, work) = (handle(tree)?, handle(upper)?, handle(work)?);
-    // Descriptors instead of paths: a path may contain the characters that separate options.
-    let options = format!(
-        "lowerdir={},upperdir={},workdir={},userxattr,volatile,metacopy=off,index=off",
-        place(&tree),
-        place(&upper),
-        place(&work)
-    );
-    let options = std::ffi::CString::new(options)?;
-    mount("overlay", place(&tree), "overlay", MountFlags::NODEV | MountFlags::NOSUID, &*options)
-        .map_err(during("mount a view of the tree"))
+/// The overlays, and the program to become.
+fn read(words: &mut impl Iterator<Item = OsString>) -> Option<(Vec<Overlay>, OsString)> {
+    let count: usize = words.next()?.to_str()?.parse().ok()?;
+    let mut path = || words.next().map(PathBuf::from);
+    let mut overlay = || {
+        let (place, lower) = (path()?, path()?);
+        Some(Overlay { place, lower, layer: View { upper: path()?, work: path()? } })
+    };
+    let overlays = (0..count).map(|_| overlay()).collect::<Option<_>>()?;
+    Some((overlays, words.next()?))
+}
+
+/// A mount in which everything is as in `lower`, and whose changes go to a layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Overlay {
+    pub(super) place: PathBuf,
+    pub(super) lower: PathBuf,
+    pub(super) layer: View,
+}
+
+impl Overlay {
+    /// The view of the tree.
+    pub(super) fn of_tree(access: &Access) -> Option<Self> {
+        let layer = access.view.clone()?;
+        Some(Self { place: access.tree.clone(), lower: access.tree.clone(), layer })
+    }
+
+    /// Whether it is a view: what is below it is what it covers. Other layers outlive the command.
+    fn is_view(&self) -> bool {
+        self.place == self.lower
+    }
+
+    fn mount(&self) -> io::Result<()> {
+        // Opened in the new mount namespace: the kernel takes no folder of another one.
+        let [place, lower, upper, work] =
+            [&self.place, &self.lower, &self.layer.upper, &self.layer.work].map(|path| handle(path));
+        let (place, lower, upper, work) = (place?, lower?, upper?, work?);
+        // A volatile layer costs no sync when it is unmounted, but after a crash of the machine it may be incomplete.
+        let lasting = if self.is_view() { ",volatile" } else { "" };
+        // Descriptors instead of paths: a path may contain the characters that separate options.
+        let options = format!(
+            "lowerdir={},upperdir={},workdir={},userxattr,metacopy=off,index=off{lasting}",
+            by_number(&lower),
+            by_number(&upper),
+            by_number(&work)
+        );
+        let options = std::ffi::CString::new(options)?;
+        let what = if self.is_view() { "a view of the tree" } else { "a layer over a cache" };
+        mount("overlay", by_number(&place), "overlay", MountFlags::NODEV | MountFlags::NOSUID, &*options)
+            .map_err(during(format!("mount {what}")))
+    }
+}
+
+/// Mounts them in this order. A view comes last: it covers the layers of the others if they are in the tree.
+pub(super) fn mount_all(overlays: &[Overlay]) -> Result<(), NotStarted> {
+    if overlays.iter().any(|overlay| !overlay.is_view()) {
+        caches::make_site(overlays).map_err(|error| NotStarted::Sandbox(error.to_string()))?;
+    }
+    overlays.iter().try_for_each(|overlay| {
+        let failed = if overlay.is_view() { NotStarted::View } else { NotStarted::Sandbox };
+        overlay.mount().map_err(|error| failed(error.to_string()))
+    })
 }
 
 /// Enters a user namespace in which this user has the rights to mount, and a mount namespace that nobody else
@@ -115,6 +176,6 @@ fn handle(path: &Path) -> io::Result<OwnedFd> {
     opened.map_err(|error| io::Error::other(format!("{}: {}", path.display(), io::Error::from(error))))
 }
 
-fn place(folder: &OwnedFd) -> String {
+fn by_number(folder: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", folder.as_raw_fd())
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Access, mounts};
+use super::{Access, caches, mounts};
 
 /// A cache of what is visible, so that many files can be checked: computing it takes hundreds of
 /// disk accesses.
@@ -16,7 +16,9 @@ impl Visible {
     pub(crate) fn behind(access: &Access) -> Self {
         let own = mounts::SYSTEM.into_iter().chain(["/proc", "/dev"]).map(PathBuf::from);
         let given = [&access.tree].into_iter().chain(&access.readable).chain(&access.writable).cloned();
-        let shown = own.chain(mounts::etc(access)).chain(mounts::tools(access)).chain(given).collect();
+        let tools = mounts::tools(access).into_iter();
+        let tools = tools.chain(caches::all(access).into_iter().map(|cache| cache.place));
+        let shown = own.chain(mounts::etc(access)).chain(tools).chain(given).collect();
         Self { shown, masked: mounts::masked(access) }
     }
 

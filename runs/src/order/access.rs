@@ -11,7 +11,7 @@ use settings::{Settings, keys};
 
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::sandbox;
+use crate::{caches, sandbox};
 
 /// What decides whether an order is fulfilled must not be changed by the commands that check it: the
 /// verification script, the configuration, every file that the configuration protects (DESIGN: `protect`
@@ -54,5 +54,5 @@ pub(super) fn confine(
         hosts: sandbox::hosts(settings),
         ..Access::new(root, &sandbox::build_env(settings, environment))
     };
-    Ok(probed.confine(access))
+    caches::in_layers(probed.confine(access), tree, settings, output)
 }

@@ -8,7 +8,7 @@ use names::By;
 use names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
 use repo::WorkTree;
 use report::Output;
-use runner::{Access, Env, Mode, Probed, probe};
+use runner::{Access, AllowedHost, Env, Mode, Probed, probe};
 use settings::Sandbox;
 use settings::keys::DOT_ENV;
 
@@ -66,7 +66,7 @@ pub(super) fn around(
 
 /// The access of the configuration's commands: the source, which they may change, and the rest of the project to
 /// read. The tests, prompts, keys and the harness's own files are absent unless `granted` names them: what runs
-/// here is what the builder wrote, and must not change what it is judged by.
+/// here is what the builder wrote, and must not change what it is judged by. The network is their own, unless opened.
 pub(super) fn of_commands(around: Access, root: &Path, tests: &Path, granted: &Granted) -> Access {
     let is_granted = |path: &Path| granted.all().any(|open| open == path);
     let is_hidden = |path: &Path| hidden(root, tests).any(|hidden| path == hidden) && !is_granted(path);
@@ -83,15 +83,19 @@ pub(super) fn of_commands(around: Access, root: &Path, tests: &Path, granted: &G
         masked: around.masked.into_iter().filter(|path| !is_granted(path)).collect(),
         readable: around.readable.into_iter().chain(beside).chain(granted.readable.clone()).collect(),
         writable: around.writable.into_iter().chain(granted.writable.clone()).collect(),
+        network: granted.network,
+        hosts: granted.hosts.clone(),
         ..around
     }
 }
 
-/// What the user's configuration opens to commands by name.
+/// What the user's configuration opens to commands: by name, but for the network.
 #[derive(Debug, Default)]
 pub(super) struct Granted {
     pub(super) readable: Vec<PathBuf>,
     pub(super) writable: Vec<PathBuf>,
+    pub(super) network: bool,
+    pub(super) hosts: Vec<AllowedHost>,
 }
 
 impl Granted {

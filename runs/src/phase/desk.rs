@@ -9,6 +9,7 @@ use std::any::Any;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -22,6 +23,7 @@ use crate::phase::request::{Answer, CLIENT, Desk, Side};
 
 mod door;
 mod inside;
+mod ports;
 
 use door::Door;
 
@@ -182,6 +184,9 @@ fn try_serve(mut input: impl BufRead + Send, mut ready: impl Write) -> io::Resul
         return inside::serve_around(desk, confinement, input, ready);
     }
     let (cancel, is_inside) = (Cancel::new()?, desk.side == Side::Inside);
+    if is_inside {
+        ports::serve(UnixListener::bind(desk.socket.with_file_name(ports::SOCKET))?)?;
+    }
     Door::new(desk, cancel.clone())?.open()?;
     writeln!(ready, "{READY}")?;
     ready.flush()?;

@@ -46,13 +46,18 @@ pub fn surrounded(other: &mut Command, command: &Command) {
     other.current_dir(command.get_current_dir().unwrap()).stdin(Stdio::null());
 }
 
-/// The command below a shell that may mount, and exits with 99 where it cannot: the first lines of `script` have `$0` for `place`. None where
-/// nothing can be mounted, which is said.
+/// The command below a shell that may mount, and exits with 99 where it cannot: the first lines of `script` have `$0` for `place`.
+pub fn mounted(script: &str, place: &Path, command: &Command) -> Command {
+    let words = ["unshare", "-rm", "sh", "-c", script].map(OsStr::new).into_iter().chain([place.as_os_str()]);
+    below(words, command)
+}
+
+/// Runs it. None where nothing can be mounted, which is said.
 pub fn where_mounted(script: &str, place: &Path, command: &Command) -> Option<Ran> {
-    let ran = Ran::of(&mut below(
-        ["unshare", "-rm", "sh", "-c", script].map(OsStr::new).into_iter().chain([place.as_os_str()]),
-        command,
-    ));
+    if_mounted(Ran::of(&mut mounted(script, place, command)))
+}
+
+pub fn if_mounted(ran: Ran) -> Option<Ran> {
     if ran.code == Some(99) || ran.err.contains("unshare") {
         let name = std::thread::current().name().unwrap_or_default().to_owned();
         eprintln!("SKIPPED: {name}, because no mount can be had here: {}", ran.err.trim());

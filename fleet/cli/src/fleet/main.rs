@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the program that prints")]
 
 mod gc;
+mod page;
 mod print;
 mod serve;
 mod submit;
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use store::{Fence, Filter, Nanodollars, OrderId, Scope, Store};
+use traces::{Tells, Traces};
 
 /// Carries out thousands of orders on many machines.
 #[derive(Debug, Parser)]
@@ -50,6 +52,8 @@ enum Command {
     Results(view::Results),
     /// Show what was paid, by tenant, batch and model
     Costs(Which),
+    /// Make a page to look at: batches, costs, orders, and a page of each order's run
+    Page(page::Page),
     /// Set the most that may be spent
     Cap {
         /// `fleet`, `tenant:NAME` or `batch:TENANT/NAME`
@@ -114,6 +118,9 @@ async fn main() -> ExitCode {
 }
 
 async fn run(flags: &Flags, out: print::Out) -> anyhow::Result<Exit> {
+    let is_process = matches!(flags.command, Command::Gateway(_) | Command::Land(_));
+    let tells = if is_process { Tells::Everything } else { Tells::Traces };
+    let _traces = Traces::begin("code-commit-fleet", tells)?;
     if let Command::Migrate = flags.command {
         Store::migrate(&flags.database).await?;
         out.line(&serde_json::json!({ "migrated": true }), || "the schema is up to date".into());
@@ -132,6 +139,7 @@ async fn run(flags: &Flags, out: print::Out) -> anyhow::Result<Exit> {
         }
         Command::Results(results) => results.run(&store, out).await,
         Command::Costs(which) => view::costs(&store, &which.filter(), out).await,
+        Command::Page(page) => page.run(&store, out).await,
         Command::Cap { scope, usd } => {
             store.cap(scope, *usd).await?;
             view::budgets(&store, out).await

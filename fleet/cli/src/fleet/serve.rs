@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use git::Mirrors;
-use land::Round;
+use land::{LandError, Round};
 use store::{Store, Terms};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -50,7 +50,6 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     pub(crate) async fn run(&self, store: Store) -> anyhow::Result<Exit> {
-        tracing_subscriber::fmt().json().with_writer(std::io::stderr).init();
         let remote = match (&self.listen, &self.token) {
             (Some(address), Some(token)) => Some((bind(address).await?, token.clone())),
             _ => None,
@@ -100,40 +99,50 @@ pub(crate) struct Land {
 
 impl Land {
     pub(crate) async fn run(&self, store: &Store, out: print::Out) -> anyhow::Result<Exit> {
-        tracing_subscriber::fmt().json().with_writer(std::io::stderr).init();
         let folder = std::path::absolute(self.folder.join("mirrors"))?;
         let mirrors = Mirrors::new(folder);
+        if self.once {
+            return once(store, &mirrors, out).await;
+        }
         let mut end = terminated()?;
         while !*end.borrow() {
-            let Some(mut landing) = store.landing().await? else {
-                if self.once {
-                    anyhow::bail!("another process lands at this moment");
-                }
-                pause(&mut end).await;
-                continue;
-            };
-            let mut all = Round::default();
-            // The right ends with its connection; then it is asked for again.
-            while let Ok(round) = land::round(&mut landing, &mirrors).await
-                && !*end.borrow()
-            {
-                all = all.and(round);
-                if round.landed + round.moved > 0 {
-                    continue;
-                }
-                if self.once {
-                    let Round { landed, moved, failed } = Round { failed: round.failed, ..all };
-                    let fact = serde_json::json!({ "landed": landed, "again": moved, "failed": failed });
-                    out.line(&fact, || {
-                        format!("{landed} landed, {moved} to be carried out again, {failed} failed")
-                    });
-                    return Ok(if failed > 0 { Exit::No } else { Exit::Done });
-                }
-                pause(&mut end).await;
+            // The right to land ends with its connection; then it is asked for again.
+            if let Err(error) = land(store, &mirrors, &mut end).await {
+                tracing::warn!(error = &error as &dyn std::error::Error, "cannot land at this moment");
             }
+            pause(&mut end).await;
         }
         Ok(Exit::Done)
     }
+}
+
+/// Lands what is ready.
+async fn once(store: &Store, mirrors: &Mirrors, out: print::Out) -> anyhow::Result<Exit> {
+    let mut landing = store.landing().await?.context("another process lands at this moment")?;
+    let mut all = Round::default();
+    loop {
+        let round = land::round(&mut landing, mirrors).await?;
+        all = Round { failed: round.failed, ..all.and(round) };
+        if round.landed + round.moved == 0 {
+            break;
+        }
+    }
+    let Round { landed, moved, failed } = all;
+    let fact = serde_json::json!({ "landed": landed, "again": moved, "failed": failed });
+    out.line(&fact, || format!("{landed} landed, {moved} to be carried out again, {failed} failed"));
+    Ok(if failed > 0 { Exit::No } else { Exit::Done })
+}
+
+/// Lands until it is asked to end, or at once if another process does.
+async fn land(store: &Store, mirrors: &Mirrors, end: &mut watch::Receiver<bool>) -> Result<(), LandError> {
+    let Some(mut landing) = store.landing().await? else { return Ok(()) };
+    while !*end.borrow() {
+        let round = land::round(&mut landing, mirrors).await?;
+        if round.landed + round.moved == 0 {
+            pause(end).await;
+        }
+    }
+    Ok(())
 }
 
 async fn pause(end: &mut watch::Receiver<bool>) {

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 use store::{Nanodollars, NewOrder, OrderId, Scope, Store};
+use tracing::field::Empty;
+use tracing::{Span, info_span};
 
 use crate::{Exit, print};
 
@@ -54,16 +56,20 @@ impl Submit {
         if let (Some(batch), Some(cap)) = (&self.batch, self.max_cost) {
             store.cap(&Scope::Batch { tenant: self.tenant.clone(), batch: batch.clone() }, cap).await?;
         }
-        let orders: Vec<NewOrder> = contents.into_iter().map(|content| self.order(content, &base)).collect();
-        let submitted = store.submit(&orders).await?;
-        for (submitted, file) in submitted.iter().zip(&self.files) {
+        // Each order has a trace of its own, which begins here.
+        let spans: Vec<Span> =
+            contents.iter().map(|_| info_span!("submit", tenant = self.tenant, order = Empty)).collect();
+        let orders = contents.into_iter().zip(&spans).map(|(content, span)| self.order(content, &base, span));
+        let submitted = store.submit(&orders.collect::<Vec<_>>()).await?;
+        for ((submitted, file), span) in submitted.iter().zip(&self.files).zip(spans) {
+            span.record("order", submitted.order.0);
             let word = if submitted.fresh { "" } else { " (was submitted before)" };
             out.line(submitted, || format!("order {}: {}{word}", submitted.order.0, file.display()));
         }
         Ok(Exit::Done)
     }
 
-    fn order(&self, content: String, base: &str) -> NewOrder {
+    fn order(&self, content: String, base: &str, span: &Span) -> NewOrder {
         NewOrder {
             tenant: self.tenant.clone(),
             batch: self.batch.clone(),
@@ -75,6 +81,7 @@ impl Submit {
             after: self.after.map(OrderId),
             land: self.land.clone(),
             record: wire::RECORD,
+            traceparent: traces::carry(span),
         }
     }
 }

@@ -47,7 +47,7 @@ impl Status {
                 out.line(row, || words(row));
             }
             if are_over(&orders) {
-                return Ok(if orders.iter().all(is_well) { Exit::Done } else { Exit::No });
+                return Ok(if orders.iter().all(OrderRow::is_done) { Exit::Done } else { Exit::No });
             }
             last = now;
             tokio::time::sleep(GLANCE).await;
@@ -64,15 +64,11 @@ fn are_over(orders: &[OrderRow]) -> bool {
             row.state == State::Waiting && row.after.is_some_and(|after| blocked.contains(&after));
         if is_blocked || row.state.is_failure() {
             blocked.insert(row.order);
-        } else if !is_well(row) {
+        } else if !row.is_done() {
             return false;
         }
     }
     true
-}
-
-fn is_well(row: &OrderRow) -> bool {
-    row.state == State::Landed || row.state == State::Passed && row.land.is_none()
 }
 
 async fn one(store: &Store, order: OrderId, out: Out) -> anyhow::Result<Exit> {

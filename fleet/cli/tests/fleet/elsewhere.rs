@@ -38,19 +38,44 @@ fn a_worker_whose_disk_is_full_gives_its_order_to_another() {
     let Some(mut scene) = Scene::new(1, 0) else { return };
     let folder = scene.path("worker-1");
     std::fs::create_dir(&folder).unwrap();
-    let full = |script: &str, folder: &Path| {
+    let Some(small) = with_disk(&folder, SMALL) else { return };
+    gives_back_for_want_of_space(&mut scene, small);
+    assert_eq!(scene.vendor.requests().len(), 1);
+}
+
+#[test]
+fn a_result_that_the_hub_has_no_room_for_is_pushed_again_and_paid_once() {
+    let Some(mut scene) = Scene::new(1, 0) else { return };
+    // A copy of the hub in which nothing more fits, that the other worker does not see.
+    let full = r#"cp -a "$0" "$0.copy" && mount -t tmpfs -o size=2m none "$0" && cp -a "$0.copy/." "$0" \
+        && ! dd if=/dev/zero of="$0/filler" 2>"$0.log""#;
+    let Some(full) = with_disk(Path::new(&scene.hub.url()), full) else { return };
+    gives_back_for_want_of_space(&mut scene, full);
+    assert_eq!(scene.vendor.requests().len(), 1, "the answer was kept");
+}
+
+/// Has a small disk in the place of a folder.
+const SMALL: &str = r#"mount -t tmpfs -o size=64k none "$0""#;
+
+/// Starts the program that is appended to it where `script` has been run for `folder`; `None`, said aloud, where that may not
+/// mount a disk.
+fn with_disk(folder: &Path, script: &str) -> Option<Command> {
+    let unshare = |script: &str| {
         let mut unshare = Command::new("unshare");
         unshare.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).arg(folder);
         unshare
     };
-    let mount = r#"mount -t tmpfs -o size=64k none "$0""#;
-    if !full(mount, &folder).output().is_ok_and(|done| done.status.success()) {
+    if !unshare(SMALL).output().unwrap().status.success() {
         eprintln!("SKIPPED: a full disk, because this machine lets nobody mount one");
-        return;
+        return None;
     }
+    Some(unshare(&format!(r#"{script} && exec "$@""#)))
+}
+
+/// The first worker has no room and the second one has.
+fn gives_back_for_want_of_space(scene: &mut Scene, full: Command) {
     let orders = scene.submit(0..1, &[]);
-    let small = full(&format!(r#"{mount} && exec "$@""#), &folder);
-    scene.start_worker_in(small, 1);
+    scene.start_worker_in(full, 1);
     until("the first loss", || (scene.lost(orders[0]) > 0).then_some(())).unwrap();
     scene.start_worker(2);
     assert_eq!(scene.watch(), 0);

@@ -59,3 +59,21 @@ fn whoever_lands_may_be_killed_at_any_moment() {
     assert_eq!(commits.trim(), "4", "each has landed once");
     assert_eq!(scene.vendor.requests().len(), 4);
 }
+
+#[test]
+fn landing_goes_on_after_the_database_was_away() {
+    let Some(mut scene) = Scene::new(1, 0) else { return };
+    let orders = scene.submit(0..1, &["--land", "main"]);
+    scene.start_land();
+    let log = scene.path("land.log");
+    let says = |word: &str| std::fs::read_to_string(&log).ok()?.contains(word).then_some(());
+    // It notices the crash only if it had the database before.
+    let locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+    until("its turn", || (scene.postgres.query(locks).ok()?.trim() == "1").then_some(())).unwrap();
+    scene.postgres.crash().unwrap();
+    until("its trouble", || says("cannot land at this moment")).unwrap();
+    scene.postgres.begin().unwrap();
+    scene.start_worker(1);
+    assert_eq!(scene.watch(), 0);
+    assert_eq!(scene.state(orders[0]), "landed");
+}

@@ -1,11 +1,14 @@
 //! A fleet on one machine, each part a process of its own.
 
 use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
-use trial::{Hub, Postgres, Program, Server, content, product, sibling, vendor};
+use trial::{Hub, Postgres, Program, Server, content, product, sibling, until, vendor};
 
 /// Database, hub, vendor, gateway and workers.
 pub(crate) struct Scene {
@@ -16,6 +19,12 @@ pub(crate) struct Scene {
     pub(crate) postgres: Postgres,
     pub(crate) vendor: Server,
     pub(crate) hub: Hub,
+    /// Of all programs of the fleet.
+    pub(crate) environment: BTreeMap<&'static str, String>,
+    /// As programs of the fleet reach it.
+    database: String,
+    /// Where the gateway listens.
+    host: String,
     port: u16,
     remote_port: u16,
 }
@@ -27,24 +36,34 @@ impl Scene {
     /// A fleet without workers that can carry out orders 0 to `count`; `None`, said aloud, without PostgreSQL.
     pub(crate) fn new(count: usize, delay_ms: u64) -> Option<Self> {
         let postgres = Postgres::start().unwrap()?;
-        let (hub, vendor) = (Hub::new().unwrap(), vendor(count, delay_ms).unwrap());
-        let [port, remote_port] = free_ports();
-        let (workers, land, gateway) = (BTreeMap::new(), None, None);
-        let mut scene = Self { workers, land, gateway, postgres, vendor, hub, port, remote_port };
-        for number in 0..count {
-            scene.write(&format!("{number}.json"), &content(number).unwrap());
-        }
+        let database = postgres.address();
+        Some(Self::on(postgres, database, "127.0.0.1", vendor(count, delay_ms).unwrap()))
+    }
+
+    /// The same with a database that is elsewhere, and a gateway that listens at `host`.
+    pub(crate) fn on(postgres: Postgres, database: String, host: &str, vendor: Server) -> Self {
+        let (hub, host, [port, remote_port]) = (Hub::new().unwrap(), host.to_owned(), free_ports());
+        let (workers, environment, land, gateway) = (BTreeMap::new(), BTreeMap::new(), None, None);
+        let mut scene = Self {
+            workers,
+            land,
+            gateway,
+            postgres,
+            vendor,
+            hub,
+            environment,
+            database,
+            host,
+            port,
+            remote_port,
+        };
         assert_eq!(scene.fleet(&["migrate"]).0, 0);
         scene.start_gateway();
-        Some(scene)
+        scene
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.hub.scratch().join(name)
-    }
-
-    pub(crate) fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).unwrap();
     }
 
     /// Runs `code-commit-fleet --json`; its exit code and what it prints.
@@ -57,8 +76,12 @@ impl Scene {
 
     /// Submits orders in this range, each a file of its own; their numbers in the fleet.
     pub(crate) fn submit(&self, orders: std::ops::Range<usize>, flags: &[&str]) -> Vec<i64> {
-        let files: Vec<String> =
-            orders.map(|number| self.path(&format!("{number}.json")).display().to_string()).collect();
+        let write = |number: usize| {
+            let file = self.path(&format!("{number}.json"));
+            std::fs::write(&file, content(number).unwrap()).unwrap();
+            file.display().to_string()
+        };
+        let files: Vec<String> = orders.map(write).collect();
         let url = self.hub.url();
         let mut args = vec!["submit", "--repo", &url, "--base", "main"];
         args.extend(flags);
@@ -85,19 +108,31 @@ impl Scene {
     }
 
     pub(crate) fn start_gateway(&mut self) {
-        let mut gateway = self.command(&["gateway", "--lease", "3", "--patience", "3", "--backoff", "0.1"]);
+        self.start_gateway_in(Command::new("env"));
+    }
+
+    /// The same, started by another program.
+    pub(crate) fn start_gateway_in(&mut self, mut gateway: Command) {
+        gateway.arg(sibling("code-commit-fleet").unwrap()).arg("gateway");
+        gateway.env("CODE_COMMIT_FLEET_DATABASE", &self.database).envs(&self.environment);
+        gateway.args(["--lease", "3", "--patience", "3", "--backoff", "0.1"]);
         gateway.arg("--socket").arg(self.path("gateway.sock"));
-        gateway.arg("--models").arg(format!("127.0.0.1:{}", self.port));
+        gateway.arg("--models").arg(format!("{}:{}", self.host, self.port));
         gateway.args(["--listen", &self.remote()]).env("CODE_COMMIT_FLEET_TOKEN", TOKEN);
         gateway.arg("--upstream").arg(format!("gemini={}", self.vendor.origin()));
         gateway.env("GEMINI_API_KEY", "the-vendors-key");
-        self.gateway = Some(Program::start(gateway, &self.path("gateway.log")).unwrap());
+        let (log, socket) = (self.path("gateway.log"), self.path("gateway.sock"));
+        let mut gateway = Program::start(gateway, &log).unwrap();
+        let ready = || (UnixStream::connect(&socket).is_ok() || gateway.has_ended()).then_some(());
+        until("the gateway", ready).unwrap();
+        assert!(!gateway.has_ended(), "{}", std::fs::read_to_string(log).unwrap());
+        self.gateway = Some(gateway);
     }
 
     /// The environment of what `packaging/fleet/up` starts.
     pub(crate) fn for_gateway(&self, mut command: Command) -> Command {
-        command.env("CODE_COMMIT_FLEET_DATABASE", self.postgres.address());
-        command.env("FLEET_MODELS", format!("127.0.0.1:{}", self.port));
+        command.env("CODE_COMMIT_FLEET_DATABASE", &self.database);
+        command.env("FLEET_MODELS", format!("{}:{}", self.host, self.port));
         command.env("FLEET_UPSTREAM", format!("gemini={}", self.vendor.origin()));
         command.env("GEMINI_API_KEY", "the-vendors-key");
         command
@@ -124,18 +159,18 @@ impl Scene {
 
     fn start(&mut self, mut worker: Command, number: usize) {
         worker.arg("--name").arg(format!("worker-{number}")).args(["--slots", "1"]);
-        worker.arg("--models").arg(format!("http://127.0.0.1:{}", self.port));
+        worker.arg("--models").arg(format!("http://{}:{}", self.host, self.port));
         worker.arg("--folder").arg(self.path(&format!("worker-{number}")));
         worker.arg("--program").arg(product().unwrap());
         // A user's own settings have no part in a test.
-        worker.env("HOME", self.hub.scratch());
+        worker.env("HOME", self.hub.scratch()).envs(&self.environment);
         let log = self.path(&format!("worker-{number}.log"));
         self.workers.insert(number, Program::start(worker, &log).unwrap());
     }
 
     /// Where the gateway listens for other machines.
     pub(crate) fn remote(&self) -> String {
-        format!("127.0.0.1:{}", self.remote_port)
+        format!("{}:{}", self.host, self.remote_port)
     }
 
     /// How often an order was lost.
@@ -170,13 +205,20 @@ impl Scene {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(sibling("code-commit-fleet").unwrap());
-        command.args(args).env("CODE_COMMIT_FLEET_DATABASE", self.postgres.address());
+        command.args(args).env("CODE_COMMIT_FLEET_DATABASE", &self.database).envs(&self.environment);
         command
     }
 }
 
-/// Ports that nobody uses at this moment. A gateway that is started again has to find the same ones.
+/// Ports that nobody uses at this moment. A gateway that is started again has to find the same ones, so they are below those that
+/// the system gives to connections, and no two scenes of a process get the same.
 fn free_ports<const N: usize>() -> [u16; N] {
-    let held = [(); N].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-    held.map(|listener| listener.local_addr().unwrap().port())
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    [(); N].map(|()| {
+        let free = std::iter::repeat_with(|| {
+            let number = std::process::id() * 64 + NEXT.fetch_add(1, Ordering::Relaxed);
+            u16::try_from(10_000 + number % 20_000).unwrap()
+        });
+        free.into_iter().find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+    })
 }

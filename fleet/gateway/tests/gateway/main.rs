@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use llm_openai::{OpenAi, Responses};
 use store::{Filter, Nanodollars, NewOrder, Scope, Store, Terms};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use trial::Database;
 use wire::{Ask, Lease};
 
@@ -29,7 +31,8 @@ struct Scene {
     models: String,
     workers: String,
     // Ends the gateway when dropped.
-    _end: watch::Sender<bool>,
+    end: watch::Sender<bool>,
+    running: JoinHandle<anyhow::Result<()>>,
     folder: tempfile::TempDir,
     _database: Database,
 }
@@ -57,11 +60,11 @@ impl Scene {
             patience: Duration::from_mins(1),
         };
         let (end, ended) = watch::channel(false);
-        tokio::spawn(gateway::run(store.clone(), setup, ended));
-        Some(Self { vendor, store, models: models_at, workers, _end: end, folder, _database: database })
+        let running = tokio::spawn(gateway::run(store.clone(), setup, ended));
+        Some(Self { vendor, store, models: models_at, workers, end, running, folder, _database: database })
     }
 
-    async fn leased(&self, content: &str) -> Lease {
+    async fn submit(&self, content: &str, record: i32) {
         let order = NewOrder {
             tenant: "a".into(),
             batch: None,
@@ -72,11 +75,22 @@ impl Scene {
             priority: 0,
             after: None,
             land: None,
-            record: wire::RECORD,
+            record,
+            traceparent: None,
         };
         self.store.submit(&[order]).await.unwrap();
+    }
+
+    async fn leased(&self, content: &str) -> Lease {
+        self.submit(content, wire::RECORD).await;
         let ask = Ask { worker: "w".into(), version: "0".into(), record: wire::RECORD, wait_ms: 0 };
         self.store.lease(&ask, &Terms::default()).await.unwrap().unwrap()
+    }
+
+    /// The value of a metric without labels.
+    async fn metric(&self, name: &str) -> Option<u64> {
+        let (_, page) = get(format!("{}/metrics", self.models), None).await;
+        page.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
     }
 
     /// Where the program of this lease finds its models.
@@ -271,4 +285,54 @@ async fn monitors_see_orders_calls_and_budgets() {
     ] {
         assert!(page.contains(line), "{line} is missing:\n{page}");
     }
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_asked_to_end_stores_the_answer_that_nobody_waits_for() {
+    let script = Script::new([Step { delay_ms: 1000, ..Step::text("hello") }]);
+    let Some(scene) = Scene::new(script).await else { return };
+    let lease = scene.leased("one").await;
+    let path = format!("/m/{}/v1beta/models/gemini-2.5-pro:generateContent", lease.token);
+    let address = scene.models.strip_prefix("http://").unwrap();
+    let mut program = std::net::TcpStream::connect(address).unwrap();
+    write!(program, "POST {path} HTTP/1.1\r\nhost: gateway\r\ncontent-length: 2\r\n\r\n{{}}").unwrap();
+    trial::until_async("the call", || async { (!scene.vendor.requests().is_empty()).then_some(()) })
+        .await
+        .unwrap();
+    // Its worker was killed.
+    drop(program);
+    scene.end.send(true).unwrap();
+    scene.running.await.unwrap().unwrap();
+    let cost = scene.store.costs(&Filter::default()).await.unwrap().remove(0);
+    assert_eq!((cost.calls, cost.unknown), (1, 0), "{cost:?}");
+}
+
+#[tokio::test]
+async fn of_many_workers_that_wait_one_looks_for_orders() {
+    const WORKERS: u64 = 20;
+    let Some(scene) = Scene::new(Script::default()).await else { return };
+    let ask = Ask { worker: "w".into(), version: "0".into(), record: wire::RECORD, wait_ms: 30_000 };
+    let ask = serde_json::to_string(&ask).unwrap();
+    let socket = scene.folder.path().join("socket");
+    trial::until_async("the gateway", || async { socket.exists().then_some(()) }).await.unwrap();
+    let wait = || {
+        let mut worker = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+        let head = "POST /v1/lease HTTP/1.1\r\nhost: gateway\r\ncontent-type: application/json";
+        write!(worker, "{head}\r\ncontent-length: {}\r\n\r\n{ask}", ask.len()).unwrap();
+        worker
+    };
+    let workers: Vec<_> = (0..WORKERS).map(|_| wait()).collect();
+    let all_wait = || async { (scene.metric("fleet_waiting_slots").await == Some(WORKERS)).then_some(()) };
+    trial::until_async("the workers", all_wait).await.unwrap();
+    // There is news five times, and it is nothing that these workers can carry out.
+    let before = scene.metric("fleet_looks_total").await.unwrap();
+    for content in ["a", "b", "c", "d", "e"] {
+        scene.submit(content, wire::RECORD + 1).await;
+    }
+    scene.submit("f", wire::RECORD).await;
+    let one_is_served = || async { (scene.metric("fleet_waiting_slots").await? < WORKERS).then_some(()) };
+    trial::until_async("an order for one of them", one_is_served).await.unwrap();
+    let looks = scene.metric("fleet_looks_total").await.unwrap() - before;
+    assert!(looks < WORKERS, "{looks} looks");
+    drop(workers);
 }

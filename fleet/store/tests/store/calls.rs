@@ -1,3 +1,5 @@
+use std::task::Poll;
+
 use store::{Budget, GatewayId, Kept, Nanodollars, Need, Outcome, Reserved, Scope};
 
 use super::*;
@@ -76,6 +78,96 @@ async fn a_call_that_is_under_way_is_not_made_again() {
     scene.store.settle(call, &Outcome::Failed).await.unwrap();
     open(&scene.reserve(gateway, &need(&lease, "r", 1.0)).await).unwrap();
 }
+
+#[tokio::test]
+async fn a_gateway_trusts_its_own_calls_even_if_the_database_was_away_for_longer_than_its_patience() {
+    let Some(scene) = Scene::new().await else { return };
+    let (own, other) = (scene.store.gateway().await.unwrap(), scene.store.gateway().await.unwrap());
+    let lease = scene.leased("one").await;
+    let need = Need { patience: NO_PATIENCE, ..need(&lease, "r", 1.0) };
+    open(&scene.reserve(own, &need).await).unwrap();
+    assert_eq!(scene.reserve(own, &need).await, Reserved::InFlight);
+    open(&scene.reserve(other, &need).await).unwrap();
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_stopped_in_a_transaction_holds_nobody_up_for_long() {
+    let Some(scene) = Scene::new().await else { return };
+    scene.store.cap(&Scope::Fleet, Nanodollars::from_usd(10.0).unwrap()).await.unwrap();
+    let (one, two) = (scene.leased("one").await, scene.leased("two").await);
+    let (address, database) = (scene.database.address(), scene.database);
+    let is_locked = |database: &Database| {
+        let free = "SELECT count(*) FROM (SELECT FROM budgets FOR UPDATE SKIP LOCKED) AS free";
+        database.query(free).unwrap().trim() == "0"
+    };
+    // Nothing runs on this runtime from the moment at which its gateway has locked the budget of the fleet.
+    let stop = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let store = Store::open(&address).await.unwrap();
+            let gateway = store.gateway().await.unwrap();
+            let need = need(&one, "r", 1.0);
+            let locked = std::future::poll_fn(|context| {
+                context.waker().wake_by_ref();
+                if is_locked(&database) { Poll::Ready(()) } else { Poll::Pending }
+            });
+            tokio::select! {
+                biased;
+                () = locked => {}
+                reserved = store.reserve(gateway, &need) => panic!("{reserved:?}"),
+            }
+        });
+        (runtime, database)
+    };
+    let (stopped, _database) = std::thread::spawn(stop).join().unwrap();
+    let gateway = scene.store.gateway().await.unwrap();
+    let need = need(&two, "r", 1.0);
+    let reserved = tokio::time::timeout(PATIENCE, scene.store.reserve(gateway, &need)).await;
+    open(&reserved.expect("nobody may wait for one that is stopped").unwrap()).unwrap();
+    stopped.shutdown_background();
+}
+
+/// The first reservation has not committed, so the sum of what was spent does not have it.
+#[tokio::test]
+async fn a_cap_that_is_set_while_a_call_is_reserved_counts_it() {
+    let Some(scene) = Scene::new().await else { return };
+    let lease = scene.leased("one").await;
+    let gateway = scene.store.gateway().await.unwrap();
+    // The call waits to be inserted.
+    scene.database.query(GATE).unwrap();
+    let gate = scene.store.landing().await.unwrap().unwrap();
+    let (store, cap) = (&scene.store, Nanodollars::from_usd(10.0).unwrap());
+    let need = need(&lease, "r", 2.0);
+    let open_gate = async {
+        trial::until_async("a reservation and a cap that wait", || async {
+            (scene.database.query(WAITING).unwrap().trim() == "2").then_some(())
+        })
+        .await
+        .unwrap();
+        drop(gate);
+    };
+    let cap = async {
+        trial::until_async("a reservation that waits", || async {
+            (scene.database.query(WAITING).unwrap().trim() == "1").then_some(())
+        })
+        .await
+        .unwrap();
+        store.cap(&Scope::Fleet, cap).await
+    };
+    let (reserved, capped, ()) = tokio::join!(store.reserve(gateway, &need), cap, open_gate);
+    open(&reserved.unwrap()).unwrap();
+    capped.unwrap();
+    assert_eq!(scene.budget().await, [("fleet".to_owned(), 0.0, 2.0)]);
+}
+
+/// Calls are inserted only while nobody has the right to land.
+const GATE: &str = "
+    CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN PERFORM pg_advisory_xact_lock_shared(7310439); RETURN NEW; END';
+    CREATE TRIGGER gate BEFORE INSERT ON calls FOR EACH ROW EXECUTE FUNCTION gate()";
+const WAITING: &str = "
+    SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
 #[tokio::test]
 async fn every_cap_is_kept_by_reservation_and_never_passed() {

@@ -79,6 +79,7 @@ fn order(tenant: &str, content: &str) -> NewOrder {
         after: None,
         land: None,
         record: wire::RECORD,
+        traceparent: None,
     }
 }
 

@@ -46,12 +46,10 @@ impl Move<'_> {
         if entry.name == ".git" && entry.belongs == Belongs::Accounted {
             return Ok(false);
         }
-        let stays_folder = entry.tree.as_ref().is_some_and(is_folder) && is_folder(&entry.upper);
-        // Only the mode of a folder can be refused while its content is not.
-        if self.refused.contains(&entry.path) && !stays_folder {
+        if self.refused.contains(&entry.path) {
             return Ok(false);
         }
-        if stays_folder {
+        if entry.tree.as_ref().is_some_and(is_folder) && is_folder(&entry.upper) {
             if entry.covers_folder(level) {
                 self.remove_hidden(tree, level, entry)?;
             }

@@ -2,6 +2,7 @@
 //! thread drops its privileges.
 
 use super::*;
+use crate::seal::Seal;
 
 fn as_a_user(test: fn()) {
     std::thread::scope(|scope| {
@@ -101,6 +102,26 @@ fn a_sealed_file_in_a_closed_folder_counts_as_changed() {
             let broken = || project.account.restore_in_view(&guard, &sealed).unwrap();
             assert_eq!(broken(), ["deep/sealed"], "{mode:o}");
             assert!(broken().is_empty());
+        }
+    });
+}
+
+#[test]
+fn a_sealed_file_in_a_closed_folder_of_the_tree_is_restored() {
+    as_a_user(|| {
+        for (mode, is_removed) in MODES.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
+            let project = Project::new(&[("deep/er/sealed", "old\n")]);
+            let (before, sealed) = (project.all(), project.root().join("deep/er/sealed"));
+            let seal = Seal::take(&project.root(), &["deep/er/sealed".into()]).unwrap();
+            if is_removed {
+                fs::remove_file(&sealed).unwrap();
+            }
+            by_hand::close(&project.root().join("deep/er"), mode);
+            by_hand::close(&project.root().join("deep"), mode);
+            let mut attic = Attic::of(project.run.path());
+            assert_eq!(seal.restore(&mut attic).unwrap(), ["deep/er/sealed"], "{mode:o} {is_removed}");
+            assert_eq!(project.all(), before, "{mode:o} {is_removed}");
+            assert!(seal.restore(&mut attic).unwrap().is_empty());
         }
     });
 }

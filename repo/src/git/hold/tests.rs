@@ -1,6 +1,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests make the locks of another git with plain writes")]
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::SystemTime;
 
 use super::*;
 use crate::git::tests::commit_without_its_file;
@@ -82,6 +83,26 @@ fn a_lock_of_another_git_is_waited_for() {
     let reset = std::thread::spawn(move || git.reset_hard("HEAD"));
     fs::remove_file(lock(&scratch)).unwrap();
     reset.join().unwrap().unwrap();
+    assert_eq!(scratch.read("kept"), "one\n");
+}
+
+/// Git trusts size and times of a file that is older than the index, and a copy of the index would be younger.
+#[test]
+fn a_file_that_was_changed_in_the_moment_of_the_last_commit_is_reset() {
+    let scratch = Scratch::with_files();
+    let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    let set = |name: &str| {
+        fs::File::options().append(true).open(scratch.path().join(name)).unwrap().set_modified(then).unwrap();
+    };
+    // Inodes and the times of metadata, which nobody can set, do not count.
+    scratch.git(&["config", "core.checkStat", "minimal"]);
+    scratch.git(&["config", "core.trustctime", "false"]);
+    set("kept");
+    scratch.git(&["update-index", "--refresh"]);
+    scratch.write("kept", "two\n");
+    set("kept");
+    set(".git/index");
+    scratch.hardened(&[]).reset_hard("HEAD").unwrap();
     assert_eq!(scratch.read("kept"), "one\n");
 }
 

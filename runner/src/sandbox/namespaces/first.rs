@@ -26,7 +26,7 @@ use crate::Ended;
 use crate::procfs::Process;
 use crate::sandbox::HOST_NAME;
 use crate::sandbox::seccomp::{self, Sockets};
-use crate::sandbox::view::{during, overlay};
+use crate::sandbox::view::{during, mount_all};
 use crate::spawn::program;
 
 /// Runs as the first process, with the outer helper's process ID as argument.
@@ -55,9 +55,7 @@ fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
         return Err(Report::Failed("the helper is gone".to_owned()));
     }
     let (mut task, stdin, proxy) = receive()?;
-    if let Some((tree, view)) = &task.view {
-        overlay(tree, &view.upper, &view.work).map_err(|error| Report::NoView(error.to_string()))?;
-    }
+    mount_all(&task.overlays)?;
     root::enter(&task)?;
     if let Some(processes) = task.processes {
         limit_tasks(processes)?;
@@ -132,9 +130,8 @@ fn drop_rights() -> io::Result<()> {
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
         .map_err(during("drop rights"))?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(during("hide the helper"))?;
-    let filter = seccomp::filter(Sockets::Allowed).map_err(io::Error::other)?;
-    // Also forbids to gain rights by starting a program.
-    seccompiler::apply_filter(&filter).map_err(io::Error::other)
+    let filters = seccomp::filters(Sockets::Allowed).map_err(io::Error::other)?;
+    seccomp::install(&filters).map_err(io::Error::other)
 }
 
 fn start(task: &Task, stdin: OwnedFd) -> io::Result<Child> {

@@ -77,7 +77,7 @@ fn rights(task: &Task, place: &Path) -> Rights {
     let above = task.mounts.iter().filter(|mount| place.starts_with(mount.place()));
     match above.max_by_key(|mount| mount.place().components().count()) {
         _ if place == Path::new(SHARED_MEMORY) => Rights::Write,
-        Some(Mount::Writable(_) | Mount::Private(_)) => Rights::Write,
+        Some(Mount::Writable(_) | Mount::At(..) | Mount::Private(_)) => Rights::Write,
         Some(Mount::ReadOnly(_) | Mount::EmptyFolder(_) | Mount::EmptyFile(_) | Mount::Link(..)) | None => {
             Rights::Read
         }
@@ -112,7 +112,8 @@ impl Root {
 
     fn add(&mut self, mount: &Mount) -> io::Result<()> {
         match mount {
-            Mount::ReadOnly(path) | Mount::Writable(path) => self.bind(path),
+            Mount::ReadOnly(path) | Mount::Writable(path) => self.bind(path, path),
+            Mount::At(from, path) => self.bind(from, path),
             Mount::Private(path) | Mount::EmptyFolder(path) => self.private(path),
             Mount::EmptyFile(path) => self.write(path, ""),
             Mount::Link(to, path) => {
@@ -122,9 +123,9 @@ impl Root {
         }
     }
 
-    /// Shows a file or a folder of the host at its own path.
-    fn bind(&self, path: &Path) -> io::Result<()> {
-        let source = clone_of(CWD, path)?;
+    /// Shows a file or a folder of the host.
+    fn bind(&self, from: &Path, path: &Path) -> io::Result<()> {
+        let source = clone_of(CWD, from)?;
         let is_folder = rustix::fs::fstat(&source)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
         attach(&source, &self.make(path, is_folder)?)
     }
@@ -162,7 +163,7 @@ impl Root {
 
     fn devices(&mut self, has_terminal: bool) -> io::Result<()> {
         for device in DEVICES {
-            self.bind(Path::new(device))?;
+            self.bind(Path::new(device), Path::new(device))?;
         }
         if let Some(terminal) = self.terminal.take().filter(|_| has_terminal) {
             attach(&terminal, &self.make(Path::new(CONSOLE), false)?)?;

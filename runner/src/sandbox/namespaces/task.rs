@@ -4,16 +4,17 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::sandbox::View;
+use crate::sandbox::NotStarted;
 use crate::sandbox::mounts::Mount;
+use crate::sandbox::view::{Overlay, View};
 use crate::{Ended, Env};
 
 /// Everything that the first process needs. It travels in memory: arguments and names of mounts would be visible
 /// to every user of the machine, and an argument list has a limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Task {
-    /// The tree, and where its changes go.
-    pub(super) view: Option<(PathBuf, View)>,
+    /// To be mounted first.
+    pub(super) overlays: Vec<Overlay>,
     pub(super) mounts: Vec<Mount>,
     /// Files of the sandbox's own, with their content.
     pub(super) files: Vec<(PathBuf, String)>,
@@ -32,9 +33,9 @@ pub(super) struct Task {
 impl Task {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut words = Writer::default();
-        words.flag(self.view.is_some());
-        if let Some((tree, view)) = &self.view {
-            words.paths([tree, &view.upper, &view.work]);
+        words.count(self.overlays.len());
+        for Overlay { place, lower, layer } in &self.overlays {
+            words.paths([place, lower, &layer.upper, &layer.work]);
         }
         words.count(self.mounts.len());
         self.mounts.iter().for_each(|mount| words.mount(mount));
@@ -62,12 +63,7 @@ impl Task {
     /// `None` if it was written by another version: a program that is replaced while it runs.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut words = Reader { bytes };
-        let view = if words.flag()? {
-            let tree = words.path()?;
-            Some((tree, View { upper: words.path()?, work: words.path()? }))
-        } else {
-            None
-        };
+        let overlays = words.list(Reader::overlay)?;
         let mounts = words.list(Reader::mount)?;
         let files = words.list(|words| Some((words.path()?, words.word()?.into_string().ok()?)))?;
         let limit = |number| (number != NO_LIMIT).then_some(number);
@@ -81,7 +77,7 @@ impl Task {
         let argv = words.list(Reader::word)?;
         let is_all = words.bytes.is_empty();
         is_all.then_some(Self {
-            view,
+            overlays,
             mounts,
             files,
             temporary_bytes,
@@ -143,6 +139,10 @@ impl Writer {
                 tagged(5, path);
                 self.word(to);
             }
+            Mount::At(from, path) => {
+                tagged(6, path);
+                self.word(from);
+            }
         }
     }
 }
@@ -187,6 +187,11 @@ impl Reader<'_> {
         (0..self.count()?).map(|_| item(self)).collect()
     }
 
+    fn overlay(&mut self) -> Option<Overlay> {
+        let (place, lower) = (self.path()?, self.path()?);
+        Some(Overlay { place, lower, layer: View { upper: self.path()?, work: self.path()? } })
+    }
+
     fn mount(&mut self) -> Option<Mount> {
         let (tag, path) = (self.tag()?, self.path()?);
         Some(match tag {
@@ -196,6 +201,7 @@ impl Reader<'_> {
             3 => Mount::EmptyFolder(path),
             4 => Mount::EmptyFile(path),
             5 => Mount::Link(self.path()?, path),
+            6 => Mount::At(self.path()?, path),
             _ => return None,
         })
     }
@@ -239,6 +245,15 @@ impl Report {
     }
 }
 
+impl From<NotStarted> for Report {
+    fn from(why: NotStarted) -> Self {
+        match why {
+            NotStarted::View(message) => Self::NoView(message),
+            NotStarted::Sandbox(message) => Self::Failed(message),
+        }
+    }
+}
+
 impl From<std::io::Error> for Report {
     fn from(error: std::io::Error) -> Self {
         Self::Failed(error.to_string())
@@ -254,7 +269,11 @@ mod tests {
         env.set("A", "line\nbreak \0 and nul");
         let path = |name: &str| PathBuf::from(name);
         Task {
-            view: Some((path("/t"), View { upper: path("/u"), work: path("/w") })),
+            overlays: vec![Overlay {
+                place: path("/t"),
+                lower: path("/l"),
+                layer: View { upper: path("/u"), work: path("/w") },
+            }],
             mounts: vec![
                 Mount::ReadOnly(path("/usr")),
                 Mount::Writable(path("/t")),
@@ -262,6 +281,7 @@ mod tests {
                 Mount::EmptyFolder(path("/t/a")),
                 Mount::EmptyFile(path("/t/b")),
                 Mount::Link(path("usr/bin"), path("/bin")),
+                Mount::At(path("/sys/c"), path("/c")),
             ],
             files: vec![(path("/etc/hosts"), "127.0.0.1 localhost\n".to_owned())],
             temporary_bytes: Some(1 << 40),
@@ -279,7 +299,7 @@ mod tests {
     fn a_task_arrives_as_it_was_sent() {
         let sent = task();
         assert_eq!(Task::decode(&sent.encode()), Some(sent));
-        let sent = Task { view: None, mounts: Vec::new(), ..task() };
+        let sent = Task { overlays: Vec::new(), mounts: Vec::new(), ..task() };
         assert_eq!(Task::decode(&sent.encode()), Some(sent));
     }
 

@@ -108,22 +108,28 @@ impl Setup<'_> {
 
     /// The sandbox of the commands, if there is any: like the roles', but for containers, which give no view.
     fn around_commands(&self) -> Result<Option<Confinement>, Failure> {
-        if self.probed.rung == Rung::Off {
+        let project = self.project;
+        let mut commands = [&project.config.builder_commands, &project.config.verifier_commands].into_iter();
+        if self.probed.rung == Rung::Off || commands.all(BTreeMap::is_empty) {
             return Ok(None);
         }
-        let project = self.project;
         let (root, src, tests) = (&project.root, project.src(), project.tests());
         let env = sandbox::build_env(&self.settings, self.host.environment);
         let values = |places: &[settings::Setting<PathBuf>]| -> Vec<PathBuf> {
             places.iter().map(|place| place.value.clone()).collect()
         };
-        let granted =
-            Granted { readable: values(&self.settings.readable), writable: values(&self.settings.writable) };
+        let granted = Granted {
+            readable: values(&self.settings.readable),
+            writable: values(&self.settings.writable),
+            network: self.settings.network.value,
+            hosts: sandbox::hosts(&self.settings),
+        };
         let inside = access::dot_gits(root, src, tests)?;
         let around = access::around(root, (src, &inside), tests, &[], &env);
         let access = access::of_commands(around, root, tests, &granted);
         let other = if self.probed.rung == Rung::Docker { access::with_views() } else { None };
         let probed = other.map_or_else(|| self.probed.clone(), |(_, probed)| probed);
+        sandbox::hosts_can_be_opened(&self.settings, probed.rung)?;
         Ok(Some(probed.confine(access)))
     }
 

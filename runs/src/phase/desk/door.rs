@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use runner::Cancel;
 
+use super::ports::Ports;
 use crate::phase::request::{Answer, Desk, Request};
 
 /// Callers served at once; others wait in the socket's queue.
@@ -26,11 +27,23 @@ pub(super) struct Door {
     desk: Desk,
     cancel: Cancel,
     patience: Duration,
+    /// Opened before a caller gets its answer: it may use the server that its command has started.
+    ports: Option<Arc<Ports>>,
 }
 
 impl Door {
     pub(super) fn new(desk: Desk, cancel: Cancel) -> io::Result<Self> {
-        Ok(Self { listener: UnixListener::bind(&desk.socket)?, desk, cancel, patience: PATIENCE })
+        Ok(Self {
+            listener: UnixListener::bind(&desk.socket)?,
+            desk,
+            cancel,
+            patience: PATIENCE,
+            ports: None,
+        })
+    }
+
+    pub(super) fn with_ports(self, ports: Option<Arc<Ports>>) -> Self {
+        Self { ports, ..self }
     }
 
     /// Serves callers from now on. All threads are started here, so none can fail to start later.
@@ -55,10 +68,14 @@ impl Door {
 
     /// Serves one caller. One that leaves early only loses its answer.
     fn attend(&self, mut stream: &UnixStream) {
-        let answer = match self.request(stream) {
+        let mut answer = match self.request(stream) {
             Ok(request) => self.desk.answer(&request.argv, &self.cancel),
             Err(_) => Answer { code: 125, output: "abl-cmd: that was no request\n".to_owned() },
         };
+        if let Some(ports) = &self.ports {
+            ports.follow();
+            answer.output += &ports.unreachable();
+        }
         let _ = serde_json::to_vec(&answer).map(|bytes| stream.write_all(&bytes));
     }
 

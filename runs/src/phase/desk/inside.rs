@@ -11,11 +11,13 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::{fs, thread};
 
 use runner::{Cancel, Command, Confinement, Output, RunError, run};
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 
+use super::ports::{self, Ports};
 use super::{Door, FAILED, NAME, READY, WITHOUT_VIEW};
 use crate::phase::request::{Answer, Desk, Request, Side};
 
@@ -41,8 +43,18 @@ pub(super) fn serve_around(
     let inner = Desk { socket: own.join("desk"), side: Side::Inside, ..desk.clone() };
     dir::replace(&orders, &serde_json::to_vec(&inner)?)?;
     let command = Command { input: Some(orders), ..Command::new([bin.join(NAME)], &desk.cwd, desk.env()) };
-    Door::new(Desk { side: Side::Outside(inner.socket), ..desk }, cancel.clone())?.open()?;
+    // With the machine's network, the role finds servers without help.
+    let ports = (!confinement.access.network).then(|| Arc::new(Ports::new(own.join(ports::SOCKET))));
+    let outside = Desk { side: Side::Outside(inner.socket), ..desk };
+    Door::new(outside, cancel.clone())?.with_ports(ports.clone()).open()?;
     thread::scope(|scope| {
+        if let Some(ports) = &ports {
+            scope.spawn(|| {
+                while !cancel.wait(ports::PAUSE) {
+                    ports.follow();
+                }
+            });
+        }
         scope.spawn(|| {
             let _ = io::copy(&mut input, &mut io::sink());
             cancel.set();
@@ -85,12 +97,16 @@ pub(super) fn ask(socket: &Path, argv: &[String]) -> Answer {
 }
 
 /// Commands may have put anything in the place of the socket: a symlink would lead to a daemon of the machine.
-fn try_ask(socket: &Path, argv: &[String]) -> io::Result<Answer> {
+pub(super) fn connect(socket: &Path) -> io::Result<UnixStream> {
     let handle = rustix::fs::open(socket, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if FileType::from_raw_mode(fstat(&handle)?.st_mode) != FileType::Socket {
         return Err(io::Error::other("its socket is gone"));
     }
-    let mut stream = UnixStream::connect(format!("/proc/self/fd/{}", handle.as_raw_fd()))?;
+    UnixStream::connect(format!("/proc/self/fd/{}", handle.as_raw_fd()))
+}
+
+fn try_ask(socket: &Path, argv: &[String]) -> io::Result<Answer> {
+    let mut stream = connect(socket)?;
     serde_json::to_writer(&mut stream, &Request { argv: argv.to_vec() })?;
     stream.shutdown(Shutdown::Write)?;
     let mut text = Vec::new();

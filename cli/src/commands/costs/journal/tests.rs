@@ -11,7 +11,7 @@ fn calls(run: &str, facts: &[impl Serialize]) -> Vec<Call> {
     fs::write(folder.path().join("run.json"), run).unwrap();
     let mut journal = Journal::create(&folder.path().join(perform::JOURNAL), Redactor::default()).unwrap();
     facts.iter().for_each(|fact| journal.append(fact, Durability::Written).unwrap());
-    super::journal(folder.path(), &today()).unwrap()
+    super::calls(folder.path(), &today()).unwrap()
 }
 
 fn today() -> Today {
@@ -130,7 +130,7 @@ fn an_audit_of_specs_is_a_call_of_spec() {
     fs::create_dir_all(&audit).unwrap();
     let mut journal = Journal::create(&audit.join(perform::JOURNAL), Redactor::default()).unwrap();
     journal.append(&turned(Vec::new(), None), Durability::Written).unwrap();
-    assert_eq!(super::journal(&audit, &today()).unwrap()[0].origin, "spec");
+    assert_eq!(super::calls(&audit, &today()).unwrap()[0].origin, "spec");
 }
 
 #[test]
@@ -143,5 +143,5 @@ fn a_journal_that_was_changed_is_no_journal() {
     }
     let changed = fs::read_to_string(&file).unwrap().replacen("\"input_tokens\":1", "\"input_tokens\":9", 1);
     fs::write(&file, changed).unwrap();
-    assert_eq!(super::journal(folder.path(), &today()), None);
+    assert_eq!(super::calls(folder.path(), &today()), None);
 }

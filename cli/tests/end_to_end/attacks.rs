@@ -1,0 +1,281 @@
+//! What a build, a command or an agent may try with the tree, on every rung, as root and as another user: nothing of it is left, and
+//! nothing that git would run later.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fixtures::server::{Script, Step};
+use serde_json::json;
+
+use crate::scenes::program::{Ran, if_mounted, mounted};
+use crate::scenes::{commit, order, phase, spec};
+
+/// Each attack and its shell lines; `evil` prints a configuration with which `git status` runs a program, and `plant` makes a repository with
+/// it.
+const ATTACKS: [(&str, &str); 10] = [
+    ("ignore rules", "echo '*' > src/.gitignore; mkdir new; echo made > new/.gitignore; echo x > new/made\n"),
+    ("a formatter", "echo formatted > formatted\n"),
+    ("a repository in the empty folder of a submodule", "plant sub\n"),
+    (
+        "a new repository",
+        "plant fresh/deep; mkdir -p gitfile; echo 'gitdir: ../many/1/.git' > gitfile/.git\n",
+    ),
+    (
+        "the configuration of repositories",
+        "for it in many/*/.git; do evil >> $it/config; echo ../../../sub/.git > $it/commondir; mkdir $it/hooks; evil > $it/hooks/post-index-change; done\n",
+    ),
+    ("a file that the configuration includes", "evil >> included.cfg\n"),
+    ("a hook in the folder that the configuration names", "evil > hooks/post-index-change\n"),
+    ("the inputs of the next run", "echo planted | tee -a query.txt >> gemini-system-prompt.txt\n"),
+    ("what decides", "{ cat build.sh; echo '# changed'; } > b && mv b build.sh; chmod +x build.sh\n"),
+    (
+        "links out of the tree",
+        "rm -r docs src/file; ln -s /tmp docs; ln -s /etc/passwd src/file; mkfifo fifo\n",
+    ),
+];
+
+/// Changes of ordinary files, which may stay: the account names them, and `undo` takes them back.
+const ORDINARY: [&str; 5] = ["b", "docs/page", "formatted", "new.txt", "new/made"];
+/// What a run leaves, and what git itself writes.
+const OWN: [&str; 5] = ["logs", "llm-user-output.txt", ".git/code-commit", ".git/index", "agent-config"];
+
+const RUNGS: [&str; 4] = ["namespaces", "bwrap", "landlock", "off"];
+/// On namespaces a build would work in a view, were there no mount below the tree.
+const WITHOUT_VIEW: &str = "without a view";
+const FEW_REPOSITORIES: usize = 2;
+/// More than bubblewrap can protect.
+const MANY_REPOSITORIES: usize = 501;
+const NOBODY: u32 = 65534;
+
+fn script(attacks: &[(&str, &str)], canary: &Path) -> String {
+    let lines: String = attacks.iter().map(|(_, lines)| *lines).collect();
+    let canary = canary.display();
+    format!(
+        "#!/bin/sh\nexec 2>/dev/null\n\
+         evil() {{ printf '[core]\\n\\tfsmonitor = \"touch {canary}; false\"\\n'; }}\n\
+         plant() {{ mkdir -p $1/.git/objects $1/.git/refs; echo 'ref: refs/heads/main' > $1/.git/HEAD; evil > $1/.git/config; }}\n\
+         {lines}exit 0\n"
+    )
+}
+
+/// A project with everything that the attacks are about.
+fn scene(repositories: usize) -> commit::Scene {
+    let files = [
+        ("query.txt", "say one\n"),
+        ("gemini-system-prompt.txt", "Answer in fences.\n"),
+        ("codeRollup.txt", "nothing\n"),
+        ("included.cfg", "[alias]\n"),
+        ("hooks/README", "none yet\n"),
+        ("docs/page", "page\n"),
+        ("formatted", "  formatted\n"),
+        ("src/file", "file\n"),
+        ("src/.gitignore", "made\n"),
+        (".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ./nowhere\n"),
+    ];
+    let scene = commit::Scene::with_files(&files, Script::new([Step::text("^^^new.txt\n1\n^^^end\n")]));
+    let (root, canary) = (scene.project.root(), scene.project.beside().join("canary"));
+    scene.project.write("build.sh", script(&ATTACKS, &canary).as_bytes()).unwrap();
+    scene.project.commit("a build").unwrap();
+    let head = scene.project.git(&["rev-parse", "HEAD"]).unwrap();
+    let entry = format!("160000,{},sub", head.trim());
+    scene.project.git(&["update-index", "--add", "--cacheinfo", &entry]).unwrap();
+    scene.project.git(&["commit", "-qm", "a submodule"]).unwrap();
+    fs::create_dir(root.join("sub")).unwrap();
+    for (key, value) in [("include.path", "../included.cfg"), ("core.hooksPath", "hooks")] {
+        scene.project.git(&["config", key, value]).unwrap();
+    }
+    for number in 0..repositories {
+        let git = root.join(format!("many/{number}/.git"));
+        ["objects", "refs"].iter().for_each(|name| fs::create_dir_all(git.join(name)).unwrap());
+        fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(git.join("config"), "[core]\n\tbare = false\n").unwrap();
+    }
+    scene
+}
+
+/// Everything, inside of repositories too, except [`OWN`].
+fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut found, mut todo) = (BTreeMap::new(), vec![root.to_owned()]);
+    while let Some(folder) = todo.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let below = path.strip_prefix(root).unwrap().to_owned();
+            let stat = fs::symlink_metadata(&path).unwrap();
+            if OWN.iter().any(|own| below == Path::new(own)) {
+                continue;
+            }
+            if stat.is_dir() {
+                todo.push(path);
+            } else if stat.is_symlink() {
+                found.insert(below, fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes());
+            } else {
+                found.insert(below, if stat.is_file() { fs::read(&path).unwrap() } else { Vec::new() });
+            }
+        }
+    }
+    found
+}
+
+fn differing(before: &BTreeMap<PathBuf, Vec<u8>>, root: &Path) -> BTreeSet<PathBuf> {
+    let after = tree(root);
+    let all = before.keys().chain(after.keys());
+    all.filter(|path| before.get(*path) != after.get(*path)).cloned().collect()
+}
+
+/// Gives everything to this user.
+fn give(folder: &Path, user: u32) {
+    let owner = format!("{user}:{user}");
+    assert!(Command::new("chown").args(["-R", &owner]).arg(folder).status().unwrap().success());
+}
+
+/// Says so where the rung does not work.
+fn is_skipped(ran: &Ran, rung: &str) -> bool {
+    let refusals = ["does not work here", "behind Landlock a role could make no new file"];
+    let is_skipped = ran.code == Some(3) && refusals.iter().any(|refusal| ran.err.contains(refusal));
+    if is_skipped {
+        eprintln!("SKIPPED: attacks on {rung}: {}", ran.err.trim());
+    }
+    is_skipped
+}
+
+/// The run on this rung; `None` where it does not work.
+fn attack(scene: &commit::Scene, rung: &str, user: u32) -> Option<Ran> {
+    let sandbox = if rung == WITHOUT_VIEW { "namespaces" } else { rung };
+    let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", sandbox, "--rounds", "1"];
+    let mut command = scene.keyed(&args, &[]);
+    let ran = if rung == WITHOUT_VIEW {
+        // The kernel allows no view of a tree with another mount below it.
+        fs::create_dir(scene.project.root().join("mounted")).unwrap();
+        let mount = "mount -t tmpfs none \"$0/mounted\" || exit 99; exec \"$@\"";
+        if_mounted(Ran::of(mounted(mount, scene.project.root(), &command).uid(user).gid(user)))?
+    } else {
+        Ran::of(command.uid(user).gid(user))
+    };
+    (!is_skipped(&ran, rung)).then_some(ran)
+}
+
+fn nothing_is_left(rung: &str, repositories: usize, user: u32) {
+    let scene = scene(repositories);
+    let (root, beside) = (scene.project.root(), scene.project.beside());
+    give(beside, user);
+    let before = tree(root);
+    let Some(ran) = attack(&scene, rung, user) else { return };
+    let case = format!("{rung} as {user}: {ran}");
+    // It broke the seal twice.
+    assert_eq!(ran.code, Some(1), "{case}");
+    let left = differing(&before, root);
+    let is_ordinary = |path: &&PathBuf| ORDINARY.iter().any(|ordinary| path.as_path() == Path::new(ordinary));
+    assert_eq!(left.iter().find(|path| !is_ordinary(path)), None, "{case}");
+    assert!(left.contains(Path::new("new.txt")) && ran.err.contains("M formatted"), "{case}");
+    let last = format!("many/{}", repositories - 1);
+    for repository in ["", "sub", "fresh/deep", "many/0", &last] {
+        let mut git = Command::new("git");
+        git.args(["-c", "safe.directory=*", "status"]).env("HOME", beside);
+        // It need not be there any more.
+        drop(git.current_dir(root.join(repository)).uid(user).gid(user).output());
+    }
+    assert!(!beside.join("canary").exists(), "a program was run: {case}");
+    let undone = Ran::of(scene.command(&["undo"], &[]).uid(user).gid(user));
+    assert_eq!((undone.code, differing(&before, root)), (Some(0), BTreeSet::new()), "{case}\n{undone}");
+}
+
+#[test]
+fn nothing_is_left_of_attacks_on_the_tree_by_a_build() {
+    let user = rustix::process::geteuid().as_raw();
+    for (rung, repositories) in [
+        ("namespaces", FEW_REPOSITORIES),
+        ("bwrap", FEW_REPOSITORIES),
+        (WITHOUT_VIEW, MANY_REPOSITORIES),
+        ("landlock", FEW_REPOSITORIES),
+        ("off", FEW_REPOSITORIES),
+    ] {
+        nothing_is_left(rung, repositories, user);
+    }
+}
+
+#[test]
+fn nothing_is_left_of_attacks_on_the_tree_by_a_build_of_another_user() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("SKIPPED: attacks as another user, because only root can become one");
+    }
+    RUNGS.into_iter().chain([WITHOUT_VIEW]).for_each(|rung| nothing_is_left(rung, FEW_REPOSITORIES, NOBODY));
+}
+
+/// Otherwise the tests above would prove nothing.
+#[test]
+fn every_attack_changes_a_tree_that_nobody_defends() {
+    let scene = scene(FEW_REPOSITORIES);
+    let canary = scene.project.beside().join("canary");
+    for attack in &ATTACKS {
+        let before = tree(scene.project.root());
+        let script = script(&[*attack], &canary);
+        let ran =
+            Command::new("sh").args(["-c", &script]).current_dir(scene.project.root()).status().unwrap();
+        assert!(ran.success() && !differing(&before, scene.project.root()).is_empty(), "{}", attack.0);
+    }
+    drop(Command::new("git").arg("status").current_dir(scene.project.root().join("sub")).output());
+    assert!(canary.exists(), "git runs what a configuration names");
+}
+
+#[test]
+fn a_report_that_a_verification_writes_stops_no_queue_of_orders() {
+    let replies = [order::greet(order::GOOD), order::proposal("src/b.txt", None, "b")];
+    for rung in RUNGS {
+        let scene = order::Scene::with(&replies.each_ref().map(String::as_str));
+        let over = json!({
+            "id": "b", "allowed_files": ["src/b.txt"], "context_files": [],
+            "acceptance_commands": ["sh -c 'echo report > src/report.xml; echo >> src/other.txt'"],
+        });
+        scene.place("b.json", order::order(&over).to_string().as_bytes());
+        let over =
+            json!({ "acceptance_commands": ["sh -c 'echo report > src/report.xml; sh tests/run.sh'"] });
+        scene.place_order(&over);
+        let [first, next] = ["order.json", "b.json"].map(|name| scene.beside(name).display().to_string());
+        let ran = scene.run(&[&first, &next, "--max-attempts", "1", "--commit", "--sandbox", rung]);
+        if is_skipped(&ran, rung) {
+            continue;
+        }
+        assert_eq!((ran.code, scene.project.status().unwrap()), (Some(0), String::new()), "{rung}: {ran}");
+        assert!(ran.err.contains("changed src/other.txt, src/report.xml, which it may not"), "{rung}: {ran}");
+    }
+}
+
+#[test]
+fn a_reviewer_who_repairs_what_it_approves_approves_nothing() {
+    // Behind a sandbox an agent cannot count its turns.
+    let turn = format!(
+        "case \"$prompt\" in *.plan.md*) {};; *.review.md*) echo repaired > src.txt; {};; *) {};; esac",
+        spec::PLAN,
+        spec::APPROVE,
+        spec::DONE
+    );
+    for rung in RUNGS {
+        let scene = spec::Scene::new(&[turn.as_str(); 4]);
+        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung]);
+        if is_skipped(&ran, rung) {
+            continue;
+        }
+        assert_eq!((ran.code, scene.read("src.txt").as_str()), (Some(4), "new\n"), "{rung}: {ran}");
+        assert!(ran.out.contains("the approval does not count"), "{rung}: {ran}");
+    }
+}
+
+#[test]
+fn a_commit_with_the_name_of_a_pass_is_none() {
+    for rung in RUNGS {
+        let forge =
+            "git -c user.name=a -c user.email=a@a commit -qm phase1/passed --allow-empty 2> /dev/null";
+        let scene = phase::Scene::new(&[("builder-1", forge), ("verifier-1", "fails 404")]);
+        scene.write(".abl/abl.config.yaml", "loop: {max_verifier_iterations: 1}\n");
+        for _ in 0..2 {
+            let ran = scene.run_with(&["run", "--sandbox", rung], &[]);
+            if is_skipped(&ran, rung) {
+                break;
+            }
+            assert_eq!((ran.code, scene.turns("verifier")), (Some(6), 1), "{rung}: {ran}");
+        }
+    }
+}

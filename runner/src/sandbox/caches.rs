@@ -1,0 +1,102 @@
+//! Caches of tools: read from the user's, written to a layer of the project's own.
+//!
+//! Each is an overlay over the user's folder, mounted where nothing of the host is shown and bound to its place
+//! in the sandbox: the user's folder may not exist, and whatever mounts over it would be seen by nobody else.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::mount::{MountFlags, mount};
+
+use super::mounts::{self, CARGO};
+use super::view::{Overlay, View, during};
+use super::{Access, Confinement, Rung};
+
+/// Where the overlays are mounted at first; no sandbox shows anything of it.
+const SITE: &str = "/sys";
+/// What is below the layer of a cache that the user does not have.
+const EMPTY: &str = "/sys/empty";
+
+/// A cache, at its place in the sandbox.
+pub(super) struct Cache {
+    pub(super) place: PathBuf,
+    pub(super) overlay: Overlay,
+}
+
+/// The caches with layers, if [`Access::caches`] says where. None in the tree, and none around it. Every layer costs
+/// milliseconds, so there is none where a command could neither read anything nor fetch it.
+pub(super) fn all(access: &Access) -> Vec<Cache> {
+    let Some(layers) = &access.caches else { return Vec::new() };
+    let is_apart = |place: &Path| !place.starts_with(&access.tree) && !access.tree.starts_with(place);
+    let can_fetch = access.network || !access.hosts.is_empty();
+    let cache = |(name, place): (&Path, PathBuf)| {
+        let lower = place.canonicalize().ok().filter(|real| real.is_dir() && is_apart(real));
+        let layer = View { upper: layers.join("upper").join(name), work: layers.join("work").join(name) };
+        let is_filled = || fs::read_dir(&layer.upper).is_ok_and(|mut entries| entries.next().is_some());
+        let is_of_use = can_fetch || lower.is_some() || is_filled();
+        let lower = lower.unwrap_or_else(|| EMPTY.into());
+        let overlay = Overlay { place: Path::new(SITE).join(name), lower, layer };
+        is_of_use.then_some(Cache { place, overlay })
+    };
+    named(access).filter(|(_, place)| is_apart(place)).filter_map(cache).collect()
+}
+
+/// The caches by their usual names below the home directory, with their places.
+fn named(access: &Access) -> impl Iterator<Item = (&'static Path, PathBuf)> {
+    let home = mounts::home(access);
+    names::caches().map(Path::new).filter_map(move |name| {
+        let place = match (name.strip_prefix(CARGO), &access.cargo_home) {
+            (Ok(part), Some(cargo_home)) => cargo_home.join(part),
+            _ => home.as_ref()?.join(name),
+        };
+        Some((name, place))
+    })
+}
+
+/// Where caches are, shown or not.
+pub(crate) fn places(access: &Access) -> impl Iterator<Item = PathBuf> {
+    named(access).map(|(_, place)| place)
+}
+
+/// Creates the folders of the layers.
+pub(super) fn make_layers(access: &Access) -> Result<(), String> {
+    for Overlay { layer: View { upper, work }, .. } in all(access).into_iter().map(|cache| cache.overlay) {
+        [upper, work].iter().try_for_each(|folder| {
+            fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
+        })?;
+    }
+    Ok(())
+}
+
+/// Makes the places where the overlays are mounted, in memory.
+pub(super) fn make_site(overlays: &[Overlay]) -> io::Result<()> {
+    mount("tmpfs", SITE, "tmpfs", MountFlags::NODEV | MountFlags::NOSUID, c"mode=0755")
+        .map_err(during("make room for the layers of caches"))?;
+    let places = overlays.iter().map(|overlay| overlay.place.as_path());
+    places.filter(|place| place.starts_with(SITE)).chain([Path::new(EMPTY)]).try_for_each(fs::create_dir_all)
+}
+
+/// Waits until no other command uses these layers: the kernel does not prevent it, and says nothing about the
+/// outcome. Held until the result is dropped.
+pub(crate) fn lock(confinement: &Confinement) -> io::Result<Option<OwnedFd>> {
+    let Some(layers) = caches_of(confinement) else { return Ok(None) };
+    fs::create_dir_all(layers)?;
+    let folder = File::open(layers)?;
+    flock(&folder, FlockOperation::LockExclusive)?;
+    Ok(Some(folder.into()))
+}
+
+fn caches_of(confinement: &Confinement) -> Option<&Path> {
+    confinement.access.caches.as_deref().filter(|_| confinement.rung.has_views())
+}
+
+impl Rung {
+    /// The access of a command on this rung: without layers, if there can be none.
+    pub(super) fn limited(self, access: &Access) -> Access {
+        let caches = access.caches.clone().filter(|_| self.has_views());
+        Access { caches, ..access.clone() }
+    }
+}

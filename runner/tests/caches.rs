@@ -1,0 +1,116 @@
+//! Caches of tools: read from the user's, written to the project's own layers.
+
+#![expect(clippy::disallowed_methods, reason = "tests set up files of their own")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::thread;
+
+use runner::{Access, Cancel, Confinement, Rung, explain, run};
+use rustix::fs::{FlockOperation, flock};
+use support::{Scratch, works};
+
+/// The rungs that can mount layers.
+fn rungs() -> impl Iterator<Item = Rung> {
+    [Rung::Namespaces, Rung::Bwrap].into_iter().filter(|rung| works(*rung))
+}
+
+/// A user with a cache of cargo and without one of npm.
+fn user() -> Scratch {
+    let scratch = Scratch::new();
+    let crates = scratch.at("home/.cargo/registry/src");
+    fs::create_dir_all(&crates).unwrap();
+    fs::write(crates.join("lib.rs"), "the user's\n").unwrap();
+    fs::write(crates.join("old.rs"), "the user's\n").unwrap();
+    fs::write(scratch.at("home/.cargo/credentials.toml"), "secret\n").unwrap();
+    scratch
+}
+
+fn access(scratch: &Scratch, layers: &str) -> Access {
+    let cargo_home = Some(scratch.at("home/.cargo"));
+    Access { cargo_home, caches: Some(scratch.at(layers)), ..scratch.access() }
+}
+
+fn sh(scratch: &Scratch, rung: Rung, access: Access, line: &str) -> String {
+    let mut command = scratch.command(&["sh", "-c", line]);
+    command.env.set("CARGO_HOME", scratch.at("home/.cargo"));
+    let confinement = Confinement { rung, access };
+    run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().text()
+}
+
+const LOOK: &str = "cd ~; cat .cargo/registry/src/* .npm/_cacache/*; ls .cargo";
+
+#[test]
+fn a_project_sees_what_it_wrote_and_nobody_else_does() {
+    for rung in rungs() {
+        let scratch = user();
+        let change = "cd ~; echo new > .cargo/registry/src/lib.rs; rm .cargo/registry/src/old.rs
+            echo fetched > .npm/_cacache/index; mv .cargo/registry/src/lib.rs .cargo/registry/src/moved.rs";
+        let fetching = Access { network: true, ..access(&scratch, "one") };
+        assert_eq!(sh(&scratch, rung, fetching, change), "", "{rung}");
+        assert_eq!(sh(&scratch, rung, access(&scratch, "one"), LOOK), "new\nfetched\nregistry\n", "{rung}");
+        let elsewhere = sh(&scratch, rung, access(&scratch, "other"), LOOK);
+        assert!(elsewhere.starts_with("the user's\nthe user's\ncat: "), "{rung}: {elsewhere}");
+        let crates = scratch.at("home/.cargo/registry/src");
+        for name in ["lib.rs", "old.rs"] {
+            assert_eq!(fs::read_to_string(crates.join(name)).unwrap(), "the user's\n", "{rung}");
+        }
+        assert_eq!(fs::read_dir(crates).unwrap().count(), 2, "{rung}");
+        assert_eq!(fs::read_dir(scratch.at("home")).unwrap().count(), 2, "{rung}");
+    }
+}
+
+/// The layers are in the state folder, which is below the tree: a command sees them through neither.
+#[test]
+fn layers_in_the_tree_are_hidden_and_a_view_of_it_changes_nothing() {
+    for rung in rungs() {
+        let scratch = user();
+        let view = |name: &str| {
+            let [upper, work] = ["upper", "work"].map(|part| scratch.at(&format!("views/{name}/{part}")));
+            [&upper, &work].into_iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
+            Some(runner::View { upper, work })
+        };
+        let within = |name: &str| Access { view: view(name), ..access(&scratch, "tree/.git/caches") };
+        let fetching = Access { network: true, ..within("one") };
+        sh(&scratch, rung, fetching, "echo fetched > ~/.npm/_cacache/index");
+        let seen = sh(&scratch, rung, within("two"), "cat ~/.npm/_cacache/index; ls -A .git/caches");
+        assert_eq!(seen, "fetched\n", "{rung}");
+        assert!(fs::read_dir(scratch.at("views/one/upper")).unwrap().next().is_none(), "{rung}");
+    }
+}
+
+#[test]
+fn a_second_command_waits_for_the_layers() {
+    for rung in rungs() {
+        let scratch = user();
+        fs::create_dir(scratch.at("one")).unwrap();
+        let held = File::open(scratch.at("one")).unwrap();
+        flock(&held, FlockOperation::LockExclusive).unwrap();
+        let mut order = File::options().append(true).create(true).open(scratch.at("tree/src/order")).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| sh(&scratch, rung, access(&scratch, "one"), "echo ran >> src/order"));
+            order.write_all(b"released\n").unwrap();
+            drop(held);
+        });
+        assert_eq!(fs::read_to_string(scratch.at("tree/src/order")).unwrap(), "released\nran\n", "{rung}");
+    }
+}
+
+/// Without layers, the caches of cargo are there to read.
+#[test]
+fn where_no_layer_can_be_a_cache_is_not_changed_and_the_user_is_told() {
+    for rung in [Rung::Landlock, Rung::Docker].into_iter().filter(|rung| works(*rung)) {
+        let scratch = user();
+        let mut command = scratch.command(&["sh", "-c", "echo new > $CARGO_HOME/registry/new"]);
+        command.env.set("CARGO_HOME", scratch.at("home/.cargo"));
+        let confinement = Confinement { rung, access: access(&scratch, "one") };
+        let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+        assert!(!output.success() && !scratch.at("one").exists(), "{rung}: {}", output.text());
+        assert!(!scratch.at("home/.cargo/registry/new").exists(), "{rung}");
+        let told = explain(&output, &confinement).unwrap_or_default();
+        assert!(told.contains("caches of tools"), "{rung}: {told}: {}", output.text());
+    }
+}

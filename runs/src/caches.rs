@@ -1,0 +1,81 @@
+//! The project's layers over the caches of tools: what its builds have fetched.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+
+use dir::Folder;
+use repo::WorkTree;
+use report::{Output, phrases};
+use runner::{Confinement, Rung, has_layers};
+use settings::Settings;
+
+use crate::exit::Failure;
+use crate::{clean, place};
+
+/// Folder in the state folder.
+const CACHES: &str = "caches";
+
+/// Lets commands write to the caches of tools, which goes to the layers of this project. Where the system allows no
+/// layers, the caches stay as they are, and whoever opens the network hears why nothing new will be in them.
+///
+/// The caller holds the project's lock.
+pub(crate) fn in_layers(
+    mut confinement: Confinement,
+    tree: &WorkTree,
+    settings: &Settings,
+    output: &Output,
+) -> Result<Confinement, Failure> {
+    let state = place::state(tree)?;
+    let can_fetch = settings.network.value || !settings.hosts.is_empty();
+    let missing = |why: &str| {
+        if can_fetch {
+            output.warn(&format!("builds cannot add to the caches of tools here: {why}"));
+        }
+    };
+    if confinement.rung == Rung::Off {
+        return Ok(confinement);
+    }
+    if !confinement.rung.has_views() {
+        missing(&format!("the sandbox {} has no layers over them", confinement.rung));
+        return Ok(confinement);
+    }
+    bound(&state, settings.cache_limit.value, output)?;
+    confinement.access.caches = Some(folder(&state));
+    if let Err(why) = has_layers(&confinement) {
+        missing(&why);
+        confinement.access.caches = None;
+    }
+    Ok(confinement)
+}
+
+fn bound(state: &Path, most: u64, output: &Output) -> Result<(), Failure> {
+    let bytes = size(state);
+    if bytes > most {
+        remove(state).map_err(|error| failed(state, &error))?;
+        let (bytes, most) = (phrases::bytes(bytes), phrases::bytes(most));
+        output.warn(&format!(
+            "removed what builds had written to the caches of tools: {bytes}, more than `[sandbox] cache_limit`, {most}"
+        ));
+    }
+    Ok(())
+}
+
+/// How much builds have written to caches.
+pub(crate) fn size(state: &Path) -> u64 {
+    clean::size(&folder(state))
+}
+
+/// Removes all of it. The kernel and builds leave folders that even their owner may not enter.
+pub(crate) fn remove(state: &Path) -> io::Result<()> {
+    dir::reach::remove(&Folder::open(state)?.as_fd().try_clone_to_owned()?, CACHES.as_ref())
+}
+
+pub(crate) fn failed(state: &Path, error: &io::Error) -> Failure {
+    let folder = folder(state);
+    Failure::refused(anyhow::anyhow!("cannot remove {}: {error}", folder.display()), "remove it by hand")
+}
+
+fn folder(state: &Path) -> PathBuf {
+    state.join(CACHES)
+}
