@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, PipeWriter};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+use names::ours::AGENT_CONFIG;
+use names::{Binds, Name, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::spawn::{Group, program};
@@ -128,14 +130,19 @@ pub struct Access {
 
 impl Access {
     /// Access to `tree` for a command with this environment, which also determines tools and home
-    /// directory. Nothing else is open, and the network is off.
+    /// directory. Nothing else is open, and the network is off. Read-only are `.git`, the build script, and what
+    /// else of the tree somebody starts later (`names` lists it), hidden is `agent-config`; as far as they
+    /// exist, because what is not there cannot be mounted over.
     pub fn new(tree: impl Into<PathBuf>, env: &Env) -> Self {
+        let tree = tree.into();
         let home = env.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let below_home = |name: &str| home.as_ref().map(|home| home.join(name));
         let folder =
             |name: &str, default: &str| env.get(name).map(PathBuf::from).or_else(|| below_home(default));
         Self {
-            tree: tree.into(),
+            read_only: started_later(&tree),
+            masked: [tree.join(AGENT_CONFIG)].into_iter().filter(|folder| folder.exists()).collect(),
+            tree,
             cargo_home: folder("CARGO_HOME", mounts::CARGO).filter(|folder| folder.is_dir()),
             rustup_home: folder("RUSTUP_HOME", ".rustup").filter(|folder| folder.is_dir()),
             path: env.get("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default(),
@@ -150,6 +157,14 @@ impl Access {
     pub(crate) fn has_proxy(&self) -> bool {
         !self.network && !self.hosts.is_empty()
     }
+}
+
+/// What decides whether the work is done, and what somebody starts later without asking.
+fn started_later(tree: &Path) -> Vec<PathBuf> {
+    let decides = names::protected(Binds::Commit).filter(|name| name.writer() != Some(Writer::Build));
+    let rows = decides.chain(names::RUNS_LATER).map(Name::at_root).filter(|name| *name != AGENT_CONFIG);
+    let paths = [".git"].into_iter().chain(rows).map(|name| tree.join(name));
+    paths.filter(|path| path.symlink_metadata().is_ok()).collect()
 }
 
 /// A sandbox: how it is enforced, and what it lets through.

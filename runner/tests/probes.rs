@@ -1,6 +1,6 @@
 //! What a hostile program can do in each sandbox, as reported by one that tries (`fixtures/evil/probe.c`).
 //!
-//! `cargo test -p code-commit-runner --test probes -- --nocapture` prints the tables.
+//! `cargo test -p code-commit-runner -- attempt --nocapture` prints the tables.
 
 #![expect(clippy::disallowed_methods, reason = "the tests set up files and processes of their own")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
@@ -179,7 +179,7 @@ fn every_attempt_is_blocked_but_those_that_the_readme_names() {
 
 /// Namespaces of a user who is not root are set up in another way, and other checks of the kernel apply.
 #[test]
-fn a_user_without_rights_is_confined_like_root() {
+fn every_attempt_of_another_user_is_blocked_too() {
     let names = [
         "every_attempt_is_blocked_but_those_that_the_readme_names",
         "with_the_network_on_the_host_is_reached_over_it_and_not_otherwise",

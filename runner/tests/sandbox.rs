@@ -300,7 +300,7 @@ fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
         fs::create_dir_all(scratch.at("tree/store/open")).unwrap();
         std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/store/link")).unwrap();
         let mut access = scratch.access();
-        access.read_only.push(scratch.at("tree/store"));
+        access.read_only.extend(["tree/store", "tree/not-there"].map(|path| scratch.at(path)));
         access.writable.extend(["tree/store/open", "tree/store/link"].map(|path| scratch.at(path)));
         let line = "touch store/open/new; touch store/new; touch store/link/new; mv store other; test -e store/open/new";
         let output = run(

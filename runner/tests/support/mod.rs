@@ -13,6 +13,15 @@ use std::time::Duration;
 
 use runner::{Access, Cancel, Command, Confinement, Env, Mode, Output, Rung, helper_is, probe, run};
 
+/// Files that nothing in a sandbox may change.
+const SECRETS: [&str; 5] = [
+    "home/.ssh/id",
+    "tree/.git/config",
+    "tree/.husky/pre-commit",
+    "tree/agent-config/gemini-key.txt",
+    "tree/build.sh",
+];
+
 /// The address of a Docker daemon for the tests, if it is not the default.
 pub(crate) const DOCKER: &str = "CODE_COMMIT_TEST_DOCKER_HOST";
 
@@ -24,13 +33,18 @@ pub(crate) struct Scratch {
 impl Scratch {
     pub(crate) fn new() -> Self {
         let scratch = Self { folder: tempfile::tempdir().unwrap() };
-        for folder in
-            ["home/.ssh", "outside", "tree/src", "tree/.git/hooks", "tree/agent-config", "tree/target"]
-        {
+        for folder in [
+            "home/.ssh",
+            "outside",
+            "tree/src",
+            "tree/.git/hooks",
+            "tree/.husky",
+            "tree/agent-config",
+            "tree/target",
+        ] {
             fs::create_dir_all(scratch.at(folder)).unwrap();
         }
-        for file in ["home/.ssh/id", "tree/.git/config", "tree/agent-config/gemini-key.txt", "tree/build.sh"]
-        {
+        for file in SECRETS {
             fs::write(scratch.at(file), "secret\n").unwrap();
         }
         scratch
@@ -62,14 +76,9 @@ impl Scratch {
         env
     }
 
-    /// The sandbox as the commands set it up.
+    /// The default of the crate.
     pub(crate) fn access(&self) -> Access {
-        Access {
-            read_only: vec![self.at("tree/.git"), self.at("tree/build.sh"), self.at("tree/not-there")],
-            masked: vec![self.at("tree/agent-config")],
-            docker_host: std::env::var_os(DOCKER),
-            ..Access::new(self.at("tree"), &self.env())
-        }
+        Access { docker_host: std::env::var_os(DOCKER), ..Access::new(self.at("tree"), &self.env()) }
     }
 
     pub(crate) fn command(&self, argv: &[&str]) -> Command {
@@ -85,8 +94,7 @@ impl Scratch {
 
     /// Nothing that must be safe has changed.
     pub(crate) fn assert_untouched(&self) {
-        for file in ["home/.ssh/id", "tree/.git/config", "tree/agent-config/gemini-key.txt", "tree/build.sh"]
-        {
+        for file in SECRETS {
             assert_eq!(fs::read_to_string(self.at(file)).unwrap(), "secret\n", "{file}");
         }
         let names = fs::read_dir(self.at("outside")).unwrap().map(|entry| entry.unwrap().file_name());
@@ -176,17 +184,20 @@ pub(crate) fn run_as_another_user(names: &[&str]) -> Option<String> {
     }
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    // That user may not be able to reach the folders in which these are.
-    fs::copy(std::env::current_exe().unwrap(), folder.path().join("tests")).unwrap();
-    fs::copy(helper(), folder.path().join("hold")).unwrap();
-    for program in fs::read_dir(evil_programs()).unwrap().map(Result::unwrap) {
-        fs::copy(program.path(), folder.path().join(program.file_name())).unwrap();
-    }
+    // That user may not be able to reach the folders in which these are. Copied by another process: a program
+    // that this one has open for writing, or a child of another test, could not be started.
+    let copy = |from: &Path, to: &str| {
+        let done = std::process::Command::new("cp").arg("-rT").args([from, &folder.path().join(to)]).status();
+        assert!(done.unwrap().success());
+    };
+    copy(&std::env::current_exe().unwrap(), "tests");
+    copy(&helper(), "hold");
+    copy(&evil_programs(), "evil");
     let mut tests = std::process::Command::new(folder.path().join("tests"));
     tests.args(names).args(["--exact", "--show-output", "--test-threads", "1"]).current_dir("/").env_clear();
     tests.envs([("PATH", "/usr/bin:/bin"), ("HOME", "/nonexistent"), ("INSTA_UPDATE", "no")]);
     tests.env(HELPER, folder.path().join("hold"));
-    tests.env(EVIL_PROGRAMS, folder.path()).uid(65534).gid(65534);
+    tests.env(EVIL_PROGRAMS, folder.path().join("evil")).uid(65534).gid(65534);
     let output = tests.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
