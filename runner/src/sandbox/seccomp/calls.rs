@@ -142,7 +142,6 @@ const GENERIC: Calls = calls![
     SYS_nanosleep,
     SYS_newfstatat,
     SYS_openat,
-    SYS_openat2,
     SYS_personality,
     SYS_pidfd_open,
     SYS_pidfd_send_signal,
@@ -386,6 +385,32 @@ pub(super) const SHARED: Calls = calls![
     SYS_shmdt,
     SYS_shmget,
 ];
+
+/// A call that gives a file its mode, and the places of the mode and of flags among its arguments: with flags, only
+/// if they make a file.
+pub(super) type Giving = &'static [(c_long, u8, Option<u8>)];
+
+/// All of them but `openat2`, whose mode is in memory, where a filter cannot read it: it is not listed.
+pub(super) const GIVING_MODES: [Giving; 2] = [
+    &[
+        (libc::SYS_fchmod, 1, None),
+        (libc::SYS_fchmodat, 2, None),
+        (452 /* SYS_fchmodat2 */, 2, None),
+        (libc::SYS_mknodat, 2, None),
+        (libc::SYS_openat, 3, Some(2)),
+    ],
+    GIVING_MODES_HERE,
+];
+
+#[cfg(target_arch = "x86_64")]
+const GIVING_MODES_HERE: Giving = &[
+    (libc::SYS_chmod, 1, None),
+    (libc::SYS_creat, 1, None),
+    (libc::SYS_mknod, 1, None),
+    (libc::SYS_open, 2, Some(1)),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const GIVING_MODES_HERE: Giving = &[];
 
 #[cfg(test)]
 mod tests {
