@@ -33,7 +33,10 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
     match &cli.command {
         None => commit::run(Which::Commit, &cli.run.request()?, host),
         Some(Command::Implement(args)) => commit::run(Which::Implement, &args.request()?, host),
-        Some(Command::Check(args)) => check::run(&args.settings.layer, args.order.as_deref(), host),
+        Some(Command::Check(args)) => {
+            let build = if args.spec { check::Of::Specs } else { check::Of::Build };
+            check::run(&args.settings.layer, args.order.as_deref().map_or(build, check::Of::Order), host)
+        }
         Some(Command::Runs) => show::list(host),
         Some(Command::Show(args)) => show::show(args, host),
         Some(Command::Page(args)) => page::run(args, host),

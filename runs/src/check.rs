@@ -1,4 +1,5 @@
-//! `code-commit check`: the build, or the commands of an order, in its sandbox, and nothing paid.
+//! `code-commit check`: the build, the commands of an order, or the check command of the specs, in its sandbox, and
+//! nothing paid.
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,7 +25,7 @@ use crate::model::asking;
 use crate::preflight::{self, Missing};
 use crate::records::{NewRun, RUNS, discard};
 use crate::sandbox::{self, Otherwise};
-use crate::{lock, order, place, records, registry};
+use crate::{lock, order, place, records, registry, spec};
 
 /// How the name of the record's folder goes on after the time.
 const CHECK: &str = "-check";
@@ -45,9 +46,19 @@ impl Subject {
     }
 }
 
-/// Runs the build as a run would, or the commands of an order, reports the verdict about each, and leaves the tree
-/// as it was. The worst decides.
-pub fn run(layer: &Layer, order: Option<&Path>, host: Host<'_>) -> Result<Exit, Failure> {
+/// Whose commands are checked.
+#[derive(Debug, Clone, Copy)]
+pub enum Of<'f> {
+    /// The build.
+    Build,
+    /// The verification and the acceptance commands of the order in a file.
+    Order(&'f Path),
+    /// The check command of the specs.
+    Specs,
+}
+
+/// Runs the commands as a run would, reports the verdict about each, and leaves the tree as it was. The worst decides.
+pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let tree = place::work_tree(place::here(host)?)?;
     let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
@@ -57,7 +68,7 @@ pub fn run(layer: &Layer, order: Option<&Path>, host: Host<'_>) -> Result<Exit, 
     let task = Task::commit(String::new(), String::new(), Vec::new(), &settings);
     let mut plan = plan(settings, &tree, task)?;
     let guard = guard(&tree, &plan)?;
-    let subjects = subjects(order, &tree, &guard, &mut plan, host)?;
+    let subjects = subjects(of, &tree, &guard, &mut plan, host)?;
     let Some(Subject { command, .. }) = subjects.first() else { return Ok(Exit::Done) };
     let name = format!("{}{CHECK}", Stamp::now().folder_name());
     let new = NewRun::create(&place::state(&tree)?.join(RUNS), &name, redactor, "make the folder writable")?;
@@ -99,24 +110,29 @@ pub fn run(layer: &Layer, order: Option<&Path>, host: Host<'_>) -> Result<Exit, 
 }
 
 fn subjects(
-    order: Option<&Path>,
+    of: Of<'_>,
     tree: &WorkTree,
     guard: &Guard,
     plan: &mut Plan,
     host: Host<'_>,
 ) -> Result<Vec<Subject>, Failure> {
-    if let Some(file) = order {
-        let commands = order::commands_to_check(file, tree, guard, &plan.settings, host)?;
-        return Ok(commands
-            .into_iter()
-            .map(|(line, command)| Subject { line: Some(line), command })
-            .collect());
+    let named = |(line, command)| Subject { line: Some(line), command };
+    match of {
+        Of::Build => build(tree, guard, plan, host).map(|command| vec![Subject { line: None, command }]),
+        Of::Order(file) => {
+            let commands = order::commands_to_check(file, tree, guard, &plan.settings, host)?;
+            Ok(commands.into_iter().map(named).collect())
+        }
+        Of::Specs => Ok(vec![named(spec::check::command(tree, &plan.settings, host)?)]),
     }
+}
+
+fn build(tree: &WorkTree, guard: &Guard, plan: &mut Plan, host: Host<'_>) -> Result<BuildCommand, Failure> {
     preflight::build_command(tree.root(), &plan.settings.build.value, host.environment)
         .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
     seal(tree, guard, plan)?;
     let confinement = sandbox::confine(tree, plan, Otherwise::Refuse, host)?;
-    Ok(vec![Subject { line: None, command: build_command(plan, host.environment, confinement) }])
+    Ok(build_command(plan, host.environment, confinement))
 }
 
 /// What a machine lacks comes before what the code lacks.

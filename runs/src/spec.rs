@@ -3,6 +3,7 @@
 mod act;
 mod again;
 mod audit;
+pub(crate) mod check;
 pub mod config;
 mod events;
 mod failures;

@@ -12,6 +12,9 @@ pub struct CheckArgs {
     /// Run the verification and the acceptance commands of this work order instead of the build
     #[arg(long, value_name = "FILE")]
     pub order: Option<PathBuf>,
+    /// Run the check command of the specs instead of the build
+    #[arg(long, conflicts_with = "order")]
+    pub spec: bool,
     /// As for a run.
     #[command(flatten)]
     pub settings: BuildArgs,

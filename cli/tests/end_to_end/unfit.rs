@@ -99,6 +99,35 @@ fn check_runs_the_commands_of_an_order_and_says_what_each_lacks() {
 }
 
 #[test]
+fn check_runs_the_check_command_of_the_specs_without_their_agent() {
+    let scene = with_build("#!/bin/sh\nexit 0\n", &[]);
+    let checked = |line: &str, more: &[&str]| {
+        let config = json!({ "checkCommand": line }).to_string();
+        scene.project.write(".cuggino.json", config.as_bytes()).unwrap();
+        scene.run(&[&["check", "--spec"], more].concat())
+    };
+    for (line, code, said) in [
+        ("cat README.md; echo x > made.txt", 0, "green: `cat README.md; echo x > made.txt` passes"),
+        ("echo wrong; exit 3", 1, "red: `echo wrong; exit 3` fails: exit code 3"),
+        ("no-such-tool", 8, "unfit: `no-such-tool`: the program `no-such-tool` is not installed"),
+    ] {
+        let ran = checked(line, &["--sandbox", "off"]);
+        assert!(ran.code == Some(code) && ran.out.contains(said), "{ran}");
+    }
+    // In the sandbox of spec runs, which holds their configuration.
+    let held = checked("echo > .cuggino.json", &[]);
+    let is_held = held.code == Some(8) && held.out.contains("the sandbox refused a write");
+    assert!(is_held || held.err.contains("does not work here"), "{held}");
+    let both = scene.run(&["check", "--spec", "--order", "x.json"]);
+    assert!(both.code == Some(2) && both.err.contains("cannot be used with"), "{both}");
+
+    scene.project.write(".cuggino.json", b"{}").unwrap();
+    let none = scene.run(&["check", "--spec"]);
+    assert!(none.code == Some(3) && none.err.contains("the specs have no check command"), "{none}");
+    assert_eq!(scene.project.status().unwrap(), "?? .cuggino.json\n");
+}
+
+#[test]
 fn a_build_command_that_cannot_start_makes_the_project_unfit() {
     let scene = with_build("#!/bin/sh\nexit 0\n", &[]);
     std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();

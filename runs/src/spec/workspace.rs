@@ -3,7 +3,7 @@
 mod access;
 mod watched;
 
-pub(super) use access::Mailboxes;
+pub(super) use access::{Ground, Mailboxes};
 pub(super) use watched::put_back;
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ use crate::verdict;
 /// As the help of the flags has them.
 const TURN_TIMEOUT: Duration = Duration::from_hours(2);
 const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
-const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
+pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// A project with its agent.
 #[derive(Debug)]

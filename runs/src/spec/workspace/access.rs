@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use loop_spec::{Role, STORE, WIP, asks_to_change};
 use names::ours::{SPEC_CONFIG, STATE};
-use runner::Access;
-use settings::keys;
+use runner::{Access, Env};
+use settings::spec::Config;
+use settings::{Settings, keys};
 
 use crate::sandbox;
 use crate::spec::project;
@@ -58,35 +59,61 @@ impl Workspace<'_> {
         self.has_wall() && home.is_none_or(|home| !home.starts_with(&self.root))
     }
 
-    /// The tree is open, the network too: the agent has to reach its service. The mailboxes are a person's and ours.
     pub(crate) fn access(&self, mailboxes: Mailboxes) -> Access {
+        self.ground().access(mailboxes)
+    }
+
+    pub(super) fn shell_access(&self) -> Access {
+        self.ground().shell_access()
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        let Self { root, config, settings, runs, dot_gits, .. } = self;
+        Ground { root, config, settings, runs, dot_gits, env: self.env() }
+    }
+}
+
+/// What a sandbox for specs depends on, whoever works in it.
+pub(in crate::spec) struct Ground<'g> {
+    pub root: &'g Path,
+    pub config: &'g Config,
+    pub settings: &'g Settings,
+    pub runs: &'g Path,
+    /// What leads git into the repositories inside of the project.
+    pub dot_gits: &'g [PathBuf],
+    pub env: Env,
+}
+
+impl Ground<'_> {
+    /// The tree is open, the network too: the agent has to reach its service. The mailboxes are a person's and ours.
+    fn access(&self, mailboxes: Mailboxes) -> Access {
         let held = [".git", SPEC_CONFIG, STATE].map(|name| self.root.join(name)).into_iter();
         let store = [self.root.join(STORE)].into_iter().filter(|_| mailboxes == Mailboxes::Held);
-        let wip = project::folder(&self.root, WIP);
+        let wip = project::folder(self.root, WIP);
         let set = |places: &[settings::Setting<PathBuf>]| -> Vec<PathBuf> {
             places.iter().map(|place| place.value.clone()).collect()
         };
-        let dot_gits = sandbox::held_dot_gits(&self.root, &self.dot_gits);
-        let tree = repo::WorkTree::at(&self.root).ok();
+        let dot_gits = sandbox::held_dot_gits(self.root, self.dot_gits);
+        let tree = repo::WorkTree::at(self.root).ok();
         let git_elsewhere = tree.iter().flat_map(repo::WorkTree::git_elsewhere);
         Access {
             read_only: held.chain(store).chain(dot_gits).filter(|path| path.exists()).collect(),
-            pinned: sandbox::ways(&self.root, &self.dot_gits),
-            masked: keys::hidden_from_agents(&self.root)
+            pinned: sandbox::ways(self.root, self.dot_gits),
+            masked: keys::hidden_from_agents(self.root)
                 .into_iter()
                 .chain(tree.iter().flat_map(sandbox::records))
                 // What the setup command printed lies there (S4 §Setup Output Handling).
-                .chain([self.runs.clone()])
+                .chain([self.runs.to_owned()])
                 .collect(),
             network: true,
             writable: set(&self.settings.writable).into_iter().chain([wip]).collect(),
             readable: set(&self.settings.readable).into_iter().chain(git_elsewhere).collect(),
-            ..Access::new(&self.root, &self.env())
+            ..Access::new(self.root, &self.env)
         }
     }
 
     /// What runs in setup and check is what agents wrote: no more than agents may it change the specs.
-    pub(super) fn shell_access(&self) -> Access {
+    pub(in crate::spec) fn shell_access(&self) -> Access {
         let mut access = self.access(Mailboxes::Held);
         access
             .read_only
