@@ -16,8 +16,8 @@ use dir::Folder;
 
 /// Everything below the root that the captured rules do not ignore, sorted by path.
 ///
-/// Of a `.git` only that is listed which makes git run programs later, and the root's own not at all. A `.gitignore`
-/// is listed even if it ignores itself: it decides about everything beside it.
+/// Of a `.git`, lists only what makes git run programs later; of the root's own, nothing. Lists a `.gitignore` even
+/// if it ignores itself: it decides about everything beside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey(Vec<(PathBuf, Seen)>);
 
@@ -168,7 +168,7 @@ impl Within {
 }
 
 const DOT_GIT: &str = ".git";
-/// What makes git run programs: its configuration, its hooks, and a file that leads to those of another repository
+/// What makes git run programs: its configuration, its hooks, and a file that points to those of another repository
 /// (gitrepository-layout(5)).
 const RUNS_LATER: [&[u8]; 4] = [b"config", b"config.worktree", b"hooks", b"commondir"];
 

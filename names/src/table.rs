@@ -159,7 +159,7 @@ pub const SECRETS: &[Name] = &[
 ];
 
 /// What commands in the sandbox may read below the home folder, the caches that they may also fill, and what they
-/// never may see.
+/// must never see.
 pub const AT_HOME: &[Name] = &[
     at_home(".cargo/bin/", Kind::Shown, "programs that cargo has installed"),
     at_home(".cargo/env", Kind::Shown, "puts them into PATH"),

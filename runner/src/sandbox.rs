@@ -130,9 +130,9 @@ pub struct Access {
 
 impl Access {
     /// Access to `tree` for a command with this environment, which also determines tools and home
-    /// directory. Nothing else is open, and the network is off. Read-only are `.git`, the build script, and what
-    /// else of the tree somebody starts later (`names` lists it), hidden is `agent-config`; as far as they
-    /// exist, because what is not there cannot be mounted over.
+    /// directory. Nothing else is open, and the network is off. `.git`, the build script and files of the tree
+    /// that run later (`names` lists them) are read-only, and `agent-config` is hidden, where they exist: nothing can be
+    /// mounted over a missing path.
     pub fn new(tree: impl Into<PathBuf>, env: &Env) -> Self {
         let tree = tree.into();
         let home = env.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn locks_that_a_killed_git_has_left_are_in_nobodys_way() {
+    async fn stale_locks_of_a_killed_git_are_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let hub = scratch.path().join("hub");
         std::fs::create_dir(&hub).unwrap();

@@ -143,8 +143,8 @@ impl Account {
     }
 }
 
-/// The paths that do not come into the tree, nor anything below them. A folder of which only the mode is refused is
-/// none of them: its content is decided separately.
+/// Paths that are not brought into the tree, with everything below them. Not a folder of which only the mode is
+/// refused: its content is decided separately.
 fn refused(leave: &[&Difference]) -> BTreeSet<PathBuf> {
     let is_folder = |seen: Option<Seen>| seen.is_some_and(|seen| seen.kind().is_dir());
     let has_content = |one: &&&Difference| is_folder(one.before) && is_folder(one.after);

@@ -58,7 +58,7 @@ pub(super) fn held(content: &[u8]) -> Option<&'static str> {
         let begins = FORMS.iter().map(|form| form.begins);
         AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(begins).ok()
     });
-    // Matches that overlap need not be looked for: inside of another, none is a word of its own.
+    // Overlapping matches are not needed: one inside another does not begin at a word boundary.
     let mut found = BEGINNINGS.as_ref()?.find_iter(content);
     found.find_map(|begun| {
         let form = FORMS.get(begun.pattern().as_usize())?;

@@ -7,8 +7,9 @@ use seccompiler::{
 };
 
 mod calls;
+mod modes;
 
-use calls::{ALLOWED, FORBIDDEN, GIVING_MODES, SHARED};
+use calls::{ALLOWED, FORBIDDEN, SHARED};
 
 /// These put bytes into the terminal as if they were typed.
 const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, 0x541C /* TIOCLINUX */];
@@ -16,13 +17,6 @@ const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, 0x541C /* TIOCLINUX */];
 /// The socket families that a build may need: Unix, IPv4, IPv6 and netlink. Not the one that reaches the host of a
 /// virtual machine past every network namespace (`AF_VSOCK`), and not the kernel's cryptography.
 const FAMILIES: [u64; 4] = [1, 2, 10, 16];
-
-/// Whoever starts a program with this bit in its mode becomes its owner: nothing that a build leaves behind has it. The same
-/// bit for groups is common for folders, which the filter cannot tell from files.
-const SET_USER_ID: u64 = 0o4000;
-
-/// Flags of `open` that make a file, so that its mode counts.
-const MAKING: [u64; 2] = [0o100 /* O_CREAT */, 0o20_000_000 /* part of O_TMPFILE */];
 
 /// The bits of a socket's type without flags.
 const SOCKET_TYPE: u64 = 0xF;
@@ -138,7 +132,7 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = whole(FORBIDDEN).collect();
     let typed = |request| compared(1, SeccompCmpOp::Eq, request);
     rules.insert(libc::SYS_ioctl, TERMINAL_INPUT.into_iter().map(typed).collect::<Result<_, _>>()?);
-    rules.extend(programs_of_their_owner()?);
+    rules.extend(modes::set_user_id()?);
     let foreign = FAMILIES.map(|family| condition(0, SeccompCmpOp::Ne, family));
     let mut families = vec![SeccompRule::new(foreign.into_iter().collect::<Result<_, _>>()?)?];
     match sockets {
@@ -166,23 +160,6 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
         rules.insert(libc::SYS_socketpair, vec![datagram]);
     }
     Ok(rules)
-}
-
-/// No call makes a set-user-ID program.
-fn programs_of_their_owner() -> Result<Rules, seccompiler::BackendError> {
-    let has = |argument, bit| condition(argument, SeccompCmpOp::MaskedEq(bit), bit);
-    let calls = GIVING_MODES.into_iter().flatten().map(|&(call, mode, flags)| {
-        let mode = has(mode, SET_USER_ID)?;
-        let rules = match flags {
-            None => vec![SeccompRule::new(vec![mode])?],
-            Some(flags) => MAKING
-                .into_iter()
-                .map(|making| SeccompRule::new(vec![mode.clone(), has(flags, making)?]))
-                .collect::<Result<_, _>>()?,
-        };
-        Ok((call, rules))
-    });
-    calls.collect()
 }
 
 fn compared(argument: u8, how: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {

@@ -1,4 +1,6 @@
-//! The tables of system calls: those that a command may use, and those that it is told it may not.
+//! The tables of system calls: those that a command may use, and those that are forbidden.
+//!
+//! Long because each call has a line, so that every addition is a visible diff.
 
 use libc::c_long;
 
@@ -385,32 +387,6 @@ pub(super) const SHARED: Calls = calls![
     SYS_shmdt,
     SYS_shmget,
 ];
-
-/// A call that gives a file its mode, and the places of the mode and of flags among its arguments: with flags, only
-/// if they make a file.
-pub(super) type Giving = &'static [(c_long, u8, Option<u8>)];
-
-/// All of them but `openat2`, whose mode is in memory, where a filter cannot read it: it is not listed.
-pub(super) const GIVING_MODES: [Giving; 2] = [
-    &[
-        (libc::SYS_fchmod, 1, None),
-        (libc::SYS_fchmodat, 2, None),
-        (452 /* SYS_fchmodat2 */, 2, None),
-        (libc::SYS_mknodat, 2, None),
-        (libc::SYS_openat, 3, Some(2)),
-    ],
-    GIVING_MODES_HERE,
-];
-
-#[cfg(target_arch = "x86_64")]
-const GIVING_MODES_HERE: Giving = &[
-    (libc::SYS_chmod, 1, None),
-    (libc::SYS_creat, 1, None),
-    (libc::SYS_mknod, 1, None),
-    (libc::SYS_open, 2, Some(1)),
-];
-#[cfg(not(target_arch = "x86_64"))]
-const GIVING_MODES_HERE: Giving = &[];
 
 #[cfg(test)]
 mod tests {

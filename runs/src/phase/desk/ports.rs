@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) fn serve(listener: UnixListener) -> io::Result<()> {
     thread::Builder::new().spawn(move || {
         for stream in listener.incoming() {
-            // A caller for whom there is no thread is disconnected.
+            // Without a thread for it, the connection is closed.
             let _ = stream.and_then(|stream| thread::Builder::new().spawn(move || attend(stream)));
         }
     })?;
@@ -160,7 +160,7 @@ impl Open {
                     Ok((caller, _)) => {
                         let Some(held) = connections.upgrade() else { return };
                         let pass_on = Arc::clone(&pass_on);
-                        // A caller for whom there is no room is disconnected.
+                        // At the limit, the connection is closed.
                         if Arc::strong_count(&held) <= MOST_CONNECTIONS {
                             let _ = thread::Builder::new().spawn(move || pass_on(caller, held));
                         }
