@@ -11,15 +11,23 @@ mod modes;
 
 use calls::{ALLOWED, FORBIDDEN, SHARED};
 
-/// These put bytes into the terminal as if they were typed.
-const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, 0x541C /* TIOCLINUX */];
+/// These put bytes into the terminal as if they were typed. By number: not every C library names them, and the type of
+/// their names depends on it.
+const TERMINAL_INPUT: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
 
 /// The socket families that a build may need: Unix, IPv4, IPv6 and netlink. Not the one that reaches the host of a
 /// virtual machine past every network namespace (`AF_VSOCK`), and not the kernel's cryptography.
-const FAMILIES: [u64; 4] = [1, 2, 10, 16];
+const FAMILIES: [u64; 4] = [UNIX, 2, 10, 16];
+
+/// The family of the sockets that connect related processes.
+const UNIX: u64 = 1;
 
 /// The bits of a socket's type without flags.
 const SOCKET_TYPE: u64 = 0xF;
+
+/// The types of Unix sockets that lead to their peer alone: streams, and sequences of packets. All others are datagram
+/// sockets, or none.
+const CONNECTED: [u64; 2] = [1, 5];
 
 /// Which sockets the filter itself must block. Without namespaces, nothing else isolates processes
 /// from each other either.
@@ -90,11 +98,11 @@ pub(super) fn docker_profile() -> String {
     let namespaces = NEW_NAMESPACES.iter().fold(0, |all, flag| all | u64::from(flag.cast_unsigned()));
     let requests = all_but(TERMINAL_INPUT).map(|(mask, value)| allowed("ioctl", &masked(1, mask, value)));
     let forbidden = FORBIDDEN.iter().map(|(call, _)| refused(&name(call), libc::EPERM));
-    // Its flags are in memory, where a filter cannot read them; programs that are told that it does
-    // not exist use `clone`.
     let rules = [
         allowed(&whole.join("\",\""), ""),
         allowed("clone", &masked(0, namespaces, 0)),
+        allowed("socketpair", &masked(0, u64::MAX, UNIX)),
+        // An older Docker would answer EPERM, which no program takes for a reason to use `clone`.
         refused("clone3", libc::ENOSYS),
     ];
     let rules: Vec<String> = rules.into_iter().chain(families).chain(requests).chain(forbidden).collect();
@@ -103,7 +111,7 @@ pub(super) fn docker_profile() -> String {
 }
 
 /// The calls that depend on their arguments.
-const BY_ARGUMENT: [&str; 4] = ["clone", "clone3", "ioctl", "socket"];
+const BY_ARGUMENT: [&str; 4] = ["clone", "ioctl", "socket", "socketpair"];
 
 /// Masks and values: a number of 32 bits has one of these values below its mask if and only if it is neither of two. In a
 /// profile, conditions on one argument are alternatives, so that "neither" cannot be said.
@@ -116,7 +124,7 @@ fn all_but([one, other]: [u64; 2]) -> impl Iterator<Item = (u64, u64)> {
     unlike_both.chain(mixed.map(move |value| (differ, value)))
 }
 
-/// Flags of `clone`.
+/// Flags of `clone`. In a user namespace, a process has rights that expose more of the kernel.
 const NEW_NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -138,7 +146,7 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     match sockets {
         Sockets::Allowed => {}
         Sockets::Internet => {
-            families.push(compared(0, SeccompCmpOp::Eq, libc::AF_UNIX.cast_unsigned().into())?);
+            families.push(compared(0, SeccompCmpOp::Eq, UNIX)?);
         }
         // A call without conditions is denied with any arguments.
         Sockets::Denied => {
@@ -147,18 +155,21 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
         }
     }
     rules.insert(libc::SYS_socket, families);
+    let mut pairs = vec![compared(0, SeccompCmpOp::Ne, UNIX)?];
     if sockets != Sockets::Allowed {
+        // A pair of datagram sockets could still send to any path.
+        let others = (0..=SOCKET_TYPE).filter(|kind| !CONNECTED.contains(kind));
+        let others = others.map(|kind| compared(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind));
+        pairs.extend(others.collect::<Result<Vec<_>, _>>()?);
         rules.extend(whole(SHARED));
         // With a limit, any process of the user could be ended, including the harness. A process
         // passes 0 to set its own limits.
         rules.insert(libc::SYS_prlimit64, vec![compared(0, SeccompCmpOp::Ne, 0)?]);
     }
-    if sockets != Sockets::Allowed {
-        // A pair of datagram sockets could still send to any path.
-        let datagram =
-            compared(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), libc::SOCK_DGRAM.cast_unsigned().into())?;
-        rules.insert(libc::SYS_socketpair, vec![datagram]);
-    }
+    rules.insert(libc::SYS_socketpair, pairs);
+    let namespaces = NEW_NAMESPACES.map(|flag| u64::from(flag.cast_unsigned()));
+    let namespaces = namespaces.map(|flag| compared(0, SeccompCmpOp::MaskedEq(flag), flag));
+    rules.insert(libc::SYS_clone, namespaces.into_iter().collect::<Result<_, _>>()?);
     Ok(rules)
 }
 

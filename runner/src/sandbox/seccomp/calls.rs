@@ -13,7 +13,8 @@ macro_rules! calls {
 
 /// Everything that a command may use: the calls that Docker allows to everybody, without those that no build needs.
 /// Files, memory, processes, signals, time, sockets, and giving up rights. Whatever is not listed does not exist
-/// for a command, so that a C library uses what came before it.
+/// for a command, so that a C library uses what came before it: `clone` in place of `clone3`, whose flags are in memory,
+/// where a filter cannot read them.
 pub(super) const ALLOWED: [Calls; 3] = [GENERIC, NEWER, OF_THIS_MACHINE];
 
 const GENERIC: Calls = calls![
@@ -28,7 +29,6 @@ const GENERIC: Calls = calls![
     SYS_clock_gettime,
     SYS_clock_nanosleep,
     SYS_clone,
-    SYS_clone3,
     SYS_close,
     SYS_close_range,
     SYS_connect,
@@ -324,7 +324,7 @@ const OF_THIS_MACHINE: Calls =
 
 /// Refused with EPERM, as programs expect it. Debugging and reading other processes; mounting, and entering namespaces;
 /// kernel keys, programs and modules; I/O rings, which bypass the filter; opening files by handle, which bypasses
-/// paths. A process can still be created in new namespaces: the filter applies there, too, where it would be root.
+/// paths.
 pub(super) const FORBIDDEN: Calls = calls![
     SYS_acct,
     SYS_add_key,
