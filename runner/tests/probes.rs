@@ -11,6 +11,7 @@ mod support;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -54,7 +55,8 @@ fn table_with(rung: Rung, open: impl FnOnce(&mut Access)) -> Table {
     command.argv.extend(ports.map(|port| port.to_string().into()));
     command.argv.push(own_address().to_string().into());
     command.argv.extend(sockets.map(Into::into));
-    command.argv.push(std::process::id().to_string().into());
+    let devices = fs::metadata("/dev/null").unwrap().dev();
+    command.argv.extend([u64::from(std::process::id()), devices].map(|number| number.to_string().into()));
     command.argv.extend(its.split_whitespace().map(Into::into));
     let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
     // At the end of its input it exits, and what it shares disappears.
@@ -138,6 +140,7 @@ impl Documented {
         let applies = |sandboxes: &str| match sandboxes {
             "all" => true,
             "landlock, not as root" => rung == Rung::Landlock && !is_root,
+            "landlock, as root" => rung == Rung::Landlock && is_root,
             one => one == rung.to_string(),
         };
         self.exceptions.iter().any(|(attempt, sandboxes)| attempt == name && applies(sandboxes))

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::process::ExitStatus;
 
 use super::memory::{inherit, memory_file, number};
-use super::mounts::{self, Mount};
+use super::mounts::{self, DEVICES, Mount};
 use super::seccomp::{self, Sockets};
 use super::{
     Access, Aftercare, HOST_NAME, Launch, NotStarted, by_shell_code, caches, environment, made, overlays,
@@ -90,6 +90,10 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
     let bwrap = if overlays.is_empty() { bwrap } else { view::around(&overlays, &bwrap)? };
     let mut launch = Launch::new(bwrap, Aftercare::Bwrap(own));
     launch.inherited = inherited;
+    if group == Group::Own && command.input.is_none() && rustix::process::geteuid().is_root() {
+        // Through a descriptor of the host's `/dev/null`, root could change its mode.
+        launch.stdin = Some(memory_file("input", &[]).map_err(fault)?);
+    }
     Ok(launch)
 }
 
@@ -129,6 +133,8 @@ fn mount_arguments(access: &Access, temporary_bytes: Option<u64>) -> Vec<OsStrin
         .map(OsStr::new)
         .as_slice());
     add(["--dev", "/dev", "--dir", "/run"].map(OsStr::new).as_slice());
+    // The host's: data passes through a read-only mount, and nothing else.
+    DEVICES.iter().for_each(|device| add(&["--remount-ro", device].map(OsStr::new)));
     for mount in mounts::plan(access) {
         match &mount {
             Mount::ReadOnly(path) => add(&["--ro-bind".as_ref(), path.as_ref(), path.as_ref()]),

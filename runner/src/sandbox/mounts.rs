@@ -47,6 +47,10 @@ impl Mount {
 pub(super) const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
 
+/// Devices that are only a source or a sink, and the command's own terminal.
+pub(super) const DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+
 /// The files in `/etc` that programs read, without accounts, keys and host configuration.
 const ETC: [&str; 21] = [
     "alternatives",

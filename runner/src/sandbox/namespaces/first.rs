@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Child, ExitCode};
 
+use rustix::fs::{fstat, stat};
 use rustix::net::{SendFlags, send};
 use rustix::process::{
     DumpableBehavior, Signal, WaitOptions, WaitStatus, set_dumpable_behavior,
@@ -74,8 +75,18 @@ fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
     }
     std::env::set_current_dir(&task.cwd)
         .map_err(|error| io::Error::other(format!("cannot work in {}: {error}", task.cwd.display())))?;
+    let stdin = if is_nothing(&stdin)? { File::open(NOTHING)?.into() } else { stdin };
     drop_rights()?;
     Ok((task, stdin))
+}
+
+/// The device that is empty. The harness's descriptor of it is not on a read-only mount: through that, root could
+/// change the mode of the host's.
+const NOTHING: &str = "/dev/null";
+
+fn is_nothing(file: &OwnedFd) -> io::Result<bool> {
+    let (file, nothing) = (fstat(file)?, stat(NOTHING)?);
+    Ok((file.st_mode, file.st_rdev) == (nothing.st_mode, nothing.st_rdev))
 }
 
 /// The task, and the command's standard input; and the socket of the proxy, if there is one.

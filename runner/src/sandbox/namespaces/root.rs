@@ -20,15 +20,13 @@ use rustix::mount::{
 use rustix::process::{fchdir, pivot_root};
 
 use super::task::Task;
-use crate::sandbox::mounts::Mount;
+use crate::sandbox::mounts::{DEVICES, Mount};
 use crate::sandbox::view::during;
 
 /// Where the new root is built.
 const SITE: &str = "/proc";
 /// What is private lies below this folder of the new root until it is mounted in its places.
 const SCRATCH: &str = "/scratch";
-/// Devices that are only a source or a sink, and the command's own terminal.
-const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 const DEVICE_LINKS: [(&str, &str); 6] = [
     ("/proc/self/fd", "/dev/fd"),
     ("/proc/self/fd/0", "/dev/stdin"),
@@ -64,14 +62,18 @@ pub(super) fn enter(task: &Task) -> io::Result<()> {
 enum Rights {
     Read,
     Write,
-    /// Also to use it as a device.
+    /// To use it as a device, which may belong to the host: data passes through a read-only mount, and nothing else.
     Device,
+    /// The command's own terminals.
+    Terminals,
 }
 
 /// By what the mount was made for or, if it came along with another, by the innermost one above it.
 fn rights(task: &Task, place: &Path) -> Rights {
-    let is_device = |device: &&str| Path::new(device) == place;
-    if DEVICES.iter().chain(&[TERMINALS, CONSOLE]).any(is_device) {
+    if place == Path::new(TERMINALS) {
+        return Rights::Terminals;
+    }
+    if DEVICES.iter().chain(&[CONSOLE]).any(|device| Path::new(device) == place) {
         return Rights::Device;
     }
     let above = task.mounts.iter().filter(|mount| place.starts_with(mount.place()));
@@ -264,12 +266,13 @@ fn restrict(rights: impl Fn(&Path) -> Rights) -> io::Result<()> {
         let mut fields = line.split(|byte| *byte == b' ').skip(4);
         let (Some(place), Some(options)) = (fields.next(), fields.next()) else { continue };
         let place = PathBuf::from(std::ffi::OsString::from_vec(unescaped(place)));
-        let mut flags = MountFlags::BIND | MountFlags::NOSUID | MountFlags::NODEV;
-        match rights(&place) {
-            Rights::Read => flags |= MountFlags::RDONLY,
-            Rights::Write => {}
-            Rights::Device => continue,
-        }
+        let mut flags = MountFlags::BIND | MountFlags::NOSUID;
+        flags |= match rights(&place) {
+            Rights::Read => MountFlags::RDONLY | MountFlags::NODEV,
+            Rights::Write => MountFlags::NODEV,
+            Rights::Device => MountFlags::RDONLY,
+            Rights::Terminals => continue,
+        };
         // A user namespace may not lift the host's restrictions.
         for option in options.split(|byte| *byte == b',') {
             match option {
