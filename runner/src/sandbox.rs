@@ -34,6 +34,7 @@ pub(crate) use caches::{lock as lock_caches, places as cache_places};
 pub(crate) use docker::{Container, remove_orphans};
 pub use helper::{helper, helper_is};
 pub(crate) use landlock::is_in_private_home;
+pub(crate) use memory::memory_file;
 pub use probe::{NoSandbox, Probed, Reason, has_layers, how_to_get_namespaces, probe, survey};
 use view::Overlay;
 pub use view::View;

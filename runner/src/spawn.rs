@@ -16,7 +16,7 @@ use crate::procfs::Process;
 use crate::program::{Found, find};
 use crate::pump::{PIPE_BYTES, Pump, Stop};
 use crate::reap::{Mark, Swept};
-use crate::sandbox::{Aftercare, Launch, prepare};
+use crate::sandbox::{Aftercare, Launch, memory_file, prepare};
 use crate::wait::wait_for;
 use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, Resources, RunError, Stream, Streams};
 
@@ -53,8 +53,11 @@ pub(crate) fn program(path: impl AsRef<std::ffi::OsStr>) -> std::process::Comman
 /// Opens the input and the pipes for the command, and gives our ends to `pump`.
 pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, RunError> {
     let stdin = match &command.input {
-        Some(path) => File::open(path).map_err(|source| RunError::Input { path: path.clone(), source })?,
-        None => File::open("/dev/null").map_err(|source| RunError::Wait { source })?,
+        // A copy: through a descriptor of the file, a command could open it anew for writing, outside its sandbox.
+        Some(path) => std::fs::read(path)
+            .and_then(|content| memory_file("input", &content))
+            .map_err(|source| RunError::Input { path: path.clone(), source })?,
+        None => File::open("/dev/null").map_err(|source| RunError::Wait { source })?.into(),
     };
     let mut pipe = |stream| pipe_to(command, pump, stream);
     let (stdout, stderr) = match command.streams {
@@ -62,7 +65,7 @@ pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, Ru
         Streams::Apart => (pipe(Stream::Out)?, pipe(Stream::Err)?),
         Streams::Inherited => return inherited().map_err(|source| RunError::Wait { source }),
     };
-    Ok(Ends { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into(), group: Group::Own })
+    Ok(Ends { stdin, stdout: stdout.into(), stderr: stderr.into(), group: Group::Own })
 }
 
 /// One pipe for two streams.

@@ -293,6 +293,23 @@ fn no_descriptor_of_the_harness_reaches_the_command() {
     }
 }
 
+/// `/proc` opens anew what a descriptor leads to, with the rights of the mount that the harness has.
+#[test]
+fn the_input_of_a_command_is_read_and_never_changed() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let scratch = Scratch::new();
+        fs::write(scratch.at("outside/input"), "orders\n").unwrap();
+        let mut command =
+            scratch.command(&["sh", "-c", "cat; echo changed > /proc/self/fd/0; chmod 0 /proc/self/fd/0"]);
+        command.input = Some(scratch.at("outside/input"));
+        let output = scratch.run(rung, &command);
+        assert!(output.text().starts_with("orders\n"), "{rung}: {}", output.text());
+        assert_eq!(fs::read_to_string(scratch.at("outside/input")).unwrap(), "orders\n", "{rung}");
+        let mode = fs::metadata(scratch.at("outside/input")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o644, "{rung}");
+    }
+}
+
 #[test]
 fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {

@@ -8,7 +8,7 @@ use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 /// A file with these bytes. Programs get it only after [`inherit`].
-pub(super) fn memory_file(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
+pub(crate) fn memory_file(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(memfd_create(name, MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;
     seek(&file, SeekFrom::Start(0))?;
