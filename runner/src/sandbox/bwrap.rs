@@ -9,11 +9,13 @@ use std::os::unix::fs::FileExt;
 use std::process::ExitStatus;
 
 use super::memory::{inherit, memory_file, number};
-use super::mounts::{self, DEVICES, Mount};
+use rustix::process::geteuid;
+
+use super::mounts::{self, Mount};
 use super::seccomp::{self, Sockets};
 use super::{
-    Access, Aftercare, HOST_NAME, Launch, NotStarted, by_shell_code, caches, environment, made, overlays,
-    plainly, system_program, view,
+    Access, Aftercare, HOST_NAME, Launch, NotStarted, by_shell_code, caches, environment, helper, made,
+    overlays, plainly, system_program, view,
 };
 use crate::spawn::{Group, program};
 use crate::{Command, Ended, Env, RUN_MARKER};
@@ -87,10 +89,13 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
     inherited.extend(filters.into_iter().chain([variables, report]));
     inherit(&inherited).map_err(fault)?;
     let overlays = overlays(access);
-    let bwrap = if overlays.is_empty() { bwrap } else { view::around(&overlays, &bwrap)? };
+    let is_root = geteuid().is_root();
+    // The helper protects the host's devices from root, too.
+    let has_helper = !overlays.is_empty() || (is_root && helper::program().is_some());
+    let bwrap = if has_helper { view::around(&overlays, &bwrap)? } else { bwrap };
     let mut launch = Launch::new(bwrap, Aftercare::Bwrap(own));
     launch.inherited = inherited;
-    if group == Group::Own && command.input.is_none() && rustix::process::geteuid().is_root() {
+    if is_root && group == Group::Own && command.input.is_none() {
         // Through a descriptor of the host's `/dev/null`, root could change its mode.
         launch.stdin = Some(memory_file("input", &[]).map_err(fault)?);
     }
@@ -133,8 +138,6 @@ fn mount_arguments(access: &Access, temporary_bytes: Option<u64>) -> Vec<OsStrin
         .map(OsStr::new)
         .as_slice());
     add(["--dev", "/dev", "--dir", "/run"].map(OsStr::new).as_slice());
-    // The host's: data passes through a read-only mount, and nothing else.
-    DEVICES.iter().for_each(|device| add(&["--remount-ro", device].map(OsStr::new)));
     for mount in mounts::plan(access) {
         match &mount {
             Mount::ReadOnly(path) => add(&["--ro-bind".as_ref(), path.as_ref(), path.as_ref()]),

@@ -35,6 +35,7 @@ mod task;
 
 pub(super) use first::first;
 pub(super) use outer::outer;
+pub(super) use root::{Rights, restrict};
 
 use task::{Report, Task};
 

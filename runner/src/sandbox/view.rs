@@ -12,10 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
+use rustix::process::geteuid;
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
+use super::mounts::DEVICES;
+use super::namespaces::{Rights, restrict};
 use super::{Access, NotStarted, caches, helper};
 use crate::spawn::program;
 
@@ -76,13 +79,23 @@ fn become_command(mut words: impl Iterator<Item = OsString>) -> NotStarted {
     let Some((overlays, inner)) = read(&mut words) else {
         return NotStarted::Sandbox("the program was replaced while it ran".to_owned());
     };
-    if let Err(error) = own_namespaces(UnshareFlags::empty()) {
-        return NotStarted::View(error.to_string());
-    }
-    match mount_all(&overlays) {
+    let failed = if overlays.iter().any(Overlay::is_view) { NotStarted::View } else { NotStarted::Sandbox };
+    let entered = own_namespaces(UnshareFlags::empty()).and_then(|()| hold_devices());
+    match entered.map_err(|error| failed(error.to_string())).and_then(|()| mount_all(&overlays)) {
         Ok(()) => NotStarted::Sandbox(program(inner).args(words).exec().to_string()),
         Err(failed) => failed,
     }
+}
+
+/// As root, a command could change the modes of the host's devices. bubblewrap shows them as they are here, and it has
+/// no read-only mount of a device that can be used.
+fn hold_devices() -> io::Result<()> {
+    if !geteuid().is_root() {
+        return Ok(());
+    }
+    DEVICES.iter().try_for_each(|device| mount_bind(*device, *device)).map_err(during("mount devices"))?;
+    let is_device = |place: &Path| DEVICES.iter().any(|device| Path::new(device) == place);
+    restrict(|place| if is_device(place) { Rights::Device } else { Rights::Same })
 }
 
 /// The overlays, and the program to become.

@@ -59,19 +59,19 @@ pub(super) fn enter(task: &Task) -> io::Result<()> {
 
 /// What a mount of the sandbox allows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rights {
+pub(in crate::sandbox) enum Rights {
     Read,
     Write,
     /// To use it as a device, which may belong to the host: data passes through a read-only mount, and nothing else.
     Device,
-    /// The command's own terminals.
-    Terminals,
+    /// What it allows already.
+    Same,
 }
 
 /// By what the mount was made for or, if it came along with another, by the innermost one above it.
 fn rights(task: &Task, place: &Path) -> Rights {
     if place == Path::new(TERMINALS) {
-        return Rights::Terminals;
+        return Rights::Same;
     }
     if DEVICES.iter().chain(&[CONSOLE]).any(|device| Path::new(device) == place) {
         return Rights::Device;
@@ -260,7 +260,7 @@ fn no_more_user_namespaces() -> io::Result<()> {
 }
 
 /// Takes from every mount what it must not allow.
-fn restrict(rights: impl Fn(&Path) -> Rights) -> io::Result<()> {
+pub(in crate::sandbox) fn restrict(rights: impl Fn(&Path) -> Rights) -> io::Result<()> {
     let table = fs::read("/proc/self/mountinfo")?;
     for line in table.split(|byte| *byte == b'\n') {
         let mut fields = line.split(|byte| *byte == b' ').skip(4);
@@ -271,7 +271,7 @@ fn restrict(rights: impl Fn(&Path) -> Rights) -> io::Result<()> {
             Rights::Read => MountFlags::RDONLY | MountFlags::NODEV,
             Rights::Write => MountFlags::NODEV,
             Rights::Device => MountFlags::RDONLY,
-            Rights::Terminals => continue,
+            Rights::Same => continue,
         };
         // A user namespace may not lift the host's restrictions.
         for option in options.split(|byte| *byte == b',') {
