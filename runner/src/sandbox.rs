@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, PipeWriter};
+use std::io::{self, ErrorKind, PipeWriter};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -278,13 +278,20 @@ fn point_inside(env: &mut Env, access: &Access) {
 }
 
 impl Aftercare {
-    /// Gives the launcher the command's standard input, if the launcher's own is another one.
-    pub(crate) fn hand_over(&self, stdin: BorrowedFd<'_>) -> Result<(), RunError> {
-        match self {
-            Self::Namespaces(control) => control
-                .hand_over(stdin)
-                .map_err(|error| RunError::Sandbox { rung: Rung::Namespaces, message: error.to_string() }),
-            Self::Plain | Self::Bwrap(_) | Self::Landlock(_) | Self::Docker(_) => Ok(()),
+    /// Gives the launcher what it waits for before it starts anything, and the command's standard input, if the
+    /// launcher's own is another one.
+    pub(crate) fn hand_over(&mut self, stdin: BorrowedFd<'_>) -> Result<(), RunError> {
+        let (rung, done) = match self {
+            Self::Namespaces(control) => (Rung::Namespaces, control.hand_over(stdin)),
+            Self::Bwrap(report) => (Rung::Bwrap, report.hand_over()),
+            Self::Plain | Self::Landlock(_) | Self::Docker(_) => return Ok(()),
+        };
+        match done {
+            // A launcher that has ended already says why.
+            Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
+                Err(RunError::Sandbox { rung, message: error.to_string() })
+            }
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 

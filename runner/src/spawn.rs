@@ -122,24 +122,28 @@ pub(crate) fn start(
     }
 }
 
-/// Runs `start` with the limits that what it starts inherits. As they are ours as well for that moment, only the soft
-/// ones are changed, which can be changed back; then those of the new process are set for good.
-fn limited(resources: Resources, start: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
-    let bounds = [
-        resources.file_bytes.map(|most| Bound::new(Resource::Fsize, most, |ours| ours.current)),
-        // The usual soft limit is for programs that cannot count further, and not what the machine can give.
-        resources.open_files.map(|most| Bound::new(Resource::Nofile, most, |ours| ours.maximum)),
-    ];
-    let bounds: Vec<Bound> = bounds.into_iter().flatten().collect();
-    bounds.iter().try_for_each(Bound::lend)?;
-    let child = start();
-    if let Some(pid) = child.as_ref().ok().and_then(|child| Pid::from_raw(child.id().cast_signed())) {
-        for bound in &bounds {
+/// The limits of a command, which it inherits. As they are ours as well until they are dropped, only the soft ones are
+/// changed, which can be changed back; then those of the new process are set for good.
+struct Bounds(Vec<Bound>);
+
+impl Bounds {
+    fn lend(resources: Resources) -> io::Result<Self> {
+        let bounds = [
+            resources.file_bytes.map(|most| Bound::new(Resource::Fsize, most, |ours| ours.current)),
+            // The usual soft limit is for programs that cannot count further, and not what the machine can give.
+            resources.open_files.map(|most| Bound::new(Resource::Nofile, most, |ours| ours.maximum)),
+        ];
+        let bounds: Vec<Bound> = bounds.into_iter().flatten().collect();
+        bounds.iter().try_for_each(Bound::lend)?;
+        Ok(Self(bounds))
+    }
+
+    fn give(self, child: &Child) {
+        for bound in &self.0 {
             // If it is over already, nothing can exceed the limit.
-            let _ = bound.give(pid);
+            let _ = bound.give(Pid::from_child(child));
         }
     }
-    child
 }
 
 /// A limit of the command; ours is restored when it is dropped.
@@ -191,21 +195,32 @@ fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
 type Spawned = io::Result<(Child, Aftercare)>;
 
 fn spawn(mut launch: Launch, ends: Ends, resources: Resources) -> Result<Spawned, RunError> {
-    launch.aftercare.hand_over(ends.stdin.as_fd())?;
+    let input = ends.stdin.try_clone().map_err(|source| RunError::Wait { source })?;
     let stdin = launch.stdin.take().unwrap_or(ends.stdin);
     launch.command.stdin(stdin).stdout(ends.stdout).stderr(ends.stderr);
     if ends.group == Group::Own {
         launch.command.process_group(0);
     }
-    let Launch { mut command, fence, aftercare, inherited, .. } = launch;
+    let Launch { mut command, fence, mut aftercare, inherited, .. } = launch;
+    let bounds = Bounds::lend(resources).map_err(|source| RunError::Wait { source })?;
     let child = match fence {
-        Some(fence) => fence.spawn(|| limited(resources, || command.spawn()))?,
-        None => limited(resources, || command.spawn()),
+        Some(fence) => fence.spawn(|| command.spawn())?,
+        None => command.spawn(),
     };
     // `command` holds the other ends of our pipes and must be dropped before we wait for end of
     // file.
     drop((command, inherited));
-    Ok(child.map(|child| (child, aftercare)))
+    let mut child = match child {
+        Ok(child) => child,
+        Err(source) => return Ok(Err(source)),
+    };
+    bounds.give(&child);
+    // The launcher waits for this: nothing of the command may start before its limits are set.
+    if let Err(error) = aftercare.hand_over(input.as_fd()) {
+        let _ = child.kill().and_then(|()| child.wait());
+        return Err(error);
+    }
+    Ok(Ok((child, aftercare)))
 }
 
 /// Cases that [`find`] cannot detect: a binary for another machine, or a program that the sandbox

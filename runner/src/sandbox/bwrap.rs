@@ -3,14 +3,15 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, PipeWriter, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt;
 use std::process::ExitStatus;
 
-use super::memory::{inherit, memory_file, number};
 use rustix::process::geteuid;
 
+use super::memory::{inherit, memory_file, number};
 use super::mounts::{self, Mount};
 use super::seccomp::{self, Sockets};
 use super::{
@@ -56,8 +57,10 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
     let mut bwrap = launcher(group)?;
     // Not the command's variables: the loader would obey them, and they may name files that a build wrote.
     let marker = command.env.get(RUN_MARKER).map(|marker| (RUN_MARKER, marker));
-    let variables = memory_file("variables", &variables(&environment(command, access))?).map_err(fault)?;
-    bwrap.env_clear().envs(marker).args(ISOLATION).args(["--args", &number(&variables)]);
+    let variables = variables(&environment(command, access))?;
+    let (arguments, to_arguments) = io::pipe().map_err(fault)?;
+    let arguments = OwnedFd::from(arguments);
+    bwrap.env_clear().envs(marker).args(ISOLATION).args(["--args", &number(&arguments)]);
     for filter in &filters {
         bwrap.args(["--add-seccomp-fd", &number(filter)]);
     }
@@ -85,8 +88,9 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
     bwrap.args(&command.argv);
 
     // A clone to read from, because bubblewrap closes its own copy before the command starts.
-    let own = Report { file: report.try_clone().map_err(fault)?.into() };
-    inherited.extend(filters.into_iter().chain([variables, report]));
+    let own =
+        Report { file: report.try_clone().map_err(fault)?.into(), rest: Some((to_arguments, variables)) };
+    inherited.extend(filters.into_iter().chain([arguments, report]));
     inherit(&inherited).map_err(fault)?;
     let overlays = overlays(access);
     let is_root = geteuid().is_root();
@@ -162,9 +166,16 @@ fn mount_arguments(access: &Access, temporary_bytes: Option<u64>) -> Vec<OsStrin
 /// The file to which bubblewrap reports the result: one JSON document per line.
 pub(crate) struct Report {
     file: File,
+    /// The last arguments, and where bubblewrap waits for them.
+    rest: Option<(PipeWriter, Vec<u8>)>,
 }
 
 impl Report {
+    /// Gives bubblewrap its last arguments, and with them the permission to begin.
+    pub(super) fn hand_over(&mut self) -> io::Result<()> {
+        self.rest.take().map_or(Ok(()), |(mut to_arguments, rest)| to_arguments.write_all(&rest))
+    }
+
     /// There is an exit code only if the command was actually started.
     pub(super) fn read(&self, status: ExitStatus, text: &str) -> Result<Ended, NotStarted> {
         let mut bytes = [0; 4096];

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setpgid};
 use rustix::thread::{
@@ -15,6 +16,7 @@ use super::first::tell;
 use crate::reap::own_pid;
 use crate::sandbox::view::{during, own_namespaces};
 use crate::spawn::program;
+use crate::wait::wait_for;
 
 /// Runs as the outer helper, with the harness's process ID and two words as arguments.
 pub(in crate::sandbox) fn outer(mut words: impl Iterator<Item = OsString>) -> ExitCode {
@@ -46,6 +48,8 @@ fn follow(harness: Option<i32>, has_network: bool, is_attended: bool) -> io::Res
         return Err(io::Error::other("the harness is gone"));
     }
     keep_rights().map_err(during("keep the rights to mount"))?;
+    // The harness sends the task when it has set our limits, which the first process inherits.
+    wait_for(&io::stdin(), Duration::MAX);
     let mut first = program("/proc/self/exe");
     first.arg0(FIRST).arg(own_pid().to_string());
     let mut child = first.spawn()?;
