@@ -293,6 +293,21 @@ fn no_descriptor_of_the_harness_reaches_the_command() {
     }
 }
 
+/// A program that starts ours may have left it a descriptor of anything.
+#[test]
+fn no_descriptor_that_the_harness_inherited_reaches_the_command() {
+    let scratch = Scratch::new();
+    fs::write(scratch.at("outside/note"), "secret\n").unwrap();
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Docker) {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "exec 7< \"$0\"; exec \"$@\""]).arg(scratch.at("outside/note"));
+        shell.arg(support::helper()).arg(rung.to_string()).arg(scratch.at("tree"));
+        let output = shell.args(["sh", "-c", "cat <&7; echo; echo ran"]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("ran") && !text.contains("secret"), "{rung}: {text}");
+    }
+}
+
 /// `/proc` opens anew what a descriptor leads to, with the rights of the mount that the harness has.
 #[test]
 fn the_input_of_a_command_is_read_and_never_changed() {

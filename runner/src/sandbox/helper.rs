@@ -13,7 +13,8 @@ static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 pub(super) const NONE: &str = "this program does not call `runner::helper` when it starts";
 
 /// To be called first in `main`, while the process has one thread. If the process was started as a helper of
-/// this crate, does that work and returns the exit code. Otherwise, sandboxes may start this program as one.
+/// this crate, does that work and returns the exit code. Otherwise, sandboxes may start this program as one, and no
+/// program that it starts gets a descriptor that it inherited itself, but for the standard ones.
 pub fn helper() -> Option<ExitCode> {
     let mut words = std::env::args_os();
     match words.next().as_deref().and_then(|name| name.to_str()) {
@@ -22,6 +23,7 @@ pub fn helper() -> Option<ExitCode> {
         Some(namespaces::FIRST) => Some(namespaces::first(words)),
         Some(_) | None => {
             helper_is("/proc/self/exe");
+            close_fds::set_fds_cloexec(3, &[]);
             None
         }
     }
