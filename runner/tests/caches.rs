@@ -8,6 +8,7 @@ mod support;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::thread;
+use std::time::{Duration, SystemTime};
 
 use runner::{Access, Cancel, Confinement, Rung, explain, run};
 use rustix::fs::{FlockOperation, flock};
@@ -96,6 +97,55 @@ fn a_second_command_waits_for_the_layers() {
             drop(held);
         });
         assert_eq!(fs::read_to_string(scratch.at("tree/src/order")).unwrap(), "released\nran\n", "{rung}");
+    }
+}
+
+/// Unmounting any other would write the whole file system back, and the command would wait for it.
+#[test]
+fn nothing_is_synced_when_a_layer_is_unmounted() {
+    for rung in rungs() {
+        let scratch = user();
+        for _ in 0..2 {
+            let fetching = Access { network: true, ..access(&scratch, "one") };
+            let mounts = sh(&scratch, rung, fetching, "grep ' - overlay ' /proc/self/mountinfo");
+            assert!(mounts.lines().count() > 5, "{rung}: {mounts}");
+            assert!(mounts.lines().all(|line| line.contains("volatile")), "{rung}: {mounts}");
+        }
+    }
+}
+
+#[test]
+fn what_may_not_have_reached_the_disk_before_the_machine_stopped_is_thrown_away() {
+    for rung in rungs() {
+        let scratch = user();
+        let fetch = |layers: &str| {
+            let fetching = Access { network: true, ..access(&scratch, layers) };
+            sh(
+                &scratch,
+                rung,
+                fetching,
+                "mkdir -m 0 ~/.npm/_cacache/shut; echo fetched > ~/.npm/_cacache/index",
+            )
+        };
+        let look =
+            |layers: &str| sh(&scratch, rung, access(&scratch, layers), "cat ~/.npm/_cacache/index 2>&1");
+        // As if they had been used before this boot, and everything had been written back up to that time. Elsewhere,
+        // because what writes them back may still be at it.
+        let move_in_time = |[from, to]: [&str; 2], until: SystemTime| {
+            fs::rename(scratch.at(from), scratch.at(to)).unwrap();
+            let mark = scratch.at(to).join("boot");
+            fs::remove_file(&mark).unwrap();
+            fs::write(&mark, "another boot").unwrap();
+            File::options().write(true).open(mark).unwrap().set_modified(until).unwrap();
+        };
+        let begun = SystemTime::now();
+        assert_eq!(fetch("one"), "", "{rung}");
+        move_in_time(["one", "two"], begun + Duration::from_hours(1));
+        assert_eq!([look("two"), look("two")], ["fetched\n"; 2], "{rung}");
+        move_in_time(["two", "three"], begun - Duration::from_hours(1));
+        assert!(look("three").contains("No such file"), "{rung}: {}", look("three"));
+        assert_eq!(fetch("three"), "", "{rung}");
+        assert_eq!(look("three"), "fetched\n", "{rung}");
     }
 }
 

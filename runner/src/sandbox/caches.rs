@@ -3,17 +3,17 @@
 //! Each is an overlay over the user's folder, mounted where nothing of the host is shown, and bound to its place
 //! in the sandbox from there: the user's folder may not exist, so nothing could be mounted over it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
 use rustix::mount::{MountFlags, mount};
 
 use super::mounts::{self, CARGO};
 use super::view::{Overlay, View, during};
 use super::{Access, Confinement, Rung};
+
+mod durability;
 
 /// Where the overlays are mounted at first; no sandbox shows anything of it.
 const SITE: &str = "/sys";
@@ -27,7 +27,7 @@ pub(super) struct Cache {
 }
 
 /// The caches with layers, if [`Access::caches`] says where. None in the tree, and none around it. Every layer costs
-/// milliseconds, so there is none where a command could neither read anything nor fetch it.
+/// time, so there is none where a command could neither read anything nor fetch it.
 pub(super) fn all(access: &Access) -> Vec<Cache> {
     let Some(layers) = &access.caches else { return Vec::new() };
     let is_apart = |place: &Path| !place.starts_with(&access.tree) && !access.tree.starts_with(place);
@@ -79,14 +79,9 @@ pub(super) fn make_site(overlays: &[Overlay]) -> io::Result<()> {
     places.filter(|place| place.starts_with(SITE)).chain([Path::new(EMPTY)]).try_for_each(fs::create_dir_all)
 }
 
-/// Waits until no other command uses these layers: the kernel does not prevent it, and says nothing about the
-/// outcome. Held until the result is dropped.
-pub(crate) fn lock(confinement: &Confinement) -> io::Result<Option<OwnedFd>> {
-    let Some(layers) = caches_of(confinement) else { return Ok(None) };
-    fs::create_dir_all(layers)?;
-    let folder = File::open(layers)?;
-    flock(&folder, FlockOperation::LockExclusive)?;
-    Ok(Some(folder.into()))
+/// Waits until no other command uses the layers, and makes sure that they are whole.
+pub(crate) fn lock(confinement: &Confinement) -> io::Result<Option<durability::Held>> {
+    caches_of(confinement).map(durability::hold).transpose()
 }
 
 fn caches_of(confinement: &Confinement) -> Option<&Path> {

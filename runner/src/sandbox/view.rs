@@ -5,7 +5,8 @@
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::{self, Write as _};
+use std::fs;
+use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -135,11 +136,16 @@ impl Overlay {
         let [place, lower, upper, work] =
             [&self.place, &self.lower, &self.layer.upper, &self.layer.work].map(|path| handle(path));
         let (place, lower, upper, work) = (place?, lower?, upper?, work?);
-        // A volatile layer costs no sync when it is unmounted, but after a crash of the machine it may be incomplete.
-        let lasting = if self.is_view() { ",volatile" } else { "" };
-        // Descriptors instead of paths: a path may contain the characters that separate options.
+        // The kernel leaves this where a volatile layer was mounted, and mounts none a second time. What makes it safe
+        // is `durability`.
+        match fs::remove_dir_all(self.layer.work.join("work/incompat/volatile")) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        // A volatile layer costs no sync when it is unmounted. Descriptors instead of paths: a path may contain the
+        // characters that separate options.
         let options = format!(
-            "lowerdir={},upperdir={},workdir={},userxattr,metacopy=off,index=off{lasting}",
+            "lowerdir={},upperdir={},workdir={},userxattr,metacopy=off,index=off,volatile",
             by_number(&lower),
             by_number(&upper),
             by_number(&work)
