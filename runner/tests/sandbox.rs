@@ -293,6 +293,36 @@ fn no_descriptor_of_the_harness_reaches_the_command() {
     }
 }
 
+/// What is mounted there cannot be made read-only by somebody who cannot reach it, nor changed.
+#[test]
+fn a_mount_that_only_root_may_enter_is_in_nobodys_way() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root can mount anything");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let helper = folder.path().join("hold");
+    assert!(std::process::Command::new("cp").arg(support::helper()).arg(&helper).status().unwrap().success());
+    for rung in ["namespaces", "bwrap"] {
+        // In a mount namespace of its own, and as another user.
+        let ended = |mounts: &str| {
+            let script = format!("{mounts}\nexec setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"");
+            let mut shell = std::process::Command::new("unshare");
+            shell.args(["--mount", "sh", "-c", &script, "sh"]).arg(&helper).arg(rung).arg(folder.path());
+            let output =
+                shell.arg("true").env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output().unwrap();
+            (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        let closed = "mount -t tmpfs none /opt && mkdir -m 700 -p /opt/closed && mkdir /opt/closed/in && mount -t tmpfs none /opt/closed/in || exit 9";
+        if !ended("").0 {
+            eprintln!("SKIPPED: {rung} does not work here as another user: {}", ended("").1);
+            continue;
+        }
+        assert_eq!(ended(closed), (true, String::new()), "{rung}");
+    }
+}
+
 /// A program that starts ours may have left it a descriptor of anything.
 #[test]
 fn no_descriptor_that_the_harness_inherited_reaches_the_command() {

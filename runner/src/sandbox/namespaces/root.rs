@@ -282,8 +282,9 @@ pub(in crate::sandbox) fn restrict(rights: impl Fn(&Path) -> Rights) -> io::Resu
             }
         }
         match mount_remount(&place, flags, "") {
-            // Something else is mounted above it, so nobody can reach it.
-            Ok(()) | Err(Errno::INVAL | Errno::NOENT) => {}
+            // Something else is mounted above it, so nobody can reach it; or somebody else's folder is above it that this
+            // user may not enter, so the command cannot, either.
+            Ok(()) | Err(Errno::INVAL | Errno::NOENT | Errno::ACCESS) => {}
             Err(error) => return Err(at("restrict", &place)(error)),
         }
     }
