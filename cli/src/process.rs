@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use signal_hook::consts::SIGXFSZ;
 
 /// Memory and environment hold keys: no other process of the user may read or trace this one, and no crash
-/// may write a core file, which would be in the project. Child processes can be debugged as usual, except for
-/// core files (`ulimit -c` allows them).
+/// may write a core file, which would be in the project. Child processes can be debugged as usual, but they write no
+/// core files, either: a limit that could be raised for them could be raised for this one.
 ///
 /// Exceeding a file size limit becomes an error of the write, which is reported, instead of ending the
 /// program.
@@ -19,7 +19,7 @@ pub fn protect() {
     if !is_traced() {
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
-    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..getrlimit(Resource::Core) });
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     // Handled, not ignored: child processes inherit ignored signals.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }

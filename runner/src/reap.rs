@@ -66,9 +66,15 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// Makes this process a subreaper and records its current children.
-    pub(crate) fn begin(marker: String, container: Option<Container>) -> std::io::Result<Self> {
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    /// Makes this process a subreaper and records its current children. With `Leave`, what loses its parent belongs to
+    /// whoever it would belong to without us, and so does all that it starts later.
+    pub(crate) fn begin(
+        marker: String,
+        container: Option<Container>,
+        leftovers: Leftovers,
+    ) -> std::io::Result<Self> {
+        let reaper = (leftovers != Leftovers::Leave).then(rustix::process::getpid);
+        rustix::process::set_child_subreaper(reaper)?;
         let before =
             if has_no_children() { BTreeSet::new() } else { children_of(own_pid()).into_iter().collect() };
         Ok(Self { marker, before, root: None, container })
@@ -87,7 +93,7 @@ impl Mark {
         marks.retain(|mark| mark.marker != self.marker);
         self.root = None;
         match leftovers {
-            Leftovers::Sweep => {}
+            Leftovers::Sweep | Leftovers::Leave => {}
             Leftovers::Keep => marks.push(self.clone()),
         }
     }

@@ -111,11 +111,14 @@ pub(crate) fn start(
     let mut inner = command.clone();
     inner.argv = argv;
     let marker = next_marker();
-    inner.env.set(RUN_MARKER, &marker);
+    if command.leftovers != Leftovers::Leave {
+        inner.env.set(RUN_MARKER, &marker);
+    }
     let group = ends.group;
     let launch = prepare(&inner, confinement, &marker, group)?;
     let program = PathBuf::from(launch.command.get_program());
-    let mark = Mark::begin(marker, launch.container.clone()).map_err(|source| RunError::Wait { source })?;
+    let mark = Mark::begin(marker, launch.container.clone(), command.leftovers)
+        .map_err(|source| RunError::Wait { source })?;
     match spawn(launch, ends, command.limits.resources)? {
         Ok((child, aftercare)) => Running::new(child, mark, group, aftercare).map(Ok),
         Err(source) => never_started(program, source).map(Err),
@@ -279,7 +282,7 @@ impl Running {
         }
         let mut swept = match leftovers {
             Leftovers::Sweep => self.mark.end(self.group),
-            Leftovers::Keep => Swept::default(),
+            Leftovers::Keep | Leftovers::Leave => Swept::default(),
         };
         let status = self.wait();
         swept.left += usize::from(matches!(status, Ok(None)));

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use runner::{Cancel, Confinement, Ended, Leftovers, Rung, run, sweep};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use support::{Scratch, processes_with, rungs};
 
 const EVIL: [&str; 4] = ["grandchild", "daemon", "orphan", "shifter"];
@@ -174,6 +174,26 @@ fn what_may_be_kept_lives_until_the_sweep() {
     assert_eq!(processes_with(&token).len(), 1);
     assert_eq!(sweep().killed, 1);
     assert_eq!(processes_with(&token), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_somebodys_own_lives_on_whatever_is_swept() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    scratch.compile("daemon");
+    let token = format!("token-{}-leave", std::process::id());
+    let mut command = scratch.command(&["./src/daemon", "exit", &token]);
+    command.leftovers = Leftovers::Leave;
+    assert_eq!(scratch.run(Rung::Off, &command).ended, Ended::Exited(0));
+    assert_eq!(scratch.sh(Rung::Off, "true").survivors_killed + sweep().killed, 0);
+    let left = processes_with(&token);
+    assert_eq!(left.len(), 1);
+    let process = std::path::Path::new(&left[0]);
+    // By this, a later harness would find it.
+    let variables = std::fs::read(process.join("environ")).unwrap();
+    assert!(!String::from_utf8_lossy(&variables).contains(runner::RUN_MARKER));
+    let id = process.file_name().unwrap().to_str().unwrap().parse().ok().and_then(Pid::from_raw);
+    kill_process(id.unwrap(), Signal::KILL).unwrap();
 }
 
 #[test]

@@ -282,6 +282,26 @@ fn the_query_is_written_in_the_editor_of_the_user_which_has_no_key() {
     assert!(scene.recorded("1-query.txt").contains("greet the world"));
 }
 
+/// Many wait in one process for the window of another, which has other files open.
+#[test]
+fn an_editor_that_stays_open_is_not_closed() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let (editor, window) = (editor(&scene, "greet the world", 0), scene.project.beside().join("window"));
+    let rest = format!(
+        "setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec tail -f /dev/null' > /dev/null 2>&1 &\n\
+         until test -e {0}; do :; done\n",
+        window.display()
+    );
+    let script = std::fs::read_to_string(&editor).unwrap().replace("exit 0", &rest);
+    std::io::Write::write_all(&mut std::fs::File::create(&editor).unwrap(), script.as_bytes()).unwrap();
+    let Some(ran) = on_a_terminal(&scene, &editor) else { return };
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let window = std::fs::read_to_string(window).unwrap();
+    let is_open = std::path::Path::new("/proc").join(window.trim()).exists();
+    let killed = std::process::Command::new("kill").arg(window.trim()).status().unwrap().success();
+    assert!(is_open && killed, "{ran}");
+}
+
 #[test]
 fn an_editor_that_fails_ends_the_run_before_it_begins() {
     let scene = Scene::with_replies([MENDS_IT]);

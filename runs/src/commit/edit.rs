@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use runner::{Cancel, Command, Confinement, Env, Streams};
+use runner::{Cancel, Command, Confinement, Env, Leftovers, Streams};
 use settings::{Environment, Keys};
 
 use crate::exit::Failure;
@@ -30,7 +30,9 @@ pub(super) fn open(root: &Path, file: &str, environment: &Environment, keys: &Ke
         .map_err(|error| Failure::refused(error, "see who may write there"))?;
     let argv = editor(environment)?.into_iter().map(OsString::from).chain([path.into_os_string()]);
     let env = surroundings(environment, keys);
-    let command = Command { streams: Streams::Inherited, ..Command::new(argv, root, env) };
+    // An editor may leave its window open, with other files in it.
+    let (streams, leftovers) = (Streams::Inherited, Leftovers::Leave);
+    let command = Command { streams, leftovers, ..Command::new(argv, root, env) };
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     let done = runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
         .map_err(|error| Failure::refused(error, "set VISUAL or EDITOR to a program that can be started"))?;
