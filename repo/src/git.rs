@@ -19,7 +19,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::{OpenError, RepoError, WorkTree};
+use crate::{OpenError, RepoError};
 
 pub use blame::{Blame, BlamedLine, Source};
 
@@ -113,10 +113,13 @@ pub enum Head {
     Detached,
 }
 
-/// Runs git in one work tree.
+/// Runs git in one work tree. The repository is found once: if it is damaged or removed later, git fails
+/// instead of working on a repository in a parent folder.
 #[derive(Debug, Clone)]
 pub struct Git {
     folder: PathBuf,
+    git_dir: PathBuf,
+    top: PathBuf,
     environment: Vec<(OsString, OsString)>,
 }
 
@@ -130,13 +133,13 @@ impl Git {
     ) -> Self {
         let passes = |name: &OsStr| PASSED.iter().any(|passed| name == *passed);
         let environment = environment.into_iter().filter(|(name, _)| passes(name)).collect();
-        Self { folder: folder.into(), environment }
+        Self::pinned(folder.into(), environment)
     }
 
     /// The same for another work tree.
     #[must_use]
     pub fn at(&self, folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), environment: self.environment.clone() }
+        Self::pinned(folder.into(), self.environment.clone())
     }
 
     /// The folder it works in: the top of the work tree, or a folder below it.
@@ -254,7 +257,7 @@ impl Git {
     /// What differs from the commit, including changes in submodules.
     fn differing(&self) -> Result<Vec<String>, GitError> {
         let mut paths = self.dirty()?;
-        paths.extend(WorkTree::at(&self.folder)?.dirty()?);
+        paths.extend(self.tree()?.dirty()?);
         paths.sort();
         paths.dedup();
         Ok(paths)

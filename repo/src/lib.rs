@@ -7,6 +7,7 @@ mod committed;
 mod dirty;
 mod elsewhere;
 mod git;
+mod init;
 mod look;
 mod named;
 mod stable_hash;
@@ -25,6 +26,7 @@ use gix::sec::Trust;
 pub use changed_in::ChangedIn;
 pub use committed::{Committed, OnDisk};
 pub use git::{Blame, BlamedLine, Git, GitError, Head, Identity, Source};
+pub use init::init;
 pub use look::{Asked, Look};
 pub use named::config_names_nothing;
 pub use stable_hash::{
@@ -95,6 +97,12 @@ pub enum RepoError {
         /// The cause.
         source: io::Error,
     },
+    /// Git does not recognize a repository here, but there may be commits in it.
+    #[error("{} is damaged: git recognizes no repository there", path.display())]
+    Damaged {
+        /// The `.git`.
+        path: PathBuf,
+    },
     /// A folder with the harness's name that no run created: a clone or an archive may have brought
     /// it along.
     #[error("{} was not created by a run here, or git tracks files in it", path.display())]
@@ -110,6 +118,7 @@ impl RepoError {
         match self {
             Self::Git { .. } => "run git status there",
             Self::Reftable { .. } => "have git keep them as files: git refs migrate --ref-format=files",
+            Self::Damaged { .. } => "repair it (git fsck, git status), or move it away to begin a new one",
             Self::Io { .. } => "see that it is a folder of yours",
             Self::NotMadeHere { .. } => {
                 "look at what is in it and move it away; take it out of git if it is tracked"
@@ -289,15 +298,6 @@ fn permissions() -> gix::open::Permissions {
     let all = gix::open::Permissions::all();
     let env = gix::open::permissions::Environment { git_prefix: gix::sec::Permission::Deny, ..all.env };
     gix::open::Permissions { env, ..all }
-}
-
-/// Creates a repository without commits in `folder`.
-pub fn init(folder: &Path) -> Result<(), RepoError> {
-    gix::init(folder).map(drop).map_err(|error| RepoError::Git {
-        doing: "make a repository",
-        top: folder.to_owned(),
-        reason: error.to_string(),
-    })
 }
 
 #[cfg(test)]

@@ -14,24 +14,25 @@ use crate::owner::{is_gone, next_marker};
 pub(crate) const PREFIX: &str = "code-commit-";
 
 /// Creates a folder in `parent` that only its owner can access. It is removed when dropped or, if
-/// the harness is killed, by [`remove_orphans`](crate::remove_orphans), provided that `parent` is
-/// the temporary folder or `/tmp`.
+/// the harness is killed, when the next one creates a folder there, or by
+/// [`remove_orphans`](crate::remove_orphans) if `parent` is the temporary folder or `/tmp`.
 ///
 /// # Errors
 ///
 /// Those of `mkdir`.
 pub fn temporary_folder(parent: &Path) -> io::Result<TempDir> {
+    remove_left(parent);
     Builder::new().prefix(&format!("{PREFIX}{}.", next_marker())).tempdir_in(parent)
 }
 
-/// Removes what dead harnesses left in `parent`, as far as permissions allow.
+/// Removes what dead harnesses left in `parent`. What cannot be removed stays; nothing depends on it.
 pub(crate) fn remove_left(parent: &Path) {
+    let Ok(folder) = dir::reach::root(parent, dir::reach::LOOK) else { return };
     let user = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_left = entry.file_name().to_str().is_some_and(is_of_one_gone);
         if is_left && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user) {
-            // Files that a build made unreadable stay; nothing depends on this.
-            let _ = fs::remove_dir_all(entry.path());
+            let _ = dir::reach::remove(&folder, &entry.file_name());
         }
     }
 }
@@ -43,21 +44,37 @@ fn is_of_one_gone(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    /// The name of a folder of a harness that had our process ID before us.
+    fn name_of_one_gone() -> String {
+        let mut gone: Vec<String> = next_marker().split('-').map(str::to_owned).collect();
+        gone[1] = "1".to_owned();
+        format!("{PREFIX}{}.a", gone.join("-"))
+    }
+
+    #[test]
+    fn whoever_makes_a_folder_removes_those_of_a_harness_that_was_killed_in_every_state() {
+        let parent = tempfile::tempdir().unwrap();
+        let left = parent.path().join(name_of_one_gone());
+        fs::create_dir_all(left.join("closed/below")).unwrap();
+        fs::set_permissions(left.join("closed"), fs::Permissions::from_mode(0)).unwrap();
+        let own = temporary_folder(parent.path()).unwrap();
+        assert!(own.path().exists() && !left.exists());
+    }
 
     #[test]
     fn only_folders_of_a_harness_that_is_gone_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let at = |name: &str| parent.path().join(name);
         let own = temporary_folder(parent.path()).unwrap();
-        let mut gone: Vec<String> = next_marker().split('-').map(str::to_owned).collect();
-        // Our own process ID, which another process had before us.
-        gone[1] = "1".to_owned();
-        let gone = format!("{PREFIX}{}", gone.join("-"));
+        let gone = name_of_one_gone();
+        let gone = gone.strip_suffix(".a").unwrap();
         fs::create_dir_all(at(&format!("{gone}.a/below"))).unwrap();
-        let stays = [gone.clone(), "code-commit-Ab12Cd".to_owned(), format!("other-{gone}.a")];
+        let stays = [gone.to_owned(), "code-commit-Ab12Cd".to_owned(), format!("other-{gone}.a")];
         stays.iter().for_each(|name| fs::create_dir(at(name)).unwrap());
         symlink(at(&stays[1]), at(&format!("{gone}.link"))).unwrap();
         remove_left(parent.path());

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use engine::{CheckpointResult, Uncommitted};
 use logging::{Redactor, name_as_text, sha256_hex};
-use repo::{Git, GitError, WorkTree};
+use repo::{Git, GitError};
 
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::{IDENTITY, Repository};
@@ -122,7 +122,7 @@ pub(super) struct Dirty {
 
 /// Uncommitted changes below the folder of `git`, relative to it; it need not be the top of the work tree.
 pub(super) fn dirty(git: &Git) -> Result<Dirty, GitError> {
-    let tree = WorkTree::at(git.folder())?;
+    let tree = git.tree()?;
     let paths = tree.dirty_paths()?;
     let is_repository = |path: &PathBuf| {
         let folder = git.folder().join(path);

@@ -81,7 +81,7 @@ impl Git {
     /// Git's message when it failed.
     pub(super) fn refused(&self, words: &[&str], done: &Output) -> GitError {
         let mut said = text(&done.stderr).trim().to_owned();
-        if let Ok(Some(tree)) = self.tree() {
+        if let Ok(tree) = self.tree() {
             let hint = self.hint_for(&said, &tree);
             said.push_str(hint);
         }
@@ -116,33 +116,36 @@ impl Git {
         self.command(words)?.stdin(input).output().map_err(start)
     }
 
-    /// The current work tree that git would find; `None` if there is none, or none that git would touch.
-    fn tree(&self) -> Result<Option<WorkTree>, GitError> {
-        match WorkTree::at(&self.folder) {
-            Ok(tree) => Ok(Some(tree)),
-            Err(error @ OpenError::Unreadable { .. }) if self.folder.is_dir() => Err(error.into()),
-            Err(_) => Ok(None),
+    /// The work tree, of the repository that every git is pinned to and of no other.
+    pub fn tree(&self) -> Result<WorkTree, GitError> {
+        let tree = WorkTree::at(&self.folder)?;
+        if canonical(tree.git_dir().to_owned()) == self.git_dir {
+            Ok(tree)
+        } else {
+            Err(OpenError::NotARepository { folder: self.folder.clone() }.into())
         }
     }
 
-    /// The top of the work tree that git finds, ignoring its configuration.
-    fn found_top(&self) -> PathBuf {
-        let found = gix::discover::upwards(&self.folder).ok();
-        let top = found.and_then(|(found, _)| found.into_repository_and_work_tree_directories().1);
-        top.and_then(|top| top.canonicalize().ok()).unwrap_or_else(|| self.folder.clone())
+    /// Finds the repository of the folder, ignoring its configuration. If there is none, it is the one that
+    /// the folder itself may get.
+    pub(super) fn pinned(folder: PathBuf, environment: Vec<(OsString, OsString)>) -> Self {
+        let found = gix::discover::upwards(&folder).ok();
+        let (git_dir, top) = found.map_or_else(
+            || (folder.join(".git"), None),
+            |(found, _)| found.into_repository_and_work_tree_directories(),
+        );
+        let top = canonical(top.unwrap_or_else(|| folder.clone()));
+        Self { git_dir: canonical(git_dir), top, folder, environment }
     }
 
     pub(super) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
-        let tree = self.tree()?;
-        let settings = tree.as_ref().map(|tree| self.without_filters(tree, words)).unwrap_or_default();
+        let settings = self.without_filters(&self.tree()?, words);
         let mut command = self.bare();
         command
             .args(HARDENED.iter().flat_map(|setting| ["-c", setting]))
             .args(words)
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_NO_LAZY_FETCH", "1")
-            // Overrides `core.worktree`.
-            .env("GIT_WORK_TREE", self.found_top())
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_CONFIG_COUNT", settings.len().to_string());
         for (number, (key, value)) in settings.iter().enumerate() {
@@ -162,6 +165,11 @@ impl Git {
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env("LC_ALL", "C.UTF-8")
+            .env("GIT_DIR", &self.git_dir)
+            // Overrides `core.worktree`.
+            .env("GIT_WORK_TREE", &self.top)
+            // For what git itself starts without the two above.
+            .env("GIT_CEILING_DIRECTORIES", self.top.parent().unwrap_or(&self.top))
             .stdin(Stdio::null())
             .process_group(0);
         command
@@ -201,6 +209,10 @@ impl Git {
         let listed = self.bare().args(asked).output().map(|done| done.stdout).unwrap_or_default();
         listed.split(|byte| *byte == 0).filter_map(filter_of).collect()
     }
+}
+
+fn canonical(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
 }
 
 /// `x.y` of `filter.x.y.clean`.

@@ -27,7 +27,7 @@ impl Git {
 
     /// Resets each checked-out submodule to the commit in the index.
     pub(super) fn roll_back_submodules(&self) -> Result<(), GitError> {
-        let around = WorkTree::at(&self.folder)?;
+        let around = self.tree()?;
         for (commit, path) in self.gitlinks()? {
             let inside = self.folder().join(path);
             if is_submodule_of(&around, &inside.join(".git")) {

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
+use crate::WorkTree;
 use crate::scratch::Scratch;
 
 impl Scratch {
@@ -297,7 +298,7 @@ fn a_failure_says_what_git_said() {
     let GitError::Failed { command, message, .. } = error else { panic!("{error}") };
     assert!(command == "reset" && message.contains("unable to read"), "{command}: {message}");
     let gone = Git::new(scratch.path().join("gone"), []);
-    assert!(matches!(gone.dirty(), Err(GitError::Start { .. })));
+    assert!(matches!(gone.dirty(), Err(GitError::Open(OpenError::Unreadable { .. }))));
 }
 
 #[test]

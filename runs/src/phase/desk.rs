@@ -21,10 +21,12 @@ use runner::{Cancel, Command, Confinement, Ended, Leftovers, Limits, View, run};
 
 use crate::phase::request::{Answer, CLIENT, Desk, Side};
 
+mod arguments;
 mod door;
 mod inside;
 mod ports;
 
+use arguments::uses_arguments;
 use door::Door;
 
 /// The program name that starts the desk.
@@ -248,8 +250,11 @@ impl Desk {
 
     /// The arguments become the shell line's `"$@"`, never a part of it.
     fn run(&self, line: &str, arguments: &[String], cancel: &Cancel) -> Answer {
-        let uses_them = line.contains("$@") || line.contains("$*") || line.contains("$1");
-        let line = if arguments.is_empty() || uses_them { line.to_owned() } else { format!("{line} \"$@\"") };
+        let line = if arguments.is_empty() || uses_arguments(line) {
+            line.to_owned()
+        } else {
+            format!("{line} \"$@\"")
+        };
         let words =
             ["sh", "-c", &line, CLIENT].map(str::to_owned).into_iter().chain(arguments.iter().cloned());
         let command = Command {

@@ -281,8 +281,9 @@ fn make_folder(folder: &Path) -> Result<(), Failure> {
 /// other's history.
 fn repository(folder: &Path, environment: &Environment) -> Result<Git, Failure> {
     make_folder(folder)?;
-    if !folder.join(".git").exists() {
-        repo::init(folder).map_err(|error| Failure::refused(error, "make the folder writable"))?;
-    }
+    repo::init(folder).map_err(|error| {
+        let hint = error.hint();
+        Failure::refused(error, hint)
+    })?;
     Ok(Git::new(folder, environment.all().clone()))
 }

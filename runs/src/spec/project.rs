@@ -216,9 +216,16 @@ pub(crate) fn delete_unchanged(root: &Path, item: &Item) -> io::Result<bool> {
     if logging::sha256_hex(&fs::read(&aside)?) == item.sha256 {
         return fs::remove_file(&aside).map(|()| true);
     }
-    // A newer file of that name goes before.
-    fs::hard_link(&aside, &path)?;
-    fs::remove_file(&aside).map(|()| false)
+    put_back(&aside, &path).map(|()| false)
+}
+
+/// A newer file of that name goes before: it was saved over this one.
+fn put_back(aside: &Path, path: &Path) -> io::Result<()> {
+    match fs::hard_link(aside, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        linked => linked?,
+    }
+    fs::remove_file(aside)
 }
 
 /// The harness's own state, and where its runs are kept.

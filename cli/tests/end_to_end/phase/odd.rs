@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 
 use crate::scenes::full_disk::{has_not_begun, on_a_full_disk};
+use crate::scenes::kills::{is_killed, places_with, quietly, strace_works, traced};
 use crate::scenes::phase::Scene;
 
 /// A phase whose verifier does this to its failures, in both of its tries.
@@ -150,6 +151,64 @@ fn a_file_in_the_place_of_a_folder_is_a_refusal() {
         }
     }
     assert_eq!(scene.turns("builder"), 0);
+}
+
+#[test]
+fn a_half_made_repository_of_a_role_is_completed_and_the_users_own_gets_no_commit() {
+    for role in [".abl/tests", "src"] {
+        let scene = Scene::new(&[("verifier-1", "fails 404")]);
+        scene.git(".", &["init", "-q", "-b", "main"]);
+        scene.git(
+            ".",
+            &["-c", "user.name=a", "-c", "user.email=a@a", "commit", "-qm", "mine", "--allow-empty"],
+        );
+        scene.write("private.txt", "not for a commit");
+        std::fs::create_dir_all(scene.project(role).join(".git/hooks")).unwrap();
+        let ran = scene.run(&["run"]);
+        assert_eq!(ran.code, Some(0), "{role}: {ran:?}");
+        assert_eq!(scene.commits("."), ["mine"], "{role}");
+        assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1"], "{role}");
+        let built = ["phase1/build/step-1", "phase1/build/step-2", "phase1/passed"];
+        assert_eq!(scene.commits("src"), built, "{role}");
+    }
+}
+
+#[test]
+fn a_damaged_repository_of_a_role_is_refused_and_left_as_it_is() {
+    let scene = Scene::new(&[]);
+    scene.git(".", &["init", "-q", "-b", "main"]);
+    assert_eq!(scene.run(&["run"]).code, Some(0));
+    std::fs::remove_file(scene.project("src/.git/HEAD")).unwrap();
+    scene.write(".abl/specs/phase2.md", "# Phase 2: More\n\n- GET /more → 200\n");
+    let ran = scene.run(&["run"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.err.contains("src/.git is damaged"), "{}", ran.err);
+    assert!(!scene.project("src/.git/HEAD").exists() && scene.commits(".").is_empty());
+}
+
+#[test]
+fn a_kill_while_a_roles_repository_is_made_leaves_nothing_that_the_next_run_cannot_complete() {
+    if !strace_works() {
+        return;
+    }
+    let scene = Scene::new(&[]);
+    scene.git(".", &["init", "-q", "-b", "main"]);
+    assert_eq!(scene.run(&["run"]).code, Some(0));
+    let (git_dir, log) = (scene.project(".abl/tests/.git"), scene.at("trace"));
+    let run = || scene.command(&["phase", "run", "--sandbox", "off"], &[]);
+    std::fs::remove_dir_all(&git_dir).unwrap();
+    let mut places = places_with(&log, &run(), "/.abl/tests/.git");
+    places.retain(|(call, _)| ["mkdir", "rename", "unlinkat"].contains(&call.as_str()));
+    assert!(places.len() > 15, "{places:?}");
+    for (call, count) in places {
+        std::fs::remove_dir_all(&git_dir).unwrap();
+        let kill = format!("inject={call}:signal=KILL:when={count}");
+        assert!(is_killed(quietly(&mut traced(&log, &run(), &["-e", &kill]))), "{call} {count}");
+        assert_eq!(scene.run(&["run"]).code, Some(0), "{call} {count}");
+        let top = scene.git(".abl/tests", &["rev-parse", "--show-toplevel"]);
+        assert_eq!(top, [scene.project(".abl/tests").to_str().unwrap()], "{call} {count}");
+        assert!(!git_dir.join("code-commit-init").exists(), "{call} {count}");
+    }
 }
 
 #[test]

@@ -54,15 +54,20 @@ impl Dice {
 
 /// Where a command can be killed: each of its system calls, by name and how often it was made by then.
 pub fn places(log: &Path, command: &Command) -> Vec<(String, usize)> {
+    places_with(log, command, "")
+}
+
+/// Those whose arguments contain this text.
+pub fn places_with(log: &Path, command: &Command, text: &str) -> Vec<(String, usize)> {
     assert!(quietly(&mut traced(log, command, &["-e", "trace=all"])).code().is_some());
     let mut made: BTreeMap<String, usize> = BTreeMap::new();
     let trace = fs::read_to_string(log).unwrap();
     let calls = trace.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()));
-    let names = calls.filter_map(|line| line.split_once('(')).map(|(name, _)| name.to_owned());
-    let place = |name: String| {
-        let count = made.entry(name.clone()).or_default();
+    let calls = calls.filter_map(|line| line.split_once('('));
+    let place = |(name, arguments): (&str, &str)| {
+        let count = made.entry(name.to_owned()).or_default();
         *count += 1;
-        (name, *count)
+        arguments.contains(text).then(|| (name.to_owned(), *count))
     };
-    names.map(place).collect()
+    calls.filter_map(place).collect()
 }

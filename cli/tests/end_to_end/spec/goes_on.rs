@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
+use crate::scenes::program::Ran;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene};
 use crate::spec::waiting::{states, watch};
 
@@ -173,4 +174,19 @@ fn an_agent_that_cannot_log_in_parks_no_task() {
         (scene.calls(), states(&watch(&scene, "BacklogEmpty").0).as_str()),
         (3, "ProcessingItem ItemCompleted BacklogEmpty")
     );
+}
+
+#[test]
+fn what_a_harness_that_was_killed_left_in_the_temporary_folder_is_gone_at_the_next_start() {
+    use std::os::unix::fs::MetadataExt as _;
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    let temporary = scene.home().join("tmp");
+    let space = std::fs::metadata("/proc/self/ns/pid").unwrap().ino();
+    // Our own process ID, which another process had before us.
+    let left = temporary.join(format!("code-commit-{}-1-{space}-0.abc", std::process::id()));
+    std::fs::create_dir_all(left.join("tree")).unwrap();
+    let args = ["spec", "run", "--focus", "Add X", "--sandbox", "off"];
+    let ran = Ran::of(&mut scene.command(&args, &[("TMPDIR", temporary.to_str().unwrap())]));
+    assert_eq!((ran.code, scene.calls()), (Some(0), 3), "{ran:?}");
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
 }

@@ -120,6 +120,31 @@ fn a_work_tree_that_the_configuration_names_is_not_touched() {
 }
 
 #[test]
+fn a_git_whose_repository_is_gone_or_cannot_be_read_does_not_work_on_the_one_above() {
+    let scratch = Scratch::with_files();
+    let commit = scratch.hardened(&[]).commit_of("HEAD").unwrap();
+    for damage in ["HEAD", ""] {
+        let folder = scratch.path().join("inner");
+        std::fs::create_dir_all(&folder).unwrap();
+        crate::init(&folder).unwrap();
+        let git = scratch.hardened(&[]).at(&folder);
+        scratch.write("inner/file", "x\n");
+        let at = folder.join(".git").join(damage);
+        if at.is_dir() {
+            std::fs::remove_dir_all(at).unwrap();
+        } else {
+            std::fs::remove_file(at).unwrap();
+        }
+        for refused in [git.commit_all(NONE, "m", ME), git.commit_paths(&["file"], "m", ME)] {
+            refused.unwrap_err();
+        }
+        git.clean().unwrap_err();
+        assert_eq!(scratch.hardened(&[]).commit_of("HEAD").unwrap(), commit);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
+#[test]
 fn a_submodule_that_moves_or_goes_is_committed() {
     let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);

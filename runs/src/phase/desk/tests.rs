@@ -3,15 +3,16 @@ use settings::phase::Entry;
 use super::*;
 
 fn ask(argv: &[&str]) -> (u8, String) {
+    answer(
+        &[("plain", "printf '%s|'"), ("placed", "printf '<%s>' \"$@\"; exit 3"), ("slow", "sleep 60")],
+        argv,
+    )
+}
+
+fn answer(commands: &[(&str, &str)], argv: &[&str]) -> (u8, String) {
     let entry = |command: &str| Entry { command: command.to_owned(), description: "does it".to_owned() };
     let desk = Desk {
-        commands: [
-            ("plain", "printf '%s|'"),
-            ("placed", "printf '<%s>' \"$@\"; exit 3"),
-            ("slow", "sleep 60"),
-        ]
-        .map(|(name, line)| (name.to_owned(), entry(line)))
-        .into(),
+        commands: commands.iter().map(|(name, line)| ((*name).to_owned(), entry(line))).collect(),
         specs: [(1, "# Phase 1: A\n".to_owned())].into(),
         cwd: "/tmp".into(),
         env: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),
@@ -27,6 +28,61 @@ fn ask(argv: &[&str]) -> (u8, String) {
 fn arguments_are_never_a_part_of_the_shell_line() {
     assert_eq!(ask(&["plain", "a b", "$(id)", ";exit 9"]), (0, "a b|$(id)|;exit 9|".to_owned()));
     assert_eq!(ask(&["placed", "'\"", "x"]), (3, "<'\"><x>".to_owned()));
+}
+
+#[test]
+fn a_line_that_uses_its_arguments_in_any_spelling_gets_them_once() {
+    for uses in [
+        r#"printf '%s|' "$1""#,
+        r#"printf '%s|' "${1}""#,
+        r#"printf '%s|' "${1:-x}""#,
+        r#"printf '%s|' "${1-x}""#,
+        r#"printf '%s|' "${1%z}""#,
+        r#"printf '%s|' "${@}""#,
+        r#"printf '%s|' "${@:-x}""#,
+        r#"printf '%s|' $*"#,
+        r#"printf '%s|' ${*}"#,
+        r#"for one; do printf '%s|' "$one"; done"#,
+        r#"for one in "$@"; do printf '%s|' "$one"; done"#,
+        r#"one=$1; printf '%s|' "$one""#,
+        r#"printf '%s|' "$(printf %s "$1")""#,
+        r#"printf '%s|' "${none:-$1}""#,
+        r#"printf '%s|' "${none:-"${1}"}""#,
+        r#"shift 0; printf '%s|' "`printf %s "$1"`""#,
+        "cat <<END\n$1|\nEND\nprintf ''",
+        r#"printf '%s|' "$1" # don't"#,
+        "true # don't\nprintf '%s|' \"$1\"",
+        r#"printf '%s|' "`printf %s \$1`""#,
+        r#"printf '%s|' "it's ${1}" | sed "s/it's //""#,
+        r#"printf '%s|' "${01}""#,
+        r#"test ${#1} = 1 && printf 'a|'"#,
+        r#"test $((${1} + 0)) = 0 && printf 'a|'"#,
+        r#"while test $# -gt 0; do printf '%s|' "$1"; shift; done"#,
+    ] {
+        let (code, output) = answer(&[("uses", uses)], &["uses", "a"]);
+        assert_eq!((code, output.trim_end_matches('\n')), (0, "a|"), "{uses}");
+    }
+}
+
+#[test]
+fn a_line_that_only_mentions_arguments_gets_them_at_its_end() {
+    for mentions in [
+        r"printf '%s|'",
+        r"printf '%s|' '$1'",
+        r#"printf '%s|' "\$1""#,
+        r"printf '%s|' \$1",
+        r"printf '%s|' '${@}'",
+        r#"printf '%s|' "it's" '$@'"#,
+        r"printf '%s|' $0 $$ $? $one1 $$1 $#",
+        r#"printf '%s|' "$(printf %s '$1')" "${none:-"x"}" "${HOME:+'}""#,
+        r"printf '%s|' for one in two",
+    ] {
+        let (code, output) = answer(&[("mentions", mentions)], &["mentions", "last"]);
+        assert!(
+            code == 0 && output.ends_with("last|") && output.matches("last").count() == 1,
+            "{mentions}: {output}"
+        );
+    }
 }
 
 #[test]

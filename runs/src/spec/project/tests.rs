@@ -21,6 +21,18 @@ fn a_file_that_was_edited_before_its_deletion_is_back() {
 }
 
 #[test]
+fn an_edit_that_was_saved_once_more_meanwhile_goes_before_the_first() {
+    let root = tempfile::tempdir().unwrap();
+    let [first, path] = ["first", "a.md"].map(|name| root.path().join(name));
+    for (name, text) in [(&first, "one\n"), (&path, "two\n")] {
+        write(name, text).unwrap();
+    }
+    put_back(&first, &path).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "two\n");
+    assert!(!first.exists());
+}
+
+#[test]
 fn a_file_that_is_still_being_written_under_a_hidden_name_does_not_wait() {
     let root = tempfile::tempdir().unwrap();
     make_folders(root.path()).unwrap();
