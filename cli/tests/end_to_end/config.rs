@@ -313,7 +313,7 @@ fn the_build_that_is_configured_decides_and_no_shell_reads_it() {
 fn a_build_command_with_a_shell_operator_is_refused_wherever_it_stands() {
     let scene = Scene::with_replies([MENDS_IT]);
     let two = "./build.sh && ./test.sh";
-    let why = "has the shell operator `&`, but no shell runs it: give one command, or quote the sign";
+    let why = "has the shell operator `&`, but no shell runs it: give one command, or put the sign in single quotes";
     let by_flag = scene.commit(&["--build-command", two]);
     assert_eq!(by_flag.code, Some(2), "{by_flag}");
     assert!(by_flag.err.contains(why), "{by_flag}");

@@ -54,11 +54,26 @@ fn every_mistake_is_named_with_its_field() {
         @"
     id: must be a string
     forbidden[1]: must be a string
-    acceptance_commands[1]: has the shell operator `|`, but no shell runs it: give one command, or quote the sign
+    acceptance_commands[1]: has the shell operator `|`, but no shell runs it: give one command, or put the sign in single quotes
     max_cost: must be an amount of US dollars, 0 or more
     extra: is not a field of a work order
     "
     );
+}
+
+/// Without a shell, `test -n` sees a text that is never empty, and passes before anything is done.
+#[test]
+fn an_acceptance_command_that_only_a_shell_would_expand_is_refused() {
+    insta::assert_snapshot!(
+        check(&json!({ "acceptance_commands": [r#"test -n "$(grep DONE a.txt)""#, r#"test -n "$DONE""#, "test -f [ab].txt"] })),
+        @"
+    acceptance_commands[0]: has the shell operator `$`, but no shell runs it: give one command, or put the sign in single quotes
+    acceptance_commands[1]: has a variable, but no shell expands it: run the line with sh -c '…', or put the word in single quotes
+    acceptance_commands[2]: has an unquoted `[`, but no shell expands it: quote the word, or run the line with sh -c '…'
+    "
+    );
+    let spelled = parse(&json!({ "acceptance_commands": [r#"sh -c 'test -n "$(grep DONE a.txt)"'"#] }));
+    assert_eq!(spelled.unwrap().acceptance_commands[0].argv[2], r#"test -n "$(grep DONE a.txt)""#);
 }
 
 #[test]
@@ -72,7 +87,7 @@ fn a_mistake_keeps_its_number_behind_another_one() {
     allowed_files[0]: must be a string
     allowed_files[1]: is an absolute path; give it relative to the repository
     acceptance_commands[0]: must be a string
-    acceptance_commands[1]: has the shell operator `;`, but no shell runs it: give one command, or quote the sign
+    acceptance_commands[1]: has the shell operator `;`, but no shell runs it: give one command, or put the sign in single quotes
     context_files[0]: must be a string
     must_fail_before[0]: has a ' that is not closed
     context_files[1]: is not among the allowed_files
