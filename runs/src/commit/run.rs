@@ -25,6 +25,7 @@ use crate::commit::paid;
 use crate::commit::plan::Plan;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
+use crate::lock;
 use crate::model::asking;
 use crate::observer;
 use crate::records::{self, NewRun};
@@ -140,6 +141,7 @@ fn lead(
     let began = now();
     let Prepared { tree, lock, guard, plan, model, cancel, host, .. } = prepared;
     let (root, folder) = (tree.root(), record.folder().clone());
+    lock::under_way(&lock, tree, folder.path())?;
     let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
     asking.spending.count(&past.lines, plan.settings.model.value.first());
     let account = account(&plan, tree, &confinement)?;
