@@ -204,6 +204,11 @@ pub fn hashes_after(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option<
     Ok(History::read(undo_folders)?.files.into_iter().map(|(path, file)| (path, file.left_as)).collect())
 }
 
+/// The state in which the first of them found it.
+pub fn hashes_before(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option<String>>, UndoError> {
+    Ok(History::read(undo_folders)?.files.into_iter().map(|(path, file)| (path, file.was)).collect())
+}
+
 fn manifest(undo: &Path) -> Result<Option<Journal>, UndoError> {
     let path = undo.join(MANIFEST);
     let read = match Folder::open(undo) {

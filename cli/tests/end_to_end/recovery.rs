@@ -6,7 +6,9 @@ use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
 use fixtures::server::{Hang, Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
+use crate::disk_errors::injected;
 use crate::scenes::commit::Scene;
+use crate::scenes::files;
 use crate::scenes::program::{Ran, if_mounted, interrupt, mounted};
 
 const DOOR: &str = "agent-config/door";
@@ -95,4 +97,64 @@ fn a_run_whose_state_is_in_the_tree_is_settled_too() {
     assert!(undone.err.contains("was killed while a command of it ran"), "{undone}");
     assert!(!root.join("src/.gitignore").exists(), "{undone}");
     assert_eq!(scene.project.status().unwrap(), "", "{undone}");
+}
+
+#[test]
+fn a_run_whose_own_changes_were_taken_out_is_not_gone_on_with() {
+    let taken_out: [&[&[&str]]; 3] = [
+        &[&["restore", "."]],
+        &[&["stash", "-q"]],
+        &[&["add", "-A"], &["commit", "-q", "-m", "it"], &["revert", "--no-edit", "HEAD"]],
+    ];
+    for gits in taken_out {
+        let scene = stopped(&FILES, &[MENDS_IT]);
+        for git in gits {
+            scene.project.git(git).unwrap();
+        }
+        let refused = scene.run_keyed(&["resume"]);
+        assert_eq!((refused.code, scene.server.requests().len()), (Some(3), 2), "{gits:?}: {refused}");
+        assert!(refused.err.contains("was stopped: src/greet.sh"), "{gits:?}: {refused}");
+        assert!(!files::text(&scene.project.root().join("src/greet.sh")).contains("world"));
+    }
+}
+
+#[test]
+fn a_run_whose_undo_was_killed_is_not_gone_on_with() {
+    let mut reverted = 0;
+    for number in 1.. {
+        let scene = stopped(&FILES, &[MENDS_IT]);
+        let Some(undone) =
+            injected(&scene, &format!("renameat,renameat2:signal=KILL:when={number}"), &["undo"])
+        else {
+            return;
+        };
+        // The next command finishes what the killed one has begun, or takes it back.
+        assert_eq!(scene.run(&["clean", "--keep", "9"]).code, Some(0));
+        if scene.project.status().unwrap().is_empty() {
+            reverted += 1;
+            let refused = scene.run_keyed(&["resume"]);
+            assert!(matches!(refused.code, Some(3 | 7)), "renameat {number}: {refused}");
+            assert_eq!(scene.server.requests().len(), 2, "renameat {number}: {refused}");
+        }
+        if undone.code.is_some() {
+            break;
+        }
+    }
+    assert!(reverted > 1, "no kill hit the end of an undo");
+}
+
+#[test]
+fn a_run_that_was_killed_right_after_it_restored_the_tree_goes_on_to_its_end() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD]);
+    assert_eq!(scene.commit(&["--rounds", "1", "--on-failure", "restore"]).code, Some(1));
+    let journal = scene.runs()[0].join("events.jsonl");
+    let text = files::text(&journal);
+    let before: String =
+        text.split_inclusive('\n').take_while(|line| !line.contains("\"what\":\"restored\"")).collect();
+    assert!(before.len() < text.len() && before.contains("\"what\":\"built\""), "{text}");
+    let file = std::fs::File::options().write(true).open(journal).unwrap();
+    file.set_len(before.len() as u64).unwrap();
+    let resumed = scene.run_keyed(&["resume"]);
+    assert_eq!((resumed.code, scene.server.requests().len()), (Some(1), 1), "{resumed}");
+    assert_eq!(scene.project.status().unwrap(), "");
 }
