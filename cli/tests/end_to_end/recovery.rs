@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
+use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Hang, Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
@@ -157,4 +157,47 @@ fn a_run_that_was_killed_right_after_it_restored_the_tree_goes_on_to_its_end() {
     let resumed = scene.run_keyed(&["resume"]);
     assert_eq!((resumed.code, scene.server.requests().len()), (Some(1), 1), "{resumed}");
     assert_eq!(scene.project.status().unwrap(), "");
+}
+
+const NOTHING: &str = "$$$start\nIt is right as it is.\n$$$end\n";
+
+#[test]
+fn a_run_that_holds_nothing_is_not_warned_of_and_does_not_stay() {
+    let scene = Scene::new(Script::new([Step::status(401), Step::text(MENDS_IT)]));
+    let unanswered = scene.commit(&[]);
+    assert_eq!(unanswered.code, Some(4), "{unanswered}");
+    scene.project.write("agent-config/query.txt", b"another query\n").unwrap();
+    let next = scene.commit(&[]);
+    assert_eq!(next.code, Some(0), "{next}");
+    assert!(!next.err.contains("is not finished"), "{next}");
+    let cleaned = scene.run(&["clean", "--keep", "0"]);
+    assert_eq!((cleaned.code, scene.runs().len()), (Some(0), 0), "{cleaned}");
+}
+
+#[test]
+fn the_advice_to_undo_an_unfinished_run_works_where_it_changed_nothing_yet() {
+    let steps = [Step::text(TOUCHES_GIT), Step::status(401), Step::text(MENDS_IT)];
+    let scene = Scene::new(Script::new(steps));
+    assert_eq!(scene.commit(&[]).code, Some(4));
+    let old = name(&scene.runs()[0]);
+    scene.project.write("agent-config/query.txt", b"another query\n").unwrap();
+    let next = scene.keyed(&scene.flags(), &[]).output().unwrap();
+    let said = String::from_utf8(next.stderr).unwrap();
+    assert!(said.contains(&format!("code-commit undo {old} takes it back")), "{said}");
+    let undone = scene.run(&["undo", &old]);
+    assert_eq!(undone.code, Some(0), "{undone}");
+    let cleaned = scene.run(&["clean", "--keep", "0"]);
+    assert_eq!((cleaned.code, scene.runs().len()), (Some(0), 0), "{cleaned}");
+}
+
+#[test]
+fn undo_without_a_name_after_a_run_that_changed_nothing_names_the_one_that_did() {
+    let scene = Scene::with_replies([MENDS_IT, NOTHING]);
+    for _ in 0..2 {
+        assert_eq!(scene.commit(&[]).code, Some(0));
+    }
+    let undone = scene.command(&["undo"], &[]).output().unwrap();
+    let said = String::from_utf8(undone.stderr).unwrap();
+    assert_eq!(undone.status.code(), Some(7), "{said}{}", String::from_utf8_lossy(&undone.stdout));
+    assert!(said.contains(&format!("code-commit undo {}\n", name(&scene.runs()[0]))), "{said}");
 }

@@ -251,6 +251,12 @@ pub(crate) fn can_go_on(past: &Past) -> bool {
     past.outcome().is_none() || still_holds(&past.answers, past.outcome()) < past.answers.len()
 }
 
+/// Whether a run that can go on holds anything: an answer, or a question that may have been paid for.
+pub(crate) fn holds_something(past: &Past) -> bool {
+    let answers = still_holds(&past.answers, past.outcome());
+    can_go_on(past) && (answers > 0 || (past.outcome().is_none() && !past.lines.is_empty()))
+}
+
 fn shown_path(folder: &RunFolder, root: &Path) -> String {
     folder.path().strip_prefix(root).unwrap_or(folder.path()).display().to_string()
 }
