@@ -30,7 +30,10 @@ pub use recover::{RecoverError, Recovery, RolledBack, recover};
 pub use report::{Action, Applied, Changed, Warning};
 pub use set::{ChangeSet, dry_run};
 pub use transaction::TXN_FOLDER;
-pub use undo::{Force, PreImage, UndoError, Undone, hashes_after, pre_images, read_applied, undo};
+pub use undo::{
+    Force, PreImage, UndoError, Undone, changed_anything, hashes_after, hashes_before, pre_images,
+    read_applied, undo,
+};
 
 /// Called with the name of each step before the step.
 type Steps<'a> = &'a mut dyn FnMut(&'static str);

@@ -204,6 +204,17 @@ pub fn hashes_after(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option<
     Ok(History::read(undo_folders)?.files.into_iter().map(|(path, file)| (path, file.left_as)).collect())
 }
 
+/// The state in which the first of them found it.
+pub fn hashes_before(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option<String>>, UndoError> {
+    Ok(History::read(undo_folders)?.files.into_iter().map(|(path, file)| (path, file.was)).collect())
+}
+
+/// Whether the sets changed anything, if only a folder.
+pub fn changed_anything(undo_folders: &[PathBuf]) -> Result<bool, UndoError> {
+    let History { files, created_folders } = History::read(undo_folders)?;
+    Ok(!files.is_empty() || !created_folders.is_empty())
+}
+
 fn manifest(undo: &Path) -> Result<Option<Journal>, UndoError> {
     let path = undo.join(MANIFEST);
     let read = match Folder::open(undo) {

@@ -77,6 +77,11 @@ pub fn bring_back(lock: &Lock, root: &Path, run: &Path) -> Result<bool, Fault> {
     Ok(is_any)
 }
 
+/// Whether these sets were undone, by a restore or by a person.
+pub fn were_undone(rounds: &[PathBuf]) -> bool {
+    !replaced_in(rounds).is_empty()
+}
+
 fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -29,7 +29,7 @@ pub use agents::{
     NotPutBack, Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies, taken,
     watch_over,
 };
-pub use aside::bring_back;
+pub use aside::{bring_back, were_undone};
 pub use ask::Asking;
 pub use build::BuildCommand;
 pub use commit::CommitWorld;

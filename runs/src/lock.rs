@@ -1,18 +1,21 @@
 //! The lock of a project, taken by every command that writes; taking it first cleans up after a killed run.
 
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use apply::{Lock, LockError};
 use repo::WorkTree;
 use report::{phrases, printable, printable_name};
 use runner::{Containers, Orphans};
+use serde::{Deserialize, Serialize};
 
 use crate::check;
 use crate::commit::late;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::place::{is_in_tree, state, state_of};
+use crate::place::{state, state_of, work_tree};
 use crate::{records, registry};
 
 /// Cleans up after a killed run: none of its processes keep writing, and the tree is in its old or its new
@@ -104,7 +107,7 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
             applied.warnings.iter().for_each(|warning| host.output.warn(&printable(&warning.to_string())));
         }
     }
-    settle(lock, &state, tree, host)?;
+    settle(lock, tree, host)?;
     if lock.was_abandoned()
         && let Err(error) = late::summaries(tree)
     {
@@ -113,31 +116,73 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Restores what the build of a killed run changed: it did not finish, and is run again when the run is
+/// The note about the run whose commands may have left changes to revert. It is in the state folder, beside the
+/// lock: a list of runs cannot tell which of them was resumed last.
+const UNDER_WAY: &str = "under-way.json";
+
+/// A run whose commands change a tree.
+#[derive(Serialize, Deserialize)]
+struct UnderWay {
+    /// Relative to the top: several roots share a state folder.
+    root: PathBuf,
+    /// Its folder, relative to the root if it is below it.
+    run: PathBuf,
+}
+
+/// Notes durably that commands of this run are about to start. If the harness is killed, the next command reverts
+/// what the last of them changed, whichever run is the newest by then.
+pub(crate) fn under_way(_lock: &Lock, tree: &WorkTree, run: &Path) -> Result<(), Failure> {
+    let below = |path: &Path, above: &Path| path.strip_prefix(above).unwrap_or(path).to_owned();
+    let note = UnderWay { root: below(tree.root(), tree.top()), run: below(run, tree.root()) };
+    let state = state(tree)?;
+    let write = || {
+        dir::replace(&state.join(UNDER_WAY), &serde_json::to_vec(&note)?)?;
+        anyhow::Ok(dir::Folder::open(&state)?.sync()?)
+    };
+    write().context("cannot note which run is under way").map_err(Failure::no_record)
+}
+
+/// Restores what the command of a killed run changed: it did not finish, and is run again when the run is
 /// resumed.
 ///
-/// State in the tree may have come with a clone, so it is not trusted.
-fn settle(lock: &Lock, state: &Path, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
-    if is_in_tree(state, tree) {
-        return Ok(());
+/// State in the tree is there only if the git directory says that it was made here, and only a listed run is
+/// believed: neither can come with a clone.
+fn settle(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
+    let state = state(tree)?;
+    check::sweep(tree, &state)?;
+    let note = state.join(UNDER_WAY);
+    let noted = match std::fs::read(&note) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        noted => noted.with_context(|| format!("cannot read {}", note.display()))?,
+    };
+    let UnderWay { root, run } = serde_json::from_slice(&noted)
+        .with_context(|| format!("cannot understand {}", note.display()))
+        .map_err(|error| Failure::refused(error, "remove it to keep the files as they are"))?;
+    let root = tree.top().join(root);
+    if root.is_dir() {
+        let (tree, run) = (work_tree(&root)?, root.join(run));
+        if registry::all(&tree)?.iter().any(|known| known.path(&root) == run) {
+            settle_run(lock, &state, &tree, &run, host)?;
+        }
     }
-    check::sweep(tree, state)?;
-    let Some(newest) = registry::all(tree)?.into_iter().next() else { return Ok(()) };
-    let run = newest.path(tree.root());
+    Ok(dir::remove(&note).with_context(|| format!("cannot remove {}", note.display()))?)
+}
+
+fn settle_run(lock: &Lock, state: &Path, tree: &WorkTree, run: &Path, host: Host<'_>) -> Result<(), Failure> {
     let failed = |error| {
         let help = format!("what was there before is in {}; fix that and try again", run.display());
         Failure::new(Exit::TreeNotRestored, error).help(help)
     };
-    let mut restored = perform::settle(lock, state, tree.root(), &run).map_err(failed)?;
-    let is_check = check::is_check(&run, state);
+    let mut restored = perform::settle(lock, state, tree.root(), run).map_err(failed)?;
+    let is_check = check::is_check(run, state);
     if is_check {
-        restored.extend(check::clear_up(lock, tree, &run)?);
+        restored.extend(check::clear_up(lock, tree, run)?);
     }
     if !restored.is_empty() {
         let kept = if is_check { "" } else { "; what was there is kept in its folder" };
         host.output.warn(&format!(
             "{} was killed while a command of it ran; what that had changed was restored: {}{kept}",
-            records::name(&run),
+            records::name(run),
             phrases::first(&restored, NAMED)
         ));
     }
@@ -145,10 +190,10 @@ fn settle(lock: &Lock, state: &Path, tree: &WorkTree, host: Host<'_>) -> Result<
         return Ok(());
     }
     // Only now: the build ran on the tree without them.
-    if perform::bring_back(lock, tree.root(), &run).map_err(failed)? {
+    if perform::bring_back(lock, tree.root(), run).map_err(failed)? {
         host.output.warn(&format!(
             "{} was killed while it built the tree without its changes; they are back",
-            records::name(&run)
+            records::name(run)
         ));
     }
     Ok(())

@@ -13,7 +13,7 @@ use settings::{Keys, Layer};
 use crate::commit;
 use crate::commit::changed;
 use crate::commit::plan::Plan;
-use crate::commit::run::{self, Prepared, UNLIKE_RECORDED, can_go_on, resume};
+use crate::commit::run::{self, Prepared, UNLIKE_RECORDED, can_go_on, holds_something, resume};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::lock;
@@ -80,7 +80,7 @@ fn older_unfinished(tree: &WorkTree) -> Option<String> {
     Some(format!("older unfinished runs: {named}; to continue one: code-commit resume RUN"))
 }
 
-/// Whether a listed run is over; `None` if its journal cannot be read.
+/// Whether a listed run is over, or holds nothing that a resumed run could use; `None` if its journal cannot be read.
 pub fn is_over(known: &Known, tree: &WorkTree, state: &Path) -> Option<bool> {
     // What was made elsewhere is not in the middle of anything here.
     if known.is_imported() {
@@ -94,7 +94,7 @@ pub fn is_over(known: &Known, tree: &WorkTree, state: &Path) -> Option<bool> {
         return Some(true);
     }
     let past = Past::read(folder.path()).ok()?;
-    Some(past.lines.is_empty() || !can_go_on(&past))
+    Some(!holds_something(&past))
 }
 
 /// What a plan that nobody vouches for says about the sandbox and the model does not count.

@@ -6,14 +6,18 @@ pub use apply::Force;
 
 use anyhow::anyhow;
 use apply::{Action, UndoError};
-use perform::{UNDO, folders_to_undo};
-use report::{phrases, printable};
+use perform::{Past, UNDO, folders_to_undo};
+use repo::WorkTree;
+use report::{Output, phrases, printable};
 use serde_json::json;
 
+use crate::commit::run::can_go_on;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::lock;
+use crate::order::recorded::Recorded;
 use crate::place;
+use crate::registry::Known;
 use crate::{records, registry, spec};
 
 /// Undoes the named run, or the newest, in one transaction.
@@ -34,11 +38,9 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
     let folder = records::open(&run);
     let rounds = folders_to_undo(&folder)
         .map_err(|error| Failure::refused(error, "make the folder readable; it holds the old contents"))?;
-    if rounds.is_empty() {
-        return Err(Failure::nothing_to_do(
-            anyhow!("there is no record of what {} may have changed", records::name(&run)),
-            "a run whose replies were all refused, or that was rolled back, has nothing to undo",
-        ));
+    // A set that cannot be read may have changed something; the undo says what it lacks.
+    if !apply::changed_anything(&rounds).unwrap_or(true) {
+        return nothing(named, &known, &tree, output);
     }
     let undone = apply::undo(&lock, tree.root(), &rounds, force).map_err(|error| failed(error, &run))?;
     registry::mark_undone(&tree, &run)?;
@@ -58,6 +60,29 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
         records::name(&run)
     ));
     Ok(Exit::Done)
+}
+
+/// The run changed nothing. If it was named and could go on, it is closed, so that it does not.
+fn nothing(named: Option<&str>, known: &Known, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
+    let run = known.path(tree.root());
+    let name = records::name(&run);
+    let goes_on = || Past::read(&run).is_ok_and(|past| can_go_on(&past));
+    if named.is_some() && !known.undone && !Recorded::is_in(&run) && goes_on() {
+        registry::mark_undone(tree, &run)?;
+        output.object(&json!({ "run": name, "restored": [] }));
+        output.report(&format!("{name} changed no file; it is closed and cannot be resumed"));
+        return Ok(Exit::Done);
+    }
+    let changed = |known: &Known| {
+        let rounds = folders_to_undo(&records::open(&known.path(tree.root()))).ok()?;
+        (!known.undone && apply::changed_anything(&rounds).ok()?).then(|| known.path(tree.root()))
+    };
+    let older = if named.is_none() { registry::all(tree)?.iter().find_map(changed) } else { None };
+    let help = older.map_or_else(
+        || "a run whose replies were all refused, or that was rolled back, has nothing to undo".to_owned(),
+        |older| format!("the newest run that did: code-commit undo {}", records::name(&older)),
+    );
+    Err(Failure::nothing_to_do(anyhow!("{name} changed no file that is still changed"), help))
 }
 
 /// Either everything was restored or nothing; in both cases the old contents stay in the run folder.

@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use fixtures::demo::MENDS_IT;
+use fixtures::demo::{MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
@@ -84,7 +84,7 @@ fn each_loop_keeps_its_own() {
 
 #[test]
 fn a_run_that_can_go_on_stays() {
-    let scene = Scene::new(Script::new([]).rule("enerateContent", Step::status(403)));
+    let scene = Scene::new(Script::new([Step::text(TOUCHES_GIT), Step::status(403)]));
     assert_eq!(scene.commit(&[]).code, Some(4));
     let done = scene.run(&["clean", "--keep", "0"]);
     assert_eq!((done.code, scene.runs().len()), (Some(0), 1), "{done}");

@@ -44,6 +44,7 @@ mod phase;
 mod portable;
 mod projects;
 mod record;
+mod recovery;
 mod resume;
 mod scenes;
 mod spec;

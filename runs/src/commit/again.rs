@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::changes::{self, FileChange};
 use crate::commit::plan::{Plan, Task};
-use crate::commit::run::can_go_on;
+use crate::commit::run::{can_go_on, holds_something};
 use crate::commit::{Request, changed};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -67,22 +67,22 @@ impl Run<'_> {
     fn judge(self, plan: &Plan, recorded: &Plan, past: &Past) -> Result<Again, Failure> {
         let (name, output) = (records::name(self.folder.path()), self.host.output);
         let ways = format!("code-commit resume {name} continues it, code-commit undo {name} takes it back");
+        let warn = |why: &str| {
+            if holds_something(past) {
+                output.warn(&format!("{why}: {ways}"));
+            }
+            Ok(Again::New)
+        };
         match (is_same(plan, recorded), can_go_on(past) && !past.lines.is_empty()) {
             (false, _) if plan.key.is_some() => {
                 let error = anyhow!("the key was used for other work: {name}");
                 Err(Failure::refused(error, "use another key for another query or other settings"))
             }
-            (false, true) => {
-                output.warn(&format!("{name}, for another query or other settings, is not finished: {ways}"));
-                Ok(Again::New)
-            }
+            (false, true) => warn(&format!("{name}, for another query or other settings, is not finished")),
             (true, true) => match changed::refuse(self.tree, recorded, &self.folder, self.host.environment) {
                 Ok(()) => Ok(Again::GoOn(self.known)),
                 // Its prompts know nothing of the change.
-                Err(failure) => {
-                    output.warn(&format!("{:#}, so a new run begins; {ways}", failure.error));
-                    Ok(Again::New)
-                }
+                Err(failure) => warn(&format!("{:#}, so a new run begins", failure.error)),
             },
             (true, false) if plan.key.is_some() => self.answer(plan, past),
             (_, false) => Ok(Again::New),

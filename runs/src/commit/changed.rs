@@ -1,9 +1,9 @@
 //! Detects changes made to the tree since a run was stopped. Its prompts do not include them, and its next
-//! change may revert them.
+//! change may revert them. Without its own changes it would go on from a state that it never saw.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use logging::{RunFolder, sha256_hex};
@@ -22,7 +22,7 @@ use crate::records;
 const NAMED: usize = 5;
 
 /// Refuses to resume if a file was committed since the run began, or written since it was stopped, unless it
-/// is as the run left it.
+/// is as the run left it; or if a file is no longer as the run left it.
 pub(crate) fn refuse(
     tree: &WorkTree,
     plan: &Plan,
@@ -32,10 +32,13 @@ pub(crate) fn refuse(
     let cannot =
         |error: anyhow::Error| Failure::refused(error, "see that git works here, or go on with --force");
     let root = tree.root();
-    let left = undo_folders(run.path())
-        .map_err(anyhow::Error::from)
-        .and_then(|rounds| Ok(apply::hashes_after(&rounds)?));
-    let left = left.map_err(cannot)?;
+    let left = || {
+        let rounds = undo_folders(run.path())?;
+        // A run that was killed right after it had restored the tree restores it again.
+        let restored = plan.restore_on_failure && perform::were_undone(&rounds);
+        anyhow::Ok(if restored { apply::hashes_before(&rounds) } else { apply::hashes_after(&rounds) }?)
+    };
+    let left = left().map_err(cannot)?;
     let stopped = last_sign(run.path());
     let own = plan.task.said_log(root);
     let mut changed = tree.dirty_paths()?;
@@ -47,13 +50,13 @@ pub(crate) fn refuse(
         let committed = git(tree, environment).differing_between(then, &now)?;
         changed.extend(committed.iter().filter_map(|path| path.strip_prefix(below).ok()).map(Path::to_owned));
     }
-    changed.retain(|path| {
-        let path = root.join(path);
-        let is_as_left = left.iter().any(|(own, hash)| {
-            root.join(own) == path && *hash == on_disk(&path).map(|content| sha256_hex(&content))
-        });
-        !is_as_left && own.as_ref() != Some(&path)
-    });
+    let is_as_left = |(path, hash): (&String, &Option<String>)| {
+        *hash == on_disk(&root.join(path)).map(|content| sha256_hex(&content))
+    };
+    let is_own = |path: &Path| path.to_str().is_some_and(|path| left.contains_key(path));
+    changed.retain(|path| !is_own(path) && own.as_ref() != Some(&root.join(path)));
+    // Whatever git and the times say: the run's changes may have been stashed, or undone by an undo that was killed.
+    changed.extend(left.iter().filter(|one| !is_as_left(*one)).map(|(path, _)| PathBuf::from(path)));
     changed.sort();
     changed.dedup();
     if changed.is_empty() {

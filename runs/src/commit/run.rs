@@ -25,6 +25,7 @@ use crate::commit::paid;
 use crate::commit::plan::Plan;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
+use crate::lock;
 use crate::model::asking;
 use crate::observer;
 use crate::records::{self, NewRun};
@@ -140,6 +141,7 @@ fn lead(
     let began = now();
     let Prepared { tree, lock, guard, plan, model, cancel, host, .. } = prepared;
     let (root, folder) = (tree.root(), record.folder().clone());
+    lock::under_way(&lock, tree, folder.path())?;
     let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
     asking.spending.count(&past.lines, plan.settings.model.value.first());
     let account = account(&plan, tree, &confinement)?;
@@ -247,6 +249,12 @@ fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn perform::Obs
 /// unfit, and its changes were not reverted.
 pub(crate) fn can_go_on(past: &Past) -> bool {
     past.outcome().is_none() || still_holds(&past.answers, past.outcome()) < past.answers.len()
+}
+
+/// Whether a run that can go on holds anything: an answer, or a question that may have been paid for.
+pub(crate) fn holds_something(past: &Past) -> bool {
+    let answers = still_holds(&past.answers, past.outcome());
+    can_go_on(past) && (answers > 0 || (past.outcome().is_none() && !past.lines.is_empty()))
 }
 
 fn shown_path(folder: &RunFolder, root: &Path) -> String {

@@ -1,0 +1,203 @@
+//! What a killed or stopped command leaves, and what the next one makes of it.
+
+use std::process::{Child, Command, Stdio};
+
+use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use fixtures::server::{Hang, Script, Step};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::disk_errors::injected;
+use crate::scenes::commit::Scene;
+use crate::scenes::files;
+use crate::scenes::program::{Ran, if_mounted, interrupt, mounted};
+
+const DOOR: &str = "agent-config/door";
+
+fn quiet(command: &mut Command) -> Child {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn name(run: &std::path::Path) -> String {
+    run.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+/// A run that was stopped by Ctrl-C in its second round, while the model thinks; what the model says then.
+fn stopped(files: &[(&str, &str)], then: &[&str]) -> Scene {
+    let thinks = Step::text("").hang(Hang::BeforeHead);
+    let steps =
+        [Step::text(BREAKS_THE_BUILD), thinks].into_iter().chain(then.iter().map(|text| Step::text(text)));
+    let scene = Scene::with_files(files, Script::new(steps));
+    let mut child = quiet(&mut scene.keyed(&scene.flags(), &[]));
+    scene.server.wait_for_requests(2);
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    scene
+}
+
+/// The demo, whose build also changes what it may not, and waits while there is a door.
+fn meddling() -> Vec<(&'static str, String)> {
+    let meddles = "#!/bin/sh
+        mkdir -p src/new; echo hidden > src/new/hidden; echo '*' > src/.gitignore
+        test ! -p agent-config/door || read _ < agent-config/door
+    ";
+    let of = |(path, text): &(&'static str, &str)| match *path {
+        "build.sh" => (*path, text.replacen("#!/bin/sh\n", meddles, 1)),
+        _ => (*path, (*text).to_owned()),
+    };
+    FILES.iter().map(of).collect()
+}
+
+/// Starts the command and kills it in its build.
+fn killed_in_its_build(scene: &Scene, command: &mut Command) {
+    let (root, door) = (scene.project.root(), scene.project.root().join(DOOR));
+    mknodat(CWD, &door, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let mut child = quiet(command);
+    while !root.join("src/.gitignore").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it came to an end");
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::remove_file(door).unwrap();
+}
+
+#[test]
+fn an_older_run_that_is_killed_in_its_build_is_settled_by_the_next_command() {
+    let files = meddling();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
+    let scene = stopped(&files, &[MENDS_IT, MENDS_IT]);
+    let old = name(&scene.runs()[0]);
+    assert_eq!(scene.commit(&["--new"]).code, Some(0));
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    killed_in_its_build(&scene, &mut scene.keyed(&["resume", &old, "--force"], &[]));
+    let undone = scene.run(&["undo", &old]);
+    assert_eq!(undone.code, Some(0), "{undone}");
+    assert!(undone.err.contains("was killed while a command of it ran"), "{undone}");
+    assert!(!scene.project.root().join("src/.gitignore").exists(), "{undone}");
+    assert_eq!(scene.project.status().unwrap(), "", "{undone}");
+}
+
+/// The repository is mounted by itself, so the state is in the tree.
+const APART: &str = "mount --bind .git .git || exit 99; exec \"$@\"";
+
+#[test]
+fn a_run_whose_state_is_in_the_tree_is_settled_too() {
+    let files = meddling();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
+    let scene = Scene::with_files(&files, Script::new([Step::text(MENDS_IT)]));
+    let root = scene.project.root();
+    let mounts = Ran::of(&mut mounted(APART, root, &scene.command(&["doctor"], &[])));
+    if if_mounted(mounts).is_none() {
+        return;
+    }
+    killed_in_its_build(&scene, &mut mounted(APART, root, &scene.keyed(&scene.flags(), &[])));
+    assert!(root.join(".code-commit/lock").exists(), "the state is not in the tree");
+    let undone = Ran::of(&mut mounted(APART, root, &scene.command(&["undo"], &[])));
+    assert_eq!(undone.code, Some(0), "{undone}");
+    assert!(undone.err.contains("was killed while a command of it ran"), "{undone}");
+    assert!(!root.join("src/.gitignore").exists(), "{undone}");
+    assert_eq!(scene.project.status().unwrap(), "", "{undone}");
+}
+
+#[test]
+fn a_run_whose_own_changes_were_taken_out_is_not_gone_on_with() {
+    let taken_out: [&[&[&str]]; 3] = [
+        &[&["restore", "."]],
+        &[&["stash", "-q"]],
+        &[&["add", "-A"], &["commit", "-q", "-m", "it"], &["revert", "--no-edit", "HEAD"]],
+    ];
+    for gits in taken_out {
+        let scene = stopped(&FILES, &[MENDS_IT]);
+        for git in gits {
+            scene.project.git(git).unwrap();
+        }
+        let refused = scene.run_keyed(&["resume"]);
+        assert_eq!((refused.code, scene.server.requests().len()), (Some(3), 2), "{gits:?}: {refused}");
+        assert!(refused.err.contains("was stopped: src/greet.sh"), "{gits:?}: {refused}");
+        assert!(!files::text(&scene.project.root().join("src/greet.sh")).contains("world"));
+    }
+}
+
+#[test]
+fn a_run_whose_undo_was_killed_is_not_gone_on_with() {
+    let mut reverted = 0;
+    for number in 1.. {
+        let scene = stopped(&FILES, &[MENDS_IT]);
+        let Some(undone) =
+            injected(&scene, &format!("renameat,renameat2:signal=KILL:when={number}"), &["undo"])
+        else {
+            return;
+        };
+        // The next command finishes what the killed one has begun, or takes it back.
+        assert_eq!(scene.run(&["clean", "--keep", "9"]).code, Some(0));
+        if scene.project.status().unwrap().is_empty() {
+            reverted += 1;
+            let refused = scene.run_keyed(&["resume"]);
+            assert!(matches!(refused.code, Some(3 | 7)), "renameat {number}: {refused}");
+            assert_eq!(scene.server.requests().len(), 2, "renameat {number}: {refused}");
+        }
+        if undone.code.is_some() {
+            break;
+        }
+    }
+    assert!(reverted > 1, "no kill hit the end of an undo");
+}
+
+#[test]
+fn a_run_that_was_killed_right_after_it_restored_the_tree_goes_on_to_its_end() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD]);
+    assert_eq!(scene.commit(&["--rounds", "1", "--on-failure", "restore"]).code, Some(1));
+    let journal = scene.runs()[0].join("events.jsonl");
+    let text = files::text(&journal);
+    let before: String =
+        text.split_inclusive('\n').take_while(|line| !line.contains("\"what\":\"restored\"")).collect();
+    assert!(before.len() < text.len() && before.contains("\"what\":\"built\""), "{text}");
+    let file = std::fs::File::options().write(true).open(journal).unwrap();
+    file.set_len(before.len() as u64).unwrap();
+    let resumed = scene.run_keyed(&["resume"]);
+    assert_eq!((resumed.code, scene.server.requests().len()), (Some(1), 1), "{resumed}");
+    assert_eq!(scene.project.status().unwrap(), "");
+}
+
+const NOTHING: &str = "$$$start\nIt is right as it is.\n$$$end\n";
+
+#[test]
+fn a_run_that_holds_nothing_is_not_warned_of_and_does_not_stay() {
+    let scene = Scene::new(Script::new([Step::status(401), Step::text(MENDS_IT)]));
+    let unanswered = scene.commit(&[]);
+    assert_eq!(unanswered.code, Some(4), "{unanswered}");
+    scene.project.write("agent-config/query.txt", b"another query\n").unwrap();
+    let next = scene.commit(&[]);
+    assert_eq!(next.code, Some(0), "{next}");
+    assert!(!next.err.contains("is not finished"), "{next}");
+    let cleaned = scene.run(&["clean", "--keep", "0"]);
+    assert_eq!((cleaned.code, scene.runs().len()), (Some(0), 0), "{cleaned}");
+}
+
+#[test]
+fn the_advice_to_undo_an_unfinished_run_works_where_it_changed_nothing_yet() {
+    let steps = [Step::text(TOUCHES_GIT), Step::status(401), Step::text(MENDS_IT)];
+    let scene = Scene::new(Script::new(steps));
+    assert_eq!(scene.commit(&[]).code, Some(4));
+    let old = name(&scene.runs()[0]);
+    scene.project.write("agent-config/query.txt", b"another query\n").unwrap();
+    let next = scene.keyed(&scene.flags(), &[]).output().unwrap();
+    let said = String::from_utf8(next.stderr).unwrap();
+    assert!(said.contains(&format!("code-commit undo {old} takes it back")), "{said}");
+    let undone = scene.run(&["undo", &old]);
+    assert_eq!(undone.code, Some(0), "{undone}");
+    let cleaned = scene.run(&["clean", "--keep", "0"]);
+    assert_eq!((cleaned.code, scene.runs().len()), (Some(0), 0), "{cleaned}");
+}
+
+#[test]
+fn undo_without_a_name_after_a_run_that_changed_nothing_names_the_one_that_did() {
+    let scene = Scene::with_replies([MENDS_IT, NOTHING]);
+    for _ in 0..2 {
+        assert_eq!(scene.commit(&[]).code, Some(0));
+    }
+    let undone = scene.command(&["undo"], &[]).output().unwrap();
+    let said = String::from_utf8(undone.stderr).unwrap();
+    assert_eq!(undone.status.code(), Some(7), "{said}{}", String::from_utf8_lossy(&undone.stdout));
+    assert!(said.contains(&format!("code-commit undo {}\n", name(&scene.runs()[0]))), "{said}");
+}
