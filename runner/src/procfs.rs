@@ -121,8 +121,13 @@ fn children_by_scan(pid: i32) -> Vec<i32> {
 
 /// Every visible process.
 pub(crate) fn all() -> Vec<Process> {
-    let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
-    all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter_map(Process::read).collect()
+    numbers().filter_map(Process::read).collect()
+}
+
+/// The process IDs of all of them.
+pub(crate) fn numbers() -> impl Iterator<Item = i32> {
+    let all = fs::read_dir("/proc").into_iter().flatten();
+    all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
 #[cfg(test)]

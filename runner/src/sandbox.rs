@@ -21,6 +21,7 @@ mod helper;
 mod landlock;
 mod made;
 mod memory;
+mod mount_table;
 mod mounts;
 mod namespaces;
 mod probe;

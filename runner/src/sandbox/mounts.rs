@@ -43,9 +43,19 @@ impl Mount {
     }
 }
 
-/// System programs and libraries.
-pub(super) const SYSTEM: [&str; 9] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
+/// System programs and libraries. Not all of `/nix`, where the socket of its daemon is.
+pub(super) const SYSTEM: [&str; 10] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/opt",
+    "/nix/store",
+    "/nix/var/nix/profiles",
+];
 
 /// Devices that are only a source or a sink, and the command's own terminal.
 pub(super) const DEVICES: [&str; 6] =

@@ -8,7 +8,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat};
@@ -20,6 +19,7 @@ use rustix::mount::{
 use rustix::process::{fchdir, pivot_root};
 
 use super::task::Task;
+use crate::sandbox::mount_table;
 use crate::sandbox::mounts::{DEVICES, Mount};
 use crate::sandbox::view::during;
 
@@ -261,64 +261,24 @@ fn no_more_user_namespaces() -> io::Result<()> {
 
 /// Takes from every mount what it must not allow.
 pub(in crate::sandbox) fn restrict(rights: impl Fn(&Path) -> Rights) -> io::Result<()> {
-    let table = fs::read("/proc/self/mountinfo")?;
-    for line in table.split(|byte| *byte == b'\n') {
-        let mut fields = line.split(|byte| *byte == b' ').skip(4);
-        let (Some(place), Some(options)) = (fields.next(), fields.next()) else { continue };
-        let place = PathBuf::from(std::ffi::OsString::from_vec(unescaped(place)));
+    for mounted in mount_table::read(mount_table::OWN)? {
         let mut flags = MountFlags::BIND | MountFlags::NOSUID;
-        flags |= match rights(&place) {
+        flags |= match rights(&mounted.place) {
             Rights::Read => MountFlags::RDONLY | MountFlags::NODEV,
             Rights::Write => MountFlags::NODEV,
             Rights::Device => MountFlags::RDONLY,
             Rights::Same => continue,
         };
         // A user namespace may not lift the host's restrictions.
-        for option in options.split(|byte| *byte == b',') {
-            match option {
-                b"ro" => flags |= MountFlags::RDONLY,
-                b"noexec" => flags |= MountFlags::NOEXEC,
-                _ => {}
-            }
+        for (option, flag) in [("ro", MountFlags::RDONLY), ("noexec", MountFlags::NOEXEC)] {
+            flags.set(flag, flags.contains(flag) || mounted.has(option));
         }
-        match mount_remount(&place, flags, "") {
+        match mount_remount(&mounted.place, flags, "") {
             // Something else is mounted above it, so nobody can reach it; or somebody else's folder is above it that this
             // user may not enter, so the command cannot, either.
             Ok(()) | Err(Errno::INVAL | Errno::NOENT | Errno::ACCESS) => {}
-            Err(error) => return Err(at("restrict", &place)(error)),
+            Err(error) => return Err(at("restrict", &mounted.place)(error)),
         }
     }
     Ok(())
-}
-
-/// Blanks, tabs, line breaks and backslashes are written as three octal digits (proc(5)).
-fn unescaped(field: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((byte, after)) = rest.split_first() {
-        let digits =
-            after.get(..3).and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
-        match digits.filter(|_| *byte == b'\\') {
-            Some(code) => {
-                bytes.push(code);
-                rest = after.get(3..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*byte);
-                rest = after;
-            }
-        }
-    }
-    bytes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_with_blanks_and_line_breaks_is_read_as_it_is() {
-        assert_eq!(unescaped(br"/a\040b\012c\134040\9"), b"/a b\nc\\040\\9");
-        assert_eq!(unescaped(br"/end\04"), br"/end\04");
-    }
 }
