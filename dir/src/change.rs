@@ -4,7 +4,7 @@ use std::ffi::{CString, OsStr};
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, RenameFlags, Stat, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
 use crate::Folder;
@@ -43,6 +43,30 @@ impl Folder {
     ) -> io::Result<()> {
         let (name, new_name) = (single(name.as_ref())?, single(new_name.as_ref())?);
         Ok(rustix::fs::renameat(self, name, to, new_name)?)
+    }
+
+    /// Swaps two entries in one step, whatever they are; both must exist.
+    pub fn exchange(
+        &self,
+        name: impl AsRef<OsStr>,
+        other: &Folder,
+        other_name: impl AsRef<OsStr>,
+    ) -> io::Result<()> {
+        let (name, other_name) = (single(name.as_ref())?, single(other_name.as_ref())?);
+        Ok(rustix::fs::renameat_with(self, name, other, other_name, RenameFlags::EXCHANGE)?)
+    }
+
+    /// Gives an entry the owner, if permitted, and the times of another one. Follows no symlink.
+    pub fn date_like(&self, name: impl AsRef<OsStr>, model: &Stat) -> io::Result<()> {
+        let name = single(name.as_ref())?;
+        let time = |seconds, nanos: u64| Timespec { tv_sec: seconds, tv_nsec: nanos.try_into().unwrap_or(0) };
+        let times = Timestamps {
+            last_access: time(model.st_atime, model.st_atime_nsec),
+            last_modification: time(model.st_mtime, model.st_mtime_nsec),
+        };
+        let owner = (Some(Uid::from_raw(model.st_uid)), Some(Gid::from_raw(model.st_gid)));
+        let _ = rustix::fs::chownat(self, name, owner.0, owner.1, AtFlags::SYMLINK_NOFOLLOW);
+        Ok(rustix::fs::utimensat(self, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Renames to a path that the harness chose.
@@ -91,6 +115,11 @@ impl Folder {
     /// Removes an empty folder.
     pub fn remove_folder(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(self, single(name.as_ref())?, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Syncs everything on the file system of this folder to disk.
+    pub fn sync_all(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(self)?)
     }
 
     /// Syncs the names in this folder to disk.

@@ -1,5 +1,6 @@
 //! Copies with the content and permissions of the original.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 
@@ -22,7 +23,12 @@ pub fn link_or_copy(folder: &Folder, name: &str, to: &Folder, twin: &str) -> io:
 }
 
 /// Copies content, mode, access list, time and, if permitted, owner, and syncs them to disk.
-pub fn copy_all(from: &Folder, name: &str, to: &Folder, twin: &str) -> io::Result<()> {
+pub fn copy_all(
+    from: &Folder,
+    name: impl AsRef<OsStr>,
+    to: &Folder,
+    twin: impl AsRef<OsStr>,
+) -> io::Result<()> {
     let mut source = from.open_file(name)?;
     let mut target = to.create_file(twin, 0o600)?;
     io::copy(&mut source, &mut target)?;

@@ -25,7 +25,7 @@ pub use existing::ExistingError;
 pub use policy::{Configuration, Ignored, Policy};
 pub use refusal::{Code, Refusal, shown_path};
 pub use repository::OpenError;
-pub use survey::{Difference, Seen, Survey};
+pub use survey::{Difference, Seen, Survey, Tracked};
 pub use tree::JudgeError;
 
 use batch::Batch;

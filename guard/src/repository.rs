@@ -123,7 +123,7 @@ impl WorkTree {
         })
     }
 
-    fn without_repository(root: &Path) -> WorkTree {
+    pub(crate) fn without_repository(root: &Path) -> WorkTree {
         WorkTree {
             top: root.to_owned(),
             prefix: String::new(),

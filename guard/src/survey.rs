@@ -1,6 +1,7 @@
 //! The content of a tree, by the ignore rules captured when the guard was opened: enough to detect later what
 //! a command has changed.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -8,10 +9,11 @@ use std::sync::Arc;
 
 use rustix::fs::{FileType, Stat};
 
-use crate::Guard;
 use crate::patterns::Kind;
+use crate::repository::WorkTree;
 use crate::rules::{Way, is_closed};
 use crate::tree::JudgeError;
+use crate::{Guard, Policy};
 use dir::Folder;
 
 /// Everything below the root that the captured rules do not ignore, sorted by path.
@@ -20,6 +22,22 @@ use dir::Folder;
 /// if it ignores itself: it decides about everything beside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey(Vec<(PathBuf, Seen)>);
+
+/// The files that git tracks although its rules ignore them: somebody has added them by force.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tracked(BTreeSet<PathBuf>);
+
+impl Tracked {
+    /// Whether the file at this path is one.
+    pub fn has(&self, path: &Path) -> bool {
+        self.0.contains(path)
+    }
+
+    /// Whether a file at or below this path is one.
+    pub fn has_below(&self, path: &Path) -> bool {
+        self.0.range(path.to_owned()..).next().is_some_and(|first| first.starts_with(path))
+    }
+}
 
 /// What was at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,8 +142,13 @@ struct Level {
     /// From the root.
     path: Vec<u8>,
     within: Within,
+    /// Whether the rules ignore it: then only tracked files of it are listed.
+    is_ignored: bool,
     way: Way,
 }
+
+/// A folder that still has to be looked into: its parent, its name, and whether the rules ignore it.
+type Todo = (Arc<Level>, OsString, bool);
 
 /// What a folder belongs to, which decides what of it is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,22 +196,51 @@ const DOT_GIT: &str = ".git";
 const RUNS_LATER: [&[u8]; 4] = [b"config", b"config.worktree", b"hooks", b"commondir"];
 
 impl Guard {
-    /// Surveys the whole tree, except what the captured rules ignore and what is below a path that `skipped`
-    /// matches. Does not follow symlinks or enter other file systems.
-    pub fn survey(&self, skipped: &dyn Fn(&Path) -> bool) -> Result<Survey, JudgeError> {
-        self.survey_below(Path::new(""), skipped)
+    /// Those of the files, relative to the root, that the captured rules ignore.
+    pub fn ignored_of(&self, tracked: impl IntoIterator<Item = PathBuf>) -> Tracked {
+        let from_top = |path: &Path| format!("{}{}", self.work_tree.prefix, path.to_string_lossy());
+        Tracked(tracked.into_iter().filter(|path| self.captured.ignore(&from_top(path))).collect())
     }
 
-    /// The same for what is below one folder, which the captured rules do not ignore.
-    pub fn survey_below(&self, folder: &Path, skipped: &dyn Fn(&Path) -> bool) -> Result<Survey, JudgeError> {
+    /// Whether the rules in a folder that is not known yet ignore everything in it, themselves too: it is a tool's
+    /// cache. What cannot be read is none.
+    pub fn ignores_itself(folder: &Path) -> bool {
+        let around = |root: &Path| Ok(WorkTree::without_repository(root));
+        let all = Guard::capture(folder, Policy::new(), around).ok();
+        let survey = all.as_ref().and_then(|all| all.survey(&Tracked::default(), &|_| false).ok());
+        let (Some(all), Some(survey)) = (all, survey) else { return false };
+        let is_rules = |path: &Path| path.file_name() == Some(OsStr::new(".gitignore"));
+        let is_ignored = |path: &Path| is_rules(path) && all.captured.ignore(&path.to_string_lossy());
+        all.captured.of("").is_some()
+            && survey.iter().all(|(path, seen)| seen.kind().is_dir() || is_ignored(path))
+    }
+
+    /// Surveys the whole tree, except what the captured rules ignore and git does not track, and what is below a path
+    /// that `skipped` matches. Does not follow symlinks or enter other file systems.
+    pub fn survey(&self, tracked: &Tracked, skipped: &dyn Fn(&Path) -> bool) -> Result<Survey, JudgeError> {
+        self.survey_below(Path::new(""), tracked, skipped)
+    }
+
+    /// The same for what is below one folder.
+    pub fn survey_below(
+        &self,
+        folder: &Path,
+        tracked: &Tracked,
+        skipped: &dyn Fn(&Path) -> bool,
+    ) -> Result<Survey, JudgeError> {
         let rules = &self.captured;
         let prefix = self.work_tree.prefix.as_str();
         let path = folder.as_os_str().as_bytes().to_vec();
         let opened = self.root.folder_of(&folder.join("x")).map_err(at(&path))?;
         let mut found = Vec::new();
-        let first = Level { folder: opened, within: Within::of(folder), way: self.way_to(folder), path };
-        let mut todo = self.look_into(&Arc::new(first), skipped, &mut found)?;
-        while let Some((parent, name)) = todo.pop() {
+        let inside = format!("{prefix}{}/x", folder.to_string_lossy());
+        let mut above = crate::patterns::folders(&inside).filter(|above| above.len() > prefix.len());
+        let is_ignored = above.any(|above| rules.name(above, Kind::Folder));
+        let (within, way) = (Within::of(folder), self.way_to(folder));
+        let first = Level { folder: opened, within, is_ignored, way, path };
+        let scope = (tracked, skipped);
+        let mut todo = self.look_into(&Arc::new(first), scope, &mut found)?;
+        while let Some((parent, name, is_ignored)) = todo.pop() {
             let path = join(&parent.path, &name);
             let folder = match parent.folder.open_in(&name) {
                 Ok(folder) => folder,
@@ -198,8 +250,8 @@ impl Guard {
             let text = String::from_utf8_lossy(&path);
             let own = rules.of(&format!("{prefix}{text}"));
             let way = parent.way.iter().cloned().chain(own).collect();
-            let level = Level { folder, path, within: parent.within.enter(&name), way };
-            todo.extend(self.look_into(&Arc::new(level), skipped, &mut found)?);
+            let level = Level { folder, path, within: parent.within.enter(&name), is_ignored, way };
+            todo.extend(self.look_into(&Arc::new(level), scope, &mut found)?);
         }
         Ok(Survey::new(found))
     }
@@ -228,9 +280,9 @@ impl Guard {
     fn look_into(
         &self,
         level: &Arc<Level>,
-        skipped: &dyn Fn(&Path) -> bool,
+        (tracked, skipped): (&Tracked, &dyn Fn(&Path) -> bool),
         found: &mut Vec<(PathBuf, Seen)>,
-    ) -> Result<Vec<(Arc<Level>, OsString)>, JudgeError> {
+    ) -> Result<Vec<Todo>, JudgeError> {
         let mut inner = Vec::new();
         let entries = match level.folder.entries() {
             Err(error) if is_closed(&error) => return Ok(inner),
@@ -251,13 +303,15 @@ impl Guard {
             let of = if kind.is_dir() { Kind::Folder } else { Kind::File };
             let from_top = format!("{}{}", self.work_tree.prefix, String::from_utf8_lossy(&path));
             let may_be_ignored = listed == Listed::UnlessIgnored;
-            if skipped(&place) || (may_be_ignored && self.captured.matches(&level.way, &from_top, of)) {
+            let is_ignored =
+                level.is_ignored || (may_be_ignored && self.captured.matches(&level.way, &from_top, of));
+            if skipped(&place) || (is_ignored && !tracked.has_below(&place)) {
                 continue;
             }
             let Some(stat) = look(&level.folder, &name, &path)? else { continue };
             found.push((place, Seen::of(&stat)));
             if kind.is_dir() && level.within != Within::Hooks {
-                inner.push((Arc::clone(level), name));
+                inner.push((Arc::clone(level), name, is_ignored));
             }
         }
         Ok(inner)
@@ -288,7 +342,6 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
-    use crate::Policy;
 
     fn paths(differences: &[Difference]) -> Vec<String> {
         let sign = |difference: &Difference| match (difference.before, difference.after) {
@@ -318,7 +371,7 @@ mod tests {
             write(name, name);
         }
         let guard = Guard::open(root, Policy::commit()).unwrap();
-        let before = guard.survey(&|path| path.starts_with("own")).unwrap();
+        let before = guard.survey(&Tracked::default(), &|path| path.starts_with("own")).unwrap();
         assert!(before.get(Path::new("src/deep/b")).is_some() && before.get(Path::new(".git")).is_none());
         fs::create_dir_all(at("target/x")).unwrap();
         fs::create_dir_all(at("own")).unwrap();
@@ -345,7 +398,7 @@ mod tests {
         fs::remove_file(at("gone")).unwrap();
         fs::set_permissions(at("mode"), Permissions::from_mode(0o600)).unwrap();
         symlink("same", at("link")).unwrap();
-        let after = guard.survey(&|path| path.starts_with("own")).unwrap();
+        let after = guard.survey(&Tracked::default(), &|path| path.starts_with("own")).unwrap();
         insta::assert_snapshot!(paths(&before.differences(&after)).join("\n"), @r"
         - gone
         + keep.o

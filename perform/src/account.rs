@@ -21,8 +21,9 @@ use std::path::{Path, PathBuf};
 
 use apply::{Lock, OldFile, PreImageOf};
 use engine::{Line, Problem};
-use guard::{Difference, Guard, Policy, Seen, Survey};
+use guard::{Difference, Guard, Policy, Seen, Survey, Tracked};
 use logging::RunFolder;
+use repo::WorkTree;
 
 use self::adopt::Places;
 use self::fate::Fates;
@@ -48,8 +49,12 @@ pub struct Account {
     /// Where the command's changes go, if it works in a view.
     layers: Option<Layers>,
     source: Source,
+    /// Files that are accounted for although git's rules ignore them.
+    tracked: Tracked,
     /// Whether notes are saved to disk, for [`settle`]. A loop that rolls back with git needs none.
     is_noted: bool,
+    /// Whether changes that the policy allows stay.
+    keeps: bool,
     state: State,
 }
 
@@ -85,7 +90,8 @@ impl Account {
     /// Reads nothing from disk yet.
     pub fn new(who: &'static str, may_change: Policy, own: Vec<PathBuf>) -> Self {
         let (source, products, state) = (Source::default(), Vec::new(), State::Idle);
-        Self { who, may_change, own, products, layers: None, source, is_noted: true, state }
+        let (layers, tracked) = (None, Tracked::default());
+        Self { who, may_change, own, products, layers, source, tracked, is_noted: true, keeps: true, state }
     }
 
     /// Also skips these folders, relative to the root, which are for products of the build.
@@ -117,14 +123,21 @@ impl Account {
         Self { is_noted: false, ..self }
     }
 
+    /// Lets nothing that a command changes stay, except ignored files.
+    #[must_use]
+    pub fn keeping_nothing(self) -> Self {
+        Self { keeps: false, ..self }
+    }
+
     /// Surveys the tree before a command and copies what could not be restored otherwise; warns if that is
     /// too much.
     pub fn open(&mut self, guard: &Guard, run: &RunFolder) -> Result<Option<Problem>, Fault> {
         let folder = run.path().join(BEFORE);
         let own = run.path().strip_prefix(guard.root()).map(Path::to_owned);
         self.own.extend(own.ok().filter(|own| !self.own.contains(own)));
+        self.tracked = self.tracked_in(guard)?;
         if let Some(layers) = self.layers.clone() {
-            layers.renew().map_err(Fault::file("make", &layers.upper()))?;
+            layers.renew(run.path()).map_err(Fault::file("make", &layers.upper()))?;
             self.state = State::InView(layers);
             return Ok(None);
         }
@@ -141,6 +154,15 @@ impl Account {
         Ok(without)
     }
 
+    fn tracked_in(&self, guard: &Guard) -> Result<Tracked, Fault> {
+        let Ok(tree) = WorkTree::at(guard.root()) else { return Ok(Tracked::default()) };
+        let unread = |error| Fault::file("read the index of", guard.root())(io::Error::other(error));
+        let is_skipped =
+            |path: &PathBuf| self.own.iter().chain(&self.products).any(|own| path.starts_with(own));
+        let paths = tree.tracked_paths().map_err(unread)?.into_iter().filter(|path| !is_skipped(path));
+        Ok(guard.ignored_of(paths))
+    }
+
     /// Whether a command is being accounted for.
     pub fn is_open(&self) -> bool {
         !matches!(self.state, State::Idle)
@@ -148,33 +170,48 @@ impl Account {
 
     fn look(&self, guard: &Guard) -> Result<Survey, Fault> {
         let skipped = |path: &Path| self.own.iter().chain(&self.products).any(|own| path == own);
-        guard.survey(&skipped).map_err(Fault::Judge)
+        guard.survey(&self.tracked, &skipped).map_err(Fault::Judge)
     }
 }
 
+/// What was cleaned up after a command.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Paths that were restored.
+    pub restored: Vec<String>,
+    /// The folder with what replaced them, and with what else was taken out of the tree.
+    pub kept: Option<PathBuf>,
+}
+
 /// Restores everything changed by a command during which the harness was killed, or whose answer it had not
-/// recorded; the command is run again if needed. Gives the paths; what replaced them is in the run folder.
+/// recorded; the command is run again if needed.
 ///
 /// What was saved is trusted: the caller makes sure that the harness wrote it.
-pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
+pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Settled, Fault> {
     let folder = run.join(BEFORE);
     let failed = |source| Fault::file("read what was noted in", &folder)(source);
-    Layers::below(state).remove().map_err(failed)?;
-    let Some(noted) = note::read(&folder).map_err(failed)? else { return Ok(Vec::new()) };
-    let mut reverted = Vec::new();
-    let name = noted.adopted.as_deref();
-    if !name.is_some_and(|name| is_recorded(run, name)) {
-        let set = name.map(|name| run.join(UNDO).join(name));
+    let layers = Layers::below(state);
+    let noted = note::read(&folder).map_err(failed)?;
+    let name = noted.as_ref().and_then(|noted| noted.adopted.as_deref());
+    if name.is_some_and(|name| is_recorded(run, name)) {
+        layers.remove().map_err(failed)?;
+        return note::remove(&folder).map(|()| Settled::default()).map_err(failed);
+    }
+    let mut attic = Attic::of(run);
+    layers.clear(&mut attic).map_err(failed)?;
+    let mut restored = Vec::new();
+    if let Some(noted) = noted {
+        let set = noted.adopted.map(|name| run.join(UNDO).join(name));
         if let Some((own, before)) = noted.survey {
-            reverted = put_all_back(root, run, own, &before)?;
+            restored = put_all_back(root, run, own, &before, &mut attic)?;
         } else if let Some(set) = &set {
-            reverted = view::revert(lock, root, set)?;
+            restored = view::revert(lock, root, set, &mut attic)?;
         }
         // Its changes are not in the tree any more.
         set.map_or(Ok(()), |set| remove_if_there(&set)).map_err(failed)?;
+        note::remove(&folder).map_err(failed)?;
     }
-    note::remove(&folder).map_err(failed)?;
-    Ok(reverted)
+    Ok(Settled { restored, kept: attic.folder().map(Path::to_owned) })
 }
 
 /// Whether the answer of the build with this set of pre-images is in the journal. A journal that cannot be read
@@ -184,7 +221,13 @@ fn is_recorded(run: &Path, set: &str) -> bool {
     past.holding().any(|line| matches!(line, Line::Built(built) if after_build(built.round) == set))
 }
 
-fn put_all_back(root: &Path, run: &Path, own: Vec<PathBuf>, before: &Survey) -> Result<Vec<String>, Fault> {
+fn put_all_back(
+    root: &Path,
+    run: &Path,
+    own: Vec<PathBuf>,
+    before: &Survey,
+    attic: &mut Attic<'_>,
+) -> Result<Vec<String>, Fault> {
     let folder = run.join(BEFORE);
     let mut account = Account::new("a command", Policy::new(), own);
     account.source.reopen(root, before, &folder);
@@ -192,13 +235,13 @@ fn put_all_back(root: &Path, run: &Path, own: Vec<PathBuf>, before: &Survey) -> 
     loop {
         let guard = Guard::open(root, Policy::new())
             .map_err(|error| Fault::file("look at", root)(io::Error::other(error)))?;
+        account.tracked = guard.ignored_of(before.iter().map(|(path, _)| path.clone()));
         let mut differences = account.differences(before, &guard)?;
         // Ignore rules made by the command hide the files that they name, so remove them first.
         let is_rule = |one: &Difference| one.path.file_name() == Some(OsStr::new(".gitignore"));
         let has_rules = differences.iter().any(|one| is_rule(one) && !restored.contains(&one.path));
         differences.retain(|one| !has_rules || is_rule(one));
-        let gone =
-            account.put_back(root, before, &differences.iter().collect::<Vec<_>>(), &mut Attic::of(run))?;
+        let gone = account.put_back(root, before, &differences.iter().collect::<Vec<_>>(), attic)?;
         restored.extend(differences.into_iter().map(|one| one.path));
         if !has_rules {
             let shown = restored.iter().map(|path| path.display().to_string());
@@ -220,6 +263,9 @@ impl Account {
     ///
     /// Until [`recorded`](Self::recorded), a kill has the next command revert everything.
     pub fn close(&mut self, guard: &Guard, run: &RunFolder, undo: &Path) -> Result<Accounted, Fault> {
+        if !self.keeps {
+            return self.forget(guard, run);
+        }
         let folder = run.path().join(BEFORE);
         if self.is_open() && self.is_noted {
             note::adopting(&folder, undo).map_err(Fault::file("note what is adopted in", &folder))?;
@@ -233,8 +279,10 @@ impl Account {
 
     /// The answer that names the changes is in the journal: from now on they are the run's.
     pub fn recorded(&self, run: &RunFolder) -> Result<(), Fault> {
-        let folder = run.path().join(BEFORE);
-        note::remove(&folder).map_err(Fault::file("remove what was noted in", &folder))
+        if let Some(layers) = &self.layers {
+            layers.remove().map_err(Fault::file("remove", &layers.upper()))?;
+        }
+        forget_note(run)
     }
 
     /// Surveys the tree again.
@@ -266,6 +314,15 @@ impl Account {
         Ok(accounted)
     }
 
+    /// Restores everything but ignored files.
+    fn forget(&mut self, guard: &Guard, run: &RunFolder) -> Result<Accounted, Fault> {
+        if !matches!(self.state, State::InView(_)) {
+            return self.abandon(guard, run);
+        }
+        let warnings = self.reset(guard, run)?.into_iter().collect();
+        Ok(Accounted { warnings, ..Accounted::default() })
+    }
+
     /// Restores everything: the command did not finish, or its changes are not wanted.
     pub fn abandon(&mut self, guard: &Guard, run: &RunFolder) -> Result<Accounted, Fault> {
         let before = match std::mem::take(&mut self.state) {
@@ -280,7 +337,7 @@ impl Account {
         let mut attic = Attic::of(run.path());
         let gone =
             self.put_back(guard.root(), &before, &differences.iter().collect::<Vec<_>>(), &mut attic)?;
-        self.recorded(run)?;
+        forget_note(run)?;
         let mut accounted = Accounted::default();
         accounted.warnings.extend(not_restored(self.who, &gone));
         if let Some(attic) = attic.folder() {
@@ -313,10 +370,10 @@ impl Account {
     }
 
     /// The tree is restored by other means. As without a view, ignored files stay.
-    pub fn reset(&mut self, guard: &Guard, run: &RunFolder) -> Result<(), Fault> {
+    pub fn reset(&mut self, guard: &Guard, run: &RunFolder) -> Result<Option<Problem>, Fault> {
         match std::mem::take(&mut self.state) {
-            State::InView(layers) => self.bring_in_ignored(&layers, guard),
-            State::Idle | State::Surveyed(_) => self.recorded(run),
+            State::InView(layers) => self.bring_in_ignored(&layers, guard, run),
+            State::Idle | State::Surveyed(_) => forget_note(run).map(|()| None),
         }
     }
 
@@ -335,6 +392,11 @@ impl Account {
         differences.retain(|one| !self.source.is_same(root, one));
         Ok(differences)
     }
+}
+
+fn forget_note(run: &RunFolder) -> Result<(), Fault> {
+    let folder = run.path().join(BEFORE);
+    note::remove(&folder).map_err(Fault::file("remove what was noted in", &folder))
 }
 
 fn remove_if_there(folder: &Path) -> io::Result<()> {

@@ -32,7 +32,7 @@ pub fn identity(root: &Path, left_out: &[String]) -> io::Result<Option<String>> 
     let skipped =
         |path: &Path| path.starts_with(STATE) || is_git_own(path) || is_made(path) || is_left_out(path);
     let guard = Guard::open(root, Policy::new()).map_err(io::Error::other)?;
-    let survey = guard.survey(&skipped).map_err(io::Error::other)?;
+    let survey = guard.survey(&guard::Tracked::default(), &skipped).map_err(io::Error::other)?;
     let top = Folder::open(root)?;
     let mut text = Vec::new();
     for (path, seen) in survey.iter() {

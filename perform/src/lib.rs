@@ -23,7 +23,7 @@ mod spending;
 mod translate;
 mod trial;
 
-pub use account::{Account, Accounted, is_settled, settle};
+pub use account::{Account, Accounted, Settled, is_settled, settle};
 pub use agents::{
     AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, COPIES, Cast, Counted, Guarded, Kept,
     NotPutBack, Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies, taken,
@@ -43,5 +43,6 @@ pub use order::{Baseline, CommandSettings, Ignored, Left, OrderWorld};
 pub use paid::Paid;
 pub use record::{JOURNAL, Past, Record, RecordError, WITHHELD, note_withheld, output_text, withheld};
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
+pub use seal::has_taken_in;
 pub use spending::{Spending, attempt_of};
 pub use translate::{changes, client_usage, engine_usage, reply_again, reply_of};

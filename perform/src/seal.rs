@@ -18,6 +18,7 @@ use crate::fault::Fault;
 use content::{Contents, Place};
 
 pub(crate) use attic::Attic;
+pub use attic::has_taken_in;
 pub(crate) use content::are_equal;
 
 mod attic;
@@ -180,29 +181,17 @@ pub(crate) fn last(path: &Path) -> io::Result<&OsStr> {
     Ok(path.file_name().ok_or(io::ErrorKind::InvalidInput)?)
 }
 
-/// Removes what is there. It goes to the attic, folders too: a build may have moved other files into one. Only a
-/// repository does not, since git would run the programs that its configuration names there as well.
+/// Removes what is there. It goes to the attic, if there is one, folders too: a build may have moved other files
+/// into one.
 fn clear(folder: &Folder, name: &OsStr, path: &Path, attic: Option<&mut Attic<'_>>) -> io::Result<()> {
-    let Some(stat) = folder.stat(name)? else { return Ok(()) };
-    if !FileType::from_raw_mode(stat.st_mode).is_dir() {
-        // The tree is restored even if there is no room for a copy.
-        let is_kept = attic.is_some_and(|attic| attic.take_in(folder, name, path).is_ok());
-        return if is_kept { Ok(()) } else { folder.remove_file(name) };
+    if let Some(attic) = attic {
+        return attic.clear(folder, name, path);
     }
-    if name == ".git" {
-        return dir::reach::remove(&folder.as_fd().try_clone_to_owned()?, name);
-    }
-    match (folder.remove_folder(name), attic) {
-        (Err(error), Some(attic)) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            // Otherwise its owner could not move it.
-            dir::reach::set_mode(
-                folder.as_fd(),
-                name,
-                Mode::from_raw_mode(stat.st_mode) | dir::reach::CHANGE,
-            )?;
-            attic.take_in(folder, name, path)
-        }
-        (removed, _) => removed,
+    match folder.stat(name)? {
+        Some(stat) if !FileType::from_raw_mode(stat.st_mode).is_dir() => folder.remove_file(name),
+        Some(_) if name == ".git" => dir::reach::remove(&folder.as_fd().try_clone_to_owned()?, name),
+        Some(_) => folder.remove_folder(name),
+        None => Ok(()),
     }
 }
 

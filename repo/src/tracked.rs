@@ -37,6 +37,12 @@ impl WorkTree {
         Ok(named.collect())
     }
 
+    /// Everything below the root that git tracks, except submodules, relative to the root, in git's order.
+    pub fn tracked_paths(&self) -> Result<Vec<PathBuf>, RepoError> {
+        let found = self.entries(|mode, _| mode != Mode::COMMIT && mode != Mode::DIR)?;
+        Ok(found.into_iter().map(|(path, ..)| path).collect())
+    }
+
     /// Whether git tracks this file, by its path from the top.
     pub fn tracks(&self, path: &str) -> Result<bool, RepoError> {
         let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;

@@ -1,16 +1,15 @@
 //! `code-commit check`: the build, the commands of an order, or the check command of the specs, in its sandbox, and
 //! nothing paid.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use apply::{Force, Lock};
 use engine::{Built, Cause, Journaled};
 use guard::Guard;
-use logging::Stamp;
+use logging::{RunFolder, Stamp};
 use loop_commit::{Fitness, check};
-use perform::{BuildCommand, CommitWorld, Event, Fault, Observer, Rules, undo_folders};
+use perform::{BuildCommand, CommitWorld, Event, Observer, Rules};
 use repo::WorkTree;
 use report::{BAD, GOOD, Output, phrases, printable};
 use serde_json::json;
@@ -76,7 +75,7 @@ pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     // Listed as long as it lasts: if this is killed, the next command finds it and clears up.
     registry::add(&tree, folder.path(), None)?;
     lock::under_way(&lock, &tree, folder.path())?;
-    let account = account(&plan, &tree, &command.confinement)?;
+    let account = account(&plan, &tree, &command.confinement)?.keeping_nothing();
     let nobody = llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
     let mut ears = Ears(output);
     let world = CommitWorld {
@@ -103,9 +102,14 @@ pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     });
     let checked = checked.map_err(|stop| stopped(stop, tree.root(), &folder));
     // Otherwise the next command restores what is left.
-    if checked.is_ok() || perform::is_settled(&folder).unwrap_or(false) {
-        registry::forget(&tree, folder.path())?;
-        discard(&folder);
+    if perform::is_settled(&folder).unwrap_or(false) {
+        put_away(&tree, &folder)?;
+    }
+    if perform::has_taken_in(folder.path()) {
+        let folder = folder.path().display();
+        output.warn(&format!(
+            "what was taken out of the tree is kept in {folder}; remove it if nobody misses it"
+        ));
     }
     checked
 }
@@ -154,24 +158,18 @@ pub(crate) fn sweep(tree: &WorkTree, state: &Path) -> Result<(), Failure> {
     let known = registry::all(tree)?;
     let is_listed = |run: &Path| known.iter().any(|known| known.path(tree.root()) == run);
     let runs = std::fs::read_dir(state.join(RUNS)).into_iter().flatten().flatten().map(|entry| entry.path());
-    runs.filter(|run| is_check(run, state) && !is_listed(run)).for_each(|run| discard(&records::open(&run)));
+    let stale = |run: &PathBuf| is_check(run, state) && !is_listed(run) && !perform::has_taken_in(run);
+    runs.filter(stale).for_each(|run| discard(&records::open(&run)));
     Ok(())
 }
 
-/// Reverts what the build of a killed check changed, if its changes were on record; gives the paths. Removes
-/// the record.
-pub(crate) fn clear_up(lock: &Lock, tree: &WorkTree, run: &Path) -> Result<Vec<String>, Failure> {
-    let failed = |error| Failure::new(Exit::TreeNotRestored, error).help("fix that and try again");
-    let rounds = undo_folders(run).map_err(failed)?;
-    let mut restored = Vec::new();
-    if !rounds.is_empty() {
-        let undone = apply::undo(lock, tree.root(), &rounds, Force::Yes);
-        let changes = undone.map_err(|error| failed(Fault::Restore(error)))?.applied.changes;
-        restored.extend(changes.into_iter().map(|change| change.path));
+/// Removes the record of a check whose changes are reverted, unless it keeps what was in the tree.
+pub(crate) fn put_away(tree: &WorkTree, folder: &RunFolder) -> Result<(), Failure> {
+    registry::forget(tree, folder.path())?;
+    if !perform::has_taken_in(folder.path()) {
+        discard(folder);
     }
-    registry::forget(tree, run)?;
-    discard(&records::open(run));
-    Ok(restored)
+    Ok(())
 }
 
 /// Prints the verdict; gives the exit code.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use apply::{Lock, LockError};
+use perform::Settled;
 use repo::WorkTree;
 use report::{phrases, printable, printable_name};
 use runner::{Containers, Orphans};
@@ -173,21 +174,10 @@ fn settle_run(lock: &Lock, state: &Path, tree: &WorkTree, run: &Path, host: Host
         let help = format!("what was there before is in {}; fix that and try again", run.display());
         Failure::new(Exit::TreeNotRestored, error).help(help)
     };
-    let mut restored = perform::settle(lock, state, tree.root(), run).map_err(failed)?;
-    let is_check = check::is_check(run, state);
-    if is_check {
-        restored.extend(check::clear_up(lock, tree, run)?);
-    }
-    if !restored.is_empty() {
-        let kept = if is_check { "" } else { "; what was there is kept in its folder" };
-        host.output.warn(&format!(
-            "{} was killed while a command of it ran; what that had changed was restored: {}{kept}",
-            records::name(run),
-            phrases::first(&restored, NAMED)
-        ));
-    }
-    if is_check {
-        return Ok(());
+    let settled = perform::settle(lock, state, tree.root(), run).map_err(failed)?;
+    tell(&settled, run, host);
+    if check::is_check(run, state) {
+        return check::put_away(tree, &records::open(run));
     }
     // Only now: the build ran on the tree without them.
     if perform::bring_back(lock, tree.root(), run).map_err(failed)? {
@@ -197,6 +187,18 @@ fn settle_run(lock: &Lock, state: &Path, tree: &WorkTree, run: &Path, host: Host
         ));
     }
     Ok(())
+}
+
+fn tell(settled: &Settled, run: &Path, host: Host<'_>) {
+    let killed = format!("{} was killed while a command of it ran", records::name(run));
+    let kept = settled.kept.as_ref().map(|folder| format!("what was there is kept in {}", folder.display()));
+    let restored =
+        format!("what that had changed was restored: {}", phrases::first(&settled.restored, NAMED));
+    let said = [Some(restored).filter(|_| !settled.restored.is_empty()), kept];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    if !said.is_empty() {
+        host.output.warn(&format!("{killed}; {}", said.join("; ")));
+    }
 }
 
 /// Restored files named in a message.

@@ -51,6 +51,7 @@ mod spec;
 mod terminal;
 mod toolchains;
 mod tools;
+mod touched;
 mod trace;
 mod traces;
 mod travel;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use guard::{Difference, Seen};
+use guard::{Difference, Guard, Seen};
 
 use super::Account;
 
@@ -139,11 +139,9 @@ fn is_folder(seen: Option<&Seen>) -> bool {
 /// folder whose own ignore rules cover everything in it is a tool's cache.
 fn new_folder(folder: &Path) -> Fate {
     let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
-    let rules = dir::read(&folder.join(".gitignore"), 4 << 10, dir::Links::Refused).ok().flatten();
-    let rules = rules.map(|rules| String::from_utf8_lossy(&rules).into_owned()).unwrap_or_default();
     if has(".git") || (has("HEAD") && ((has("objects") && has("refs")) || has("commondir"))) {
         Fate::PutBack
-    } else if rules.lines().any(|line| line.trim_end() == "*") {
+    } else if has(".gitignore") && Guard::ignores_itself(folder) {
         Fate::Dropped
     } else {
         Fate::Follows

@@ -3,7 +3,7 @@
 //! Names in it were chosen by the command, so every lookup goes down one name at a time and follows no symlink.
 //! The format is that of the kernel's documentation of overlayfs, with `userxattr`.
 
-mod bring_in;
+pub(super) mod bring_in;
 mod restore;
 
 use std::ffi::{OsStr, OsString};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dir::Folder;
-use guard::{Difference, Guard, Seen};
+use guard::{Difference, Guard, Seen, Tracked};
 use rustix::fs::{FileType, Stat};
 
 use crate::seal::are_equal;
@@ -28,6 +28,8 @@ pub(super) struct Layer<'l> {
     own: &'l [PathBuf],
     /// Brought in like ignored files, without an account.
     products: &'l [PathBuf],
+    /// Accounted for although they are ignored.
+    tracked: &'l Tracked,
 }
 
 /// A folder of the layer, with the one that it covers.
@@ -67,10 +69,18 @@ impl<'l> Layer<'l> {
         upper: &Path,
         own: &'l [PathBuf],
         products: &'l [PathBuf],
+        tracked: &'l Tracked,
     ) -> io::Result<Self> {
         // The command may have closed the root of its view.
         drop(dir::reach::root(upper, dir::reach::CHANGE)?);
-        Ok(Self { guard, upper: Folder::open(upper)?, tree: Folder::open(guard.root())?, own, products })
+        Ok(Self {
+            guard,
+            upper: Folder::open(upper)?,
+            tree: Folder::open(guard.root())?,
+            own,
+            products,
+            tracked,
+        })
     }
 
     /// What changed, except for what is not accounted for; sorted: a folder comes before its content.
@@ -78,7 +88,12 @@ impl<'l> Layer<'l> {
         let mut found = Vec::new();
         self.walk(|level, entry| {
             if entry.belongs != Belongs::Accounted {
-                return Ok(false);
+                let has_tracked =
+                    entry.belongs == Belongs::Unaccounted && self.tracked.has_below(&entry.path);
+                if has_tracked && entry.covers_folder(level) {
+                    found.extend(self.hidden_below(&entry.path)?);
+                }
+                return Ok(has_tracked && is_folder(&entry.upper));
             }
             if !entry.is_unchanged(level) {
                 let before = entry.tree.as_ref().map(Seen::of);
@@ -162,7 +177,9 @@ impl<'l> Layer<'l> {
     }
 
     fn belongs(&self, level: &Level, path: &Path, is_folder: bool) -> Belongs {
-        if level.belongs != Belongs::Accounted {
+        if level.belongs != Belongs::Ours && self.tracked.has(path) {
+            Belongs::Accounted
+        } else if level.belongs != Belongs::Accounted {
             level.belongs
         } else if self.own.iter().any(|own| path == own) || path == Path::new(".git") {
             Belongs::Ours
@@ -178,7 +195,7 @@ impl<'l> Layer<'l> {
     /// The accounted content of a folder of the tree, except what the layer shows in its place.
     fn hidden_below(&self, folder: &Path) -> io::Result<Vec<Difference>> {
         let skipped = |path: &Path| self.own.iter().chain(self.products).any(|own| path == own);
-        let survey = self.guard.survey_below(folder, &skipped).map_err(io::Error::other)?;
+        let survey = self.guard.survey_below(folder, self.tracked, &skipped).map_err(io::Error::other)?;
         let hidden = survey.iter().filter(|(path, _)| !self.shows(path));
         Ok(hidden
             .map(|(path, seen)| Difference { path: path.clone(), before: Some(*seen), after: None })

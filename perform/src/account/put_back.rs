@@ -34,7 +34,7 @@ impl<'p, 'r> PutBack<'p, 'r> {
         Ok(Self { root: Folder::open(root)?, before, source, attic, lost: Vec::new(), gone: Vec::new() })
     }
 
-    /// Restores a path. What is there now goes to the attic, except new folders.
+    /// Restores a path. What is there now goes to the attic, new folders with all their content.
     pub(super) fn restore(&mut self, one: &Difference) {
         match self.try_restore(one) {
             Ok(true) => {}
@@ -109,12 +109,7 @@ impl<'p, 'r> PutBack<'p, 'r> {
     }
 
     fn clear(&mut self, folder: &Folder, path: &Path) -> io::Result<()> {
-        let name = last(path)?;
-        let Some(stat) = folder.stat(name)? else { return Ok(()) };
-        if !Seen::is_folder(stat.st_mode) && self.attic.take_in(folder, name, path).is_ok() {
-            return Ok(());
-        }
-        dir::reach::remove(&folder.as_fd().try_clone_to_owned()?, name)
+        self.attic.clear(folder, last(path)?, path)
     }
 }
 

@@ -15,6 +15,8 @@ use crate::{Record, Silent};
 
 mod by_hand;
 mod closed;
+mod ignoring;
+mod touched;
 
 /// A project with a run in progress.
 struct Project {
@@ -98,7 +100,7 @@ impl Project {
 
     /// Cleans up like the next process after a kill.
     fn settle(&self) -> Vec<String> {
-        settle(&self.lock(), &self.state(), &self.root(), self.run.path()).unwrap()
+        settle(&self.lock(), &self.state(), &self.root(), self.run.path()).unwrap().restored
     }
 
     /// Writes the build's answer to the journal, and stops before the note is removed.

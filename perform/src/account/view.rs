@@ -7,16 +7,18 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use apply::{Force, Lock, OldFile};
+use apply::{Action, Force, Lock, OldFile};
 use dir::Folder;
+use engine::Problem;
 use guard::{Difference, Guard, Seen};
 use logging::RunFolder;
 use runner::View;
 use rustix::fs::Stat;
 
 use super::adopt::Places;
+use super::layer::bring_in::Incoming;
 use super::layer::{Layer, stat_below};
-use super::{Account, Accounted, State, warning};
+use super::{Account, Accounted, State, named, warning};
 use crate::fault::Fault;
 use crate::seal::{Attic, last};
 
@@ -24,6 +26,10 @@ use crate::seal::{Attic, last};
 const VIEW: &str = "view";
 const UPPER: &str = "upper";
 const WORK: &str = "work";
+/// What came out of the tree while changes were brought in.
+const OUT: &str = "out";
+/// As old as the layer.
+const SINCE: &str = "since";
 
 /// The layers of one command after the other.
 #[derive(Debug, Clone)]
@@ -41,9 +47,10 @@ impl Layers {
     }
 
     /// An empty layer.
-    pub(super) fn renew(&self) -> io::Result<()> {
-        self.remove()?;
-        fs::create_dir_all(self.upper())
+    pub(super) fn renew(&self, run: &Path) -> io::Result<()> {
+        self.clear(&mut Attic::of(run))?;
+        fs::create_dir_all(self.upper())?;
+        fs::File::create_new(self.folder.join(SINCE)).map(drop)
     }
 
     /// The view for the next command, which sees what the commands before it changed in the same layer. Only the
@@ -54,6 +61,26 @@ impl Layers {
         dir::reach::remove(&Folder::open(&self.folder)?.as_fd().try_clone_to_owned()?, WORK.as_ref())?;
         fs::create_dir(&view.work)?;
         Ok(view)
+    }
+
+    /// Removes the layer. If a harness was stopped while it brought in changes, files of the tree may be in it: then
+    /// it goes to the attic.
+    pub(super) fn clear(&self, attic: &mut Attic<'_>) -> io::Result<()> {
+        if self.folder.join(OUT).symlink_metadata().is_err() {
+            return self.remove();
+        }
+        let state = Folder::open(self.folder.parent().unwrap_or(&self.folder))?;
+        attic.take_in(&state, VIEW.as_ref(), VIEW.as_ref())
+    }
+
+    /// What is brought in of a layer that was judged.
+    fn incoming<'i>(
+        &self,
+        refused: &'i BTreeSet<PathBuf>,
+        differences: &'i [Difference],
+    ) -> io::Result<Incoming<'i>> {
+        let since = Folder::open(&self.folder)?.stat(SINCE)?.ok_or(io::ErrorKind::NotFound)?;
+        Ok(Incoming { refused, differences, since: Seen::of(&since).ctime, out: self.folder.join(OUT) })
     }
 
     pub(super) fn remove(&self) -> io::Result<()> {
@@ -70,7 +97,7 @@ impl Account {
         let State::InView(layers) = &self.state else { return Ok(Vec::new()) };
         let upper = layers.upper();
         let restore = || {
-            let layer = Layer::open(guard, &upper, &[], &[])?;
+            let layer = Layer::open(guard, &upper, &[], &[], &self.tracked)?;
             let mut broken = Vec::new();
             for path in sealed {
                 if layer.restore(path)? {
@@ -85,9 +112,8 @@ impl Account {
     /// What stands at a path, as the commands see it.
     pub(crate) fn stat(&self, guard: &Guard, path: &Path) -> Result<Option<Stat>, Fault> {
         let found = match &self.state {
-            State::InView(layers) => {
-                Layer::open(guard, &layers.upper(), &[], &[]).and_then(|layer| layer.stat(path))
-            }
+            State::InView(layers) => Layer::open(guard, &layers.upper(), &[], &[], &self.tracked)
+                .and_then(|layer| layer.stat(path)),
             State::Idle | State::Surveyed(_) => {
                 Folder::open(guard.root()).and_then(|tree| stat_below(&tree, path))
             }
@@ -95,13 +121,22 @@ impl Account {
         found.map_err(Fault::file("look at", path))
     }
 
-    /// Brings in what is not accounted for, and nothing else.
-    pub(super) fn bring_in_ignored(&self, layers: &Layers, guard: &Guard) -> Result<(), Fault> {
+    /// Brings in what is not accounted for, and nothing else; warns of what others wrote meanwhile.
+    pub(super) fn bring_in_ignored(
+        &self,
+        layers: &Layers,
+        guard: &Guard,
+        run: &RunFolder,
+    ) -> Result<Option<Problem>, Fault> {
         let upper = layers.upper();
-        let bring_in = || {
-            let layer = Layer::open(guard, &upper, &self.own, &self.products)?;
-            layer.bring_in(&refused(&layer.differences()?.iter().collect::<Vec<_>>()))?;
-            layers.remove()
+        let mut attic = Attic::of(run.path());
+        let mut bring_in = || {
+            let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked)?;
+            let differences = layer.differences()?;
+            let refused = refused(&differences.iter().collect::<Vec<_>>());
+            let brought = layer.bring_in(&layers.incoming(&refused, &differences)?, &mut attic)?;
+            layers.remove()?;
+            Ok(others_kept(self.who, &brought.others, &attic))
         };
         bring_in().map_err(Fault::file("bring in ignored files, from", &upper))
     }
@@ -116,7 +151,7 @@ impl Account {
     ) -> Result<Accounted, Fault> {
         let upper = layers.upper();
         let failed = |source| Fault::file("bring in what the command changed, from", &upper)(source);
-        let layer = Layer::open(guard, &upper, &self.own, &self.products).map_err(failed)?;
+        let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked).map_err(failed)?;
         let differences = layer.differences().map_err(failed)?;
         let fates = self.fates(&upper, &differences);
         let refused = refused(&fates.leave());
@@ -135,12 +170,28 @@ impl Account {
         let is_readable = |path: &Path| matches!(tree.open_file_below(path), Ok(Some(_)));
         let old = |path: &Path, _: &_| is_readable(path).then_some(OldFile::InTree);
         places.adopt(&fates.stays, folders, &old, &mut accounted)?;
-        accounted.unaccounted_bytes = layer.bring_in(&refused).map_err(failed)?;
+        let incoming = layers.incoming(&refused, &differences).map_err(failed)?;
+        let brought = layer.bring_in(&incoming, &mut attic).map_err(failed)?;
+        accounted.unaccounted_bytes = brought.unaccounted_bytes;
         self.remove_empty(guard.root(), &fates);
-        layers.remove().map_err(failed)?;
+        if !self.is_noted {
+            layers.remove().map_err(failed)?;
+        }
+        accounted.warnings.extend(others_kept(self.who, &brought.others, &attic));
         accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
         Ok(accounted)
     }
+}
+
+/// For the user, who saved files at the same time.
+fn others_kept(who: &str, others: &[String], attic: &Attic<'_>) -> Option<Problem> {
+    let folder = attic.folder().filter(|_| !others.is_empty())?;
+    let message = format!(
+        "somebody changed {} while {who} ran and changed it, too; that version is in {}",
+        named(others),
+        folder.display()
+    );
+    Some(Problem::new("left", message))
 }
 
 /// Paths that are not brought into the tree, with everything below them. Not a folder of which only the mode is
@@ -161,12 +212,33 @@ fn keep(upper: &Folder, one: &Difference, attic: &mut Attic<'_>) {
     }
 }
 
-/// Reverts what a killed harness had begun to bring in; its pre-images are complete. Gives the paths.
-pub(super) fn revert(lock: &Lock, root: &Path, set: &Path) -> Result<Vec<String>, Fault> {
+/// Reverts what a killed harness had begun to bring in; its pre-images are complete. Gives the paths. What
+/// somebody has written there since goes to the attic.
+pub(super) fn revert(
+    lock: &Lock,
+    root: &Path,
+    set: &Path,
+    attic: &mut Attic<'_>,
+) -> Result<Vec<String>, Fault> {
     if !matches!(apply::read_applied(set), Ok(Some(_))) {
         return Ok(Vec::new());
     }
     let sets = [set.to_owned()];
+    let left = apply::hashes_after(&sets).map_err(Fault::Restore)?;
     let undone = apply::undo(lock, root, &sets, Force::Yes).map_err(Fault::Restore)?;
+    // An earlier attempt may have been killed, too.
+    for entry in fs::read_dir(set).map_err(Fault::file("list", set))? {
+        let folder = entry.map_err(Fault::file("list", set))?.path();
+        let Ok(Some(replaced)) = apply::read_applied(&folder) else { continue };
+        let kept = Folder::open(&folder).map_err(Fault::file("open", &folder))?;
+        for (number, change) in replaced.changes.iter().enumerate() {
+            let came_out = change.before_sha256.is_some() && change.action != Action::None;
+            if came_out && left.get(&change.path) != Some(&change.before_sha256) {
+                let name = apply::kept_name(number);
+                let taken = attic.take_in(&kept, name.as_ref(), change.path.as_ref());
+                taken.map_err(Fault::file("keep", &folder.join(name)))?;
+            }
+        }
+    }
     Ok(undone.applied.changes.into_iter().map(|change| change.path).collect())
 }

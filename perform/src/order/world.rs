@@ -110,7 +110,8 @@ impl Live<Write> for OrderWorld<'_, '_> {
         self.cancel_point()?;
         let written = self.write(write);
         // An attempt whose write was refused leaves its account open: this one's write is not a command's change.
-        self.account.reset(&self.rules.guard, self.record.folder())?;
+        let others = self.account.reset(&self.rules.guard, self.record.folder())?;
+        others.map_or(Ok(()), |warning| self.record.warn(warning))?;
         self.look_before()?;
         tried(&self.record, written)
     }
@@ -184,8 +185,10 @@ impl OrderWorld<'_, '_> {
     pub fn put_back(&mut self) -> Result<Vec<Problem>, Fault> {
         let (Rules { root, lock, guard, .. }, run) = (&self.rules, self.record.folder());
         // First: it may bring in ignored files, some of which are restored.
-        self.account.reset(guard, run)?;
-        self.baseline.restore(lock, root, run.path())
+        let others = self.account.reset(guard, run)?;
+        let mut warnings = self.baseline.restore(lock, root, run.path())?;
+        warnings.extend(others);
+        Ok(warnings)
     }
 
     fn run_accounted(&mut self, log: &str, argv: &[String]) -> Result<Ran, Fault> {

@@ -1,7 +1,11 @@
 //! Moves what stays from the layer into the tree.
+//!
+//! Each entry of the tree is replaced in one step, and nothing of the tree is deleted: what came out of it rests
+//! beside the layer until the layer is removed. An entry that only got new times is not moved at all.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStringExt as _;
@@ -9,34 +13,68 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dir::Folder;
+use guard::{Difference, Seen};
 use rustix::fs::{Mode, Stat};
 
 use super::{Belongs, Entry, Layer, Level, is_folder, is_whiteout, through, unless_closed};
+use crate::seal::Attic;
 
-/// What is moved from the layer into the tree.
-struct Move<'m> {
-    layer: &'m Layer<'m>,
+/// What comes into the tree.
+pub(in crate::account) struct Incoming<'i> {
     /// Not moved, nor anything below.
-    refused: &'m BTreeSet<PathBuf>,
+    pub(in crate::account) refused: &'i BTreeSet<PathBuf>,
+    /// What was judged, sorted by path. Accounted entries that are not among these are unchanged.
+    pub(in crate::account) differences: &'i [Difference],
+    /// When the layer was made. What changed in the tree later was changed by somebody else.
+    pub(in crate::account) since: (i64, i64),
+    /// For what comes out of the tree; made when first needed.
+    pub(in crate::account) out: PathBuf,
+}
+
+/// What became of the layer.
+#[derive(Default)]
+pub(in crate::account) struct BroughtIn {
+    /// The size of the unaccounted files.
+    pub(in crate::account) unaccounted_bytes: u64,
+    /// Files that somebody else had changed in the tree meanwhile; they are in the attic now.
+    pub(in crate::account) others: Vec<String>,
+}
+
+struct Move<'m, 'r> {
+    layer: &'m Layer<'m>,
+    incoming: &'m Incoming<'m>,
+    attic: &'m mut Attic<'r>,
+    /// What came out of the tree, by number.
+    out: Option<Folder>,
+    taken_out: usize,
     /// Modes to set at the end, when nothing more has to be done in those folders.
     modes: Vec<(Folder, OsString, u32)>,
-    unaccounted_bytes: u64,
+    brought: BroughtIn,
 }
 
 impl Layer<'_> {
-    /// Moves everything into the tree, except the harness's own files and what is at or below a `refused`
-    /// path. Returns how many bytes of unaccounted files it moved.
-    pub(in crate::account) fn bring_in(&self, refused: &BTreeSet<PathBuf>) -> io::Result<u64> {
-        let mut moved = Move { layer: self, refused, modes: Vec::new(), unaccounted_bytes: 0 };
+    /// Moves everything into the tree, except the harness's own files and what is at or below a refused path, and
+    /// syncs it. What somebody else has changed in the tree meanwhile goes to the attic.
+    pub(in crate::account) fn bring_in(
+        &self,
+        incoming: &Incoming<'_>,
+        attic: &mut Attic<'_>,
+    ) -> io::Result<BroughtIn> {
+        let (modes, brought) = (Vec::new(), BroughtIn::default());
+        let mut moved = Move { layer: self, incoming, attic, out: None, taken_out: 0, modes, brought };
         self.walk(|level, entry| moved.entry(level, entry))?;
         for (folder, name, mode) in moved.modes.iter().rev() {
             dir::reach::set_mode(folder.as_fd(), name, Mode::from_raw_mode(*mode))?;
         }
-        Ok(moved.unaccounted_bytes)
+        // New files alone can be made again.
+        if moved.out.is_some() || !incoming.differences.is_empty() {
+            self.tree.sync_all()?;
+        }
+        Ok(moved.brought)
     }
 }
 
-impl Move<'_> {
+impl Move<'_, '_> {
     /// Moves one entry; whether its content has to be moved one by one.
     fn entry(&mut self, level: &Level, entry: &Entry) -> io::Result<bool> {
         let Some(tree) = level.tree.as_ref().filter(|_| entry.belongs != Belongs::Ours) else {
@@ -46,7 +84,7 @@ impl Move<'_> {
         if entry.name == ".git" && entry.belongs == Belongs::Accounted {
             return Ok(false);
         }
-        if self.refused.contains(&entry.path) {
+        if self.incoming.refused.contains(&entry.path) {
             return Ok(false);
         }
         if entry.tree.as_ref().is_some_and(is_folder) && is_folder(&entry.upper) {
@@ -60,66 +98,164 @@ impl Move<'_> {
             }
             return Ok(true);
         }
-        if entry.tree.is_some() && !self.remove(tree, &entry.name, &entry.path)? {
-            return Ok(false);
-        }
         if is_whiteout(&entry.upper) {
+            entry.tree.map_or(Ok(()), |was| self.remove(tree, &entry.name, &entry.path, was))?;
             return Ok(false);
         }
-        if is_folder(&entry.upper) && self.refuses_below(&entry.path) {
-            tree.make_folder(&entry.name, 0o700)?;
-            self.modes.push((tree.try_clone()?, entry.name.clone(), entry.upper.st_mode & 0o7777));
-            return Ok(true);
+        if self.is_unchanged(level, entry) {
+            date_like(tree, entry)?;
+            return Ok(false);
         }
-        self.rename(level, tree, entry)?;
+        let was_folder = entry.tree.as_ref().is_some_and(is_folder);
+        if (was_folder || is_folder(&entry.upper)) && self.refuses_below(&entry.path) {
+            entry.tree.map_or(Ok(()), |was| self.remove(tree, &entry.name, &entry.path, was))?;
+            if is_folder(&entry.upper) {
+                tree.make_folder(&entry.name, 0o700)?;
+                self.modes.push((tree.try_clone()?, entry.name.clone(), entry.upper.st_mode & 0o7777));
+            }
+            return Ok(is_folder(&entry.upper));
+        }
+        self.place(level, tree, entry)?;
         Ok(false)
     }
 
-    fn rename(&mut self, level: &Level, tree: &Folder, entry: &Entry) -> io::Result<()> {
-        let mode = entry.upper.st_mode & 0o7777;
+    fn is_unchanged(&self, level: &Level, entry: &Entry) -> bool {
+        match (entry.belongs, entry.tree) {
+            (_, None) => false,
+            (Belongs::Accounted, Some(_)) => self.difference(&entry.path).is_none(),
+            (Belongs::Unaccounted | Belongs::Ours, Some(_)) => entry.is_unchanged(level),
+        }
+    }
+
+    fn difference(&self, path: &Path) -> Option<&Difference> {
+        let all = self.incoming.differences;
+        let at = all.binary_search_by(|one| one.path.as_os_str().cmp(path.as_os_str())).ok()?;
+        all.get(at)
+    }
+
+    /// Puts an entry in its place, and takes out what was there in the same step.
+    fn place(&mut self, level: &Level, tree: &Folder, entry: &Entry) -> io::Result<()> {
+        let (name, mode) = (&*entry.name, entry.upper.st_mode & 0o7777);
         if is_folder(&entry.upper) && mode & 0o700 != 0o700 {
             // A folder without permissions can be listed by its owner no more, nor get another parent.
             let open = Mode::from_raw_mode(mode) | dir::reach::CHANGE;
-            dir::reach::set_mode(level.upper.as_fd(), &entry.name, open)?;
+            dir::reach::set_mode(level.upper.as_fd(), name, open)?;
             self.modes.push((tree.try_clone()?, entry.name.clone(), mode));
         }
-        let bytes = untag(&level.upper, &entry.name, &entry.upper)?;
+        let bytes = untag(&level.upper, name, &entry.upper)?;
         if entry.belongs == Belongs::Unaccounted {
-            self.unaccounted_bytes += bytes;
+            self.brought.unaccounted_bytes += bytes;
         }
-        level.upper.rename(&entry.name, tree, &entry.name)
+        match level.upper.rename_new(name, tree, name) {
+            Err(taken) if taken.kind() == io::ErrorKind::AlreadyExists => {}
+            moved => return moved,
+        }
+        self.out()?;
+        level.upper.exchange(name, tree, name)?;
+        self.keep_others(&level.upper, name, &entry.path, entry.tree)
     }
 
     fn refuses_below(&self, path: &Path) -> bool {
-        self.refused.range(path.to_owned()..).next().is_some_and(|refused| refused.starts_with(path))
+        let refused = self.incoming.refused;
+        refused.range(path.to_owned()..).next().is_some_and(|refused| refused.starts_with(path))
     }
 
-    /// Removes an entry of the tree; of a folder in which something is refused, what is not. Whether it is gone.
-    fn remove(&self, tree: &Folder, name: &OsStr, path: &Path) -> io::Result<bool> {
-        let is_whole = !tree.stat(name)?.as_ref().is_some_and(is_folder) || !self.refuses_below(path);
-        if is_whole {
-            return dir::reach::remove(&tree.as_fd().try_clone_to_owned()?, name).map(|()| true);
+    /// Takes an entry out of the tree; of a folder in which something is refused, what is not.
+    fn remove(&mut self, tree: &Folder, name: &OsStr, path: &Path, was: Stat) -> io::Result<()> {
+        if !is_folder(&was) || !self.refuses_below(path) {
+            return self.take_out(tree, name, path, was);
         }
-        let survey = self.layer.guard.survey_below(path, &|_| false).map_err(io::Error::other)?;
+        let survey =
+            self.layer.guard.survey_below(path, self.layer.tracked, &|_| false).map_err(io::Error::other)?;
         for (path, seen) in survey.iter() {
-            if !seen.kind().is_dir() && !self.refused.contains(path) {
-                self.layer.tree.folder_of(path)?.remove_file(path.file_name().unwrap_or_default())?;
+            let (folder, name) = (self.layer.tree.folder_of(path)?, path.file_name().unwrap_or_default());
+            let is_going = !seen.kind().is_dir() && !self.incoming.refused.contains(path);
+            if let Some(was) = folder.stat(name)?.filter(|_| is_going) {
+                self.take_out(&folder, name, path, was)?;
             }
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Removes what an opaque folder hides.
-    fn remove_hidden(&self, tree: &Folder, level: &Level, entry: &Entry) -> io::Result<()> {
+    fn remove_hidden(&mut self, tree: &Folder, level: &Level, entry: &Entry) -> io::Result<()> {
         let (hidden, shown) = (tree.open_in(&entry.name)?, level.upper.open_in(&entry.name)?);
         for (name, _) in hidden.entries()? {
             let name = OsString::from_vec(name);
             let path = entry.path.join(&name);
-            if shown.stat(&name)?.is_none() && !self.refused.contains(&path) {
-                self.remove(&hidden, &name, &path)?;
+            if shown.stat(&name)?.is_some() || self.incoming.refused.contains(&path) {
+                continue;
+            }
+            hidden.stat(&name)?.map_or(Ok(()), |was| self.remove(&hidden, &name, &path, was))?;
+        }
+        Ok(())
+    }
+
+    /// Moves an entry of the tree beside the layer.
+    fn take_out(&mut self, tree: &Folder, name: &OsStr, path: &Path, was: Stat) -> io::Result<()> {
+        self.taken_out += 1;
+        let number = self.taken_out.to_string();
+        match tree.rename_new(name, self.out()?, &number) {
+            Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(()),
+            moved => moved?,
+        }
+        let out = self.out()?.try_clone()?;
+        self.keep_others(&out, number.as_ref(), path, Some(was))
+    }
+
+    fn out(&mut self) -> io::Result<&Folder> {
+        let folder = match self.out.take() {
+            Some(folder) => folder,
+            None => {
+                fs::create_dir_all(&self.incoming.out)?;
+                Folder::open(&self.incoming.out)?
+            }
+        };
+        Ok(self.out.insert(folder))
+    }
+
+    /// Moves what is not as it was judged to the attic, out of an entry that came from `path` of the tree and is
+    /// `name` of `folder` now. `was` is what was seen there just before.
+    fn keep_others(
+        &mut self,
+        folder: &Folder,
+        name: &OsStr,
+        path: &Path,
+        was: Option<Stat>,
+    ) -> io::Result<()> {
+        let mut todo = vec![(Arc::new(folder.try_clone()?), name.to_owned(), path.to_owned(), was)];
+        while let Some((folder, name, path, was)) = todo.pop() {
+            let Some(found) = unless_closed(folder.stat(&name))?.flatten() else { continue };
+            if is_folder(&found) {
+                let Some(inner) = unless_closed(folder.open_in(&name))?.map(Arc::new) else { continue };
+                for (name, _) in unless_closed(inner.entries())?.into_iter().flatten() {
+                    let name = OsString::from_vec(name);
+                    todo.push((Arc::clone(&inner), name.clone(), path.join(name), None));
+                }
+            } else if !self.is_as_judged(&path, was.as_ref(), &found) {
+                self.attic.take_in(&folder, &name, &path)?;
+                self.brought.others.push(path.display().to_string());
             }
         }
         Ok(())
+    }
+
+    /// Renames and links change the `ctime`, so that is compared as of before.
+    fn is_as_judged(&self, path: &Path, was: Option<&Stat>, found: &Stat) -> bool {
+        let before = self.difference(path).and_then(|one| one.before);
+        let before = before.unwrap_or_else(|| Seen::of(was.unwrap_or(found)));
+        let now = Seen::of(found);
+        (before.id, before.mode, before.len, before.mtime) == (now.id, now.mode, now.len, now.mtime)
+            && before.ctime <= self.incoming.since
+    }
+}
+
+/// Gives what is in the tree the owner and the times of an entry with the same content.
+fn date_like(tree: &Folder, entry: &Entry) -> io::Result<()> {
+    let time = |stat: &Stat| (Seen::of(stat).mtime, Seen::of(stat).owner);
+    match entry.tree {
+        Some(was) if time(&was) != time(&entry.upper) => tree.date_like(&entry.name, &entry.upper),
+        Some(_) | None => Ok(()),
     }
 }
 

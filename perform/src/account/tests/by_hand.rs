@@ -50,10 +50,12 @@ fn compare(tree: &Path, copy: &Path, upper: &Path) {
             let is_same = old.is_some_and(|old| {
                 old.is_file()
                     && old.permissions() == new.permissions()
+                    && old.modified().unwrap() == new.modified().unwrap()
                     && fs::read(&was).ok() == fs::read(&is).ok()
             });
             if !is_same {
                 fs::copy(&is, &to).unwrap();
+                fs::File::open(&to).unwrap().set_modified(new.modified().unwrap()).unwrap();
             }
         } else {
             mknodat(CWD, &to, FileType::Fifo, Mode::RWXU, 0).unwrap();

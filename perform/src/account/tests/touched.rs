@@ -1,0 +1,203 @@
+//! What happens to the user's files while changes come in from a layer.
+
+use std::time::{Duration, SystemTime};
+
+use super::*;
+
+/// The identity of a file.
+fn inode(path: &Path) -> u64 {
+    fs::symlink_metadata(path).unwrap().ino()
+}
+
+fn touch(path: &Path, time: SystemTime) {
+    fs::File::options().append(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+/// A project, its layer, and the guard.
+fn in_layer(files: &[(&str, &str)]) -> (Project, PathBuf, Guard) {
+    let mut project = Project::new(files).works(Where::View);
+    let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
+    assert_eq!(project.account.open(&guard, &project.run).unwrap(), None);
+    let upper = project.account.view().unwrap().unwrap().upper;
+    (project, upper, guard)
+}
+
+#[test]
+fn a_file_that_a_command_only_touched_is_never_moved() {
+    let files = [(".gitignore", "*.o\n"), ("notes", "mine\n"), ("deep/notes", "mine\n"), ("a.o", "mine\n")];
+    let (mut project, upper, guard) = in_layer(&files);
+    let touched = ["notes", "deep/notes", "a.o"];
+    let root = project.root();
+    let before = touched.map(|path| inode(&root.join(path)));
+    let later = SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000_000);
+    fs::create_dir(upper.join("deep")).unwrap();
+    for path in touched {
+        fs::copy(root.join(path), upper.join(path)).unwrap();
+        touch(&upper.join(path), later);
+    }
+    let (run, undo) = (project.run.clone(), project.undo_folder());
+    let accounted = project.account.close(&guard, &run, &undo).unwrap();
+    assert_eq!(touched.map(|path| inode(&root.join(path))), before, "another file has the name");
+    assert_eq!(accounted, Accounted::default());
+    for path in touched {
+        assert_eq!(fs::metadata(root.join(path)).unwrap().modified().unwrap(), later, "{path}");
+    }
+}
+
+/// Waits until the clock of the files has moved on: a person is slower than that.
+fn after(path: &Path) {
+    let old = fs::symlink_metadata(path).unwrap();
+    let other = path.with_extension("tick");
+    loop {
+        fs::write(&other, "").unwrap();
+        let new = fs::symlink_metadata(&other).unwrap();
+        if (new.ctime(), new.ctime_nsec()) > (old.ctime(), old.ctime_nsec()) {
+            return fs::remove_file(other).unwrap();
+        }
+    }
+}
+
+/// What is in the attics of a run, by path.
+fn attic(run: &Path) -> BTreeMap<PathBuf, String> {
+    let (mut found, mut todo) = (BTreeMap::new(), Vec::new());
+    for entry in fs::read_dir(run).unwrap().map(|entry| entry.unwrap()) {
+        if entry.file_name().to_str().unwrap().starts_with("left-") {
+            todo.push((entry.path(), entry.path()));
+        }
+    }
+    while let Some((top, path)) = todo.pop() {
+        if path.is_dir() {
+            todo.extend(fs::read_dir(path).unwrap().map(|entry| (top.clone(), entry.unwrap().path())));
+        } else {
+            let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+            found.insert(path.strip_prefix(&top).unwrap().to_owned(), text);
+        }
+    }
+    found
+}
+
+fn texts<'t>(files: impl IntoIterator<Item = (&'t str, &'t str)>) -> BTreeMap<PathBuf, String> {
+    files.into_iter().map(|(path, text)| (path.into(), text.to_owned())).collect()
+}
+
+#[test]
+fn what_somebody_saves_while_a_command_changes_the_same_file_is_kept_and_named() {
+    let files =
+        [(".gitignore", "*.o\n"), ("a", "old\n"), ("a.o", "old\n"), ("d/a", "old\n"), ("e.o/a", "old\n")];
+    let (mut project, upper, guard) = in_layer(&files);
+    for path in ["a", "a.o"] {
+        fs::write(upper.join(path), "built\n").unwrap();
+    }
+    for folder in ["d", "e.o"] {
+        by_hand::whiteout(&upper.join(folder));
+    }
+    after(&upper.parent().unwrap().join("since"));
+    for path in ["a", "a.o", "d/theirs", "e.o/theirs"] {
+        project.write(path, "theirs\n");
+    }
+    let (run, undo) = (project.run.clone(), project.undo_folder());
+    let accounted = project.account.close(&guard, &run, &undo).unwrap();
+    let theirs = ["a", "a.o", "d/theirs", "e.o/theirs"];
+    assert_eq!(attic(run.path()), texts(theirs.map(|path| (path, "theirs\n"))));
+    let [warning] = accounted.warnings.as_slice() else { panic!("{accounted:?}") };
+    assert!(theirs.iter().all(|path| warning.message.contains(path)), "{}", warning.message);
+    assert_eq!(fs::read_to_string(project.root().join("a")).unwrap(), "built\n");
+}
+
+#[test]
+fn an_edit_after_a_kill_is_in_the_folder_of_the_run_when_the_changes_are_taken_back() {
+    for place in [Where::Tree, Where::View] {
+        let mut project = Project::new(&[("a", "old\n"), ("b", "old\n")]).works(place);
+        project.command(|root| {
+            fs::write(root.join("a"), "built\n").unwrap();
+            fs::write(root.join("b"), "built\n").unwrap();
+        });
+        project.write("a", "theirs\n");
+        assert_eq!(project.settle(), ["a", "b"], "{place:?}");
+        assert_eq!(fs::read_to_string(project.root().join("a")).unwrap(), "old\n", "{place:?}");
+        let kept = attic(project.run.path());
+        assert_eq!(kept.get(Path::new("a")).map(String::as_str), Some("theirs\n"), "{place:?} {kept:?}");
+    }
+}
+
+#[test]
+fn a_killed_harness_that_had_taken_something_out_of_the_tree_leaves_it_in_the_folder_of_the_run() {
+    let (project, upper, _) = in_layer(&[("a", "old\n")]);
+    fs::create_dir(upper.parent().unwrap().join("out")).unwrap();
+    fs::write(upper.join("a"), "came out\n").unwrap();
+    project.settle();
+    assert_eq!(
+        attic(project.run.path()).get(Path::new("view/upper/a")).map(String::as_str),
+        Some("came out\n")
+    );
+    assert!(!upper.exists());
+}
+
+#[test]
+fn nothing_is_removed_that_could_not_be_taken_in() {
+    let mut project = Project::new(&[("a", "old\n"), ("d/.gitignore", "x\n")]);
+    project.begin(|root| {
+        fs::write(root.join("a"), "theirs\n").unwrap();
+        fs::create_dir_all(root.join("new/deep")).unwrap();
+        fs::write(root.join("new/deep/file"), "theirs\n").unwrap();
+    });
+    let (guard, run) = (Guard::open(&project.root(), Policy::commit()).unwrap(), project.run.clone());
+    // No room for an attic.
+    let aside = project.scratch.path().join("aside");
+    fs::rename(run.path(), &aside).unwrap();
+    fs::create_dir(run.path()).unwrap();
+    fs::rename(aside.join("before"), run.path().join("before")).unwrap();
+    symlink("/proc/self/none", run.path().join("x")).unwrap();
+    let blocked = RunFolder::open(run.path().join("x"), Redactor::default());
+    project.account.abandon(&guard, &blocked).unwrap_err();
+    for path in ["a", "new/deep/file"] {
+        assert_eq!(fs::read_to_string(project.root().join(path)).unwrap(), "theirs\n", "{path}");
+    }
+}
+
+#[test]
+fn what_is_taken_out_is_kept_whole_on_another_disk_whatever_its_size() {
+    let Ok(other) = tempfile::tempdir_in("/dev/shm") else {
+        return eprintln!("SKIPPED: there is no /dev/shm");
+    };
+    let mut project = Project::new(&[("a", "old\n")]);
+    if fs::metadata(other.path()).unwrap().dev() == fs::metadata(project.root()).unwrap().dev() {
+        return eprintln!("SKIPPED: /dev/shm is on the disk of the tree");
+    }
+    project.run = RunFolder::create(other.path(), "run", Redactor::default()).unwrap();
+    let len = (64 << 20) + 1;
+    project.begin(|root| fs::File::create(root.join("a")).unwrap().set_len(len).unwrap());
+    let (guard, run) = (Guard::open(&project.root(), Policy::commit()).unwrap(), project.run.clone());
+    project.account.abandon(&guard, &run).unwrap();
+    let kept = attic(run.path());
+    assert_eq!(kept.get(Path::new("a")).map(|text| text.len() as u64), Some(len));
+}
+
+#[test]
+fn what_is_taken_out_is_no_repository_any_more_and_replaces_nothing() {
+    let mut project = Project::new(&[("a", "old\n")]);
+    project.begin(|root| {
+        fs::create_dir_all(root.join("d/.git/hooks")).unwrap();
+        fs::write(root.join("d/.git/config"), "[core]\n").unwrap();
+        fs::create_dir_all(root.join("bare/objects")).unwrap();
+        fs::write(root.join("bare/HEAD"), "ref\n").unwrap();
+    });
+    let (guard, run) = (Guard::open(&project.root(), Policy::commit()).unwrap(), project.run.clone());
+    project.account.abandon(&guard, &run).unwrap();
+    let expected = [("d/dot-git/config", "[core]\n"), ("bare/dot-HEAD", "ref\n")];
+    assert_eq!(attic(run.path()), texts(expected));
+    let mut attic_of_run = Attic::of(run.path());
+    let root = dir::Folder::open(&project.root()).unwrap();
+    for text in ["1\n", "2\n", "3\n"] {
+        project.write("x/y", text);
+        attic_of_run.take_in(&root.open_in("x").unwrap(), "y".as_ref(), Path::new("x/y")).unwrap();
+    }
+    // Where the attic has a symlink by now.
+    project.write("x/y", "4\n");
+    symlink("/etc", project.root().join("z")).unwrap();
+    attic_of_run.take_in(&root, "z".as_ref(), Path::new("z")).unwrap();
+    attic_of_run.take_in(&root.open_in("x").unwrap(), "y".as_ref(), Path::new("z/y")).unwrap();
+    let folder = attic_of_run.folder().unwrap();
+    let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
+    assert_eq!([read("x/y"), read("2/x/y"), read("3/x/y"), read("2/z/y")], ["1\n", "2\n", "3\n", "4\n"]);
+}
