@@ -17,7 +17,7 @@ pub use files::{Append, At, Delete, Place, Read, Replace, WasRead, Wrote};
 pub use identify::{Identified, Identify};
 pub use repository::{Checkpoint, CheckpointResult, Checkpointed, CommitAll, Survey, Surveyed, Uncommitted};
 pub use turn::{
-    Denial, LimitReached, Marked, Session, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
+    Amount, Denial, LimitReached, Marked, Session, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
 };
 
 /// What a loop's roles, places and repositories are. Types, so that a request can only name what

@@ -15,9 +15,9 @@ mod text;
 mod vocabulary;
 
 pub use agent::{
-    Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll, Delete, Denial,
-    Identified, Identify, LimitReached, List, Listed, Marked, Named, Place, Project, Read, Replace, Session,
-    Shell, ShellRan, Survey, Surveyed, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
+    Amount, Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll, Delete,
+    Denial, Identified, Identify, LimitReached, List, Listed, Marked, Named, Place, Project, Read, Replace,
+    Session, Shell, ShellRan, Survey, Surveyed, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
     Uncommitted, Wait, Waited, WasRead, Wrote,
 };
 pub use commit::GRADER;

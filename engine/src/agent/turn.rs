@@ -184,7 +184,7 @@ pub struct Denial {
 }
 
 /// A turn is about to begin. Recorded first, so that a turn without an end is known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnBegins {
     /// Which turn.
     pub number: u32,
@@ -196,4 +196,22 @@ pub struct TurnBegins {
     pub at: String,
     /// The request. A harness that was killed has not answered it.
     pub request: Value,
+    /// What is left of the run's limits; `None` if it has none.
+    #[serde(default, skip_serializing_if = "Amount::is_empty")]
+    pub remaining: Amount,
+}
+
+/// Money and tokens, as far as they are known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Amount {
+    /// US dollars.
+    pub cost_usd: Option<f64>,
+    /// Input and output tokens.
+    pub tokens: Option<u64>,
+}
+
+impl Amount {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }

@@ -1,6 +1,6 @@
 //! What a run may use, and has used: checked before each turn, using what the agents report.
 
-use engine::{Cause, Line, ModelUsage, TurnAdvice, Turned};
+use engine::{Amount, Cause, Line, ModelUsage, TurnAdvice, Turned};
 use llm::Limit;
 use serde::{Deserialize, Serialize};
 
@@ -22,21 +22,28 @@ pub struct AgentUsage {
     cost_usd: Option<f64>,
     tokens: Option<u64>,
     time_ms: u64,
+    /// The most that one turn has reported.
+    largest: Amount,
+    /// Whether a turn counts as all that was left.
+    is_assumed: bool,
 }
 
 impl Default for AgentUsage {
     fn default() -> Self {
-        Self { cost_usd: Some(0.0), tokens: Some(0), time_ms: 0 }
+        let largest = Amount::default();
+        Self { cost_usd: Some(0.0), tokens: Some(0), time_ms: 0, largest, is_assumed: false }
     }
 }
 
 impl AgentUsage {
     /// Usage so far according to the record, including work that was repeated.
     pub fn of(lines: &[Line]) -> Self {
-        let mut used = Self::default();
+        let (mut used, mut remaining) = (Self::default(), Amount::default());
         for line in lines {
-            if let Line::Turned(turned) = line {
-                used.add(turned);
+            if let Line::TurnBegins(begins) = line {
+                remaining = begins.remaining;
+            } else if let Line::Turned(turned) = line {
+                used.add(turned, remaining);
             } else if let Line::ShellRan(ran) = line {
                 used.add_time(ran.elapsed_ms);
             }
@@ -44,13 +51,31 @@ impl AgentUsage {
         used
     }
 
-    /// Counts a turn. Missing usage of a turn that was cut off does not end the run: agents report it at the
-    /// end of a turn.
-    pub fn add(&mut self, turned: &Turned) {
-        let (cost, tokens) = (cost(turned.cost_usd), tokens(&turned.usage));
-        let was_cut_off = turned.end.then == TurnAdvice::Repeat;
-        let (no_cost, no_tokens) = (was_cut_off.then_some(0.0), was_cut_off.then_some(0));
-        self.add_parts(cost.or(no_cost), tokens.or(no_tokens), turned.elapsed_ms);
+    /// Counts a turn that could use this much. Agents report their usage at the end of a turn: one
+    /// that was cut off before counts as the largest so far or, if none has reported, as all that was left.
+    pub fn add(&mut self, turned: &Turned, remaining: Amount) {
+        let (mut cost, mut tokens) = (cost(turned.cost_usd), tokens(&turned.usage));
+        self.largest.cost_usd = [self.largest.cost_usd, cost].into_iter().flatten().reduce(f64::max);
+        self.largest.tokens = self.largest.tokens.max(tokens);
+        if turned.end.then == TurnAdvice::Repeat {
+            let largest = self.largest;
+            cost = self.at_most(cost.or(largest.cost_usd), remaining.cost_usd).or(Some(0.0));
+            tokens = self.at_most(tokens.or(largest.tokens), remaining.tokens).or(Some(0));
+        }
+        self.add_parts(cost, tokens, turned.elapsed_ms);
+    }
+
+    fn at_most<T>(&mut self, known: Option<T>, remaining: Option<T>) -> Option<T> {
+        self.is_assumed |= known.is_none() && remaining.is_some();
+        known.or(remaining)
+    }
+
+    /// What is left of these limits.
+    pub(super) fn remaining(&self, limits: &AgentLimits) -> Amount {
+        Amount {
+            cost_usd: limits.max_cost_usd.zip(self.cost_usd).map(|(most, used)| (most - used).max(0.0)),
+            tokens: limits.max_tokens.zip(self.tokens).map(|(most, used)| most.saturating_sub(used)),
+        }
     }
 
     fn add_parts(&mut self, cost: Option<f64>, tokens: Option<u64>, elapsed_ms: u64) {
@@ -79,7 +104,9 @@ impl AgentUsage {
         let most = limits.max_cost_usd?;
         let message = match self.cost_usd {
             Some(cost) if cost < most => return None,
-            Some(cost) => format!("the run has cost ${cost:.2}, and may cost ${most:.2}"),
+            Some(cost) => {
+                format!("the run has cost ${cost:.2}, and may cost ${most:.2}{}", self.assumption())
+            }
             None => format!("the run may cost ${most:.2}, and an agent did not say what its turn has"),
         };
         Some(limit(Limit::Cost, message))
@@ -89,10 +116,16 @@ impl AgentUsage {
         let most = limits.max_tokens?;
         let message = match self.tokens {
             Some(tokens) if tokens < most => return None,
-            Some(tokens) => format!("the run has used {tokens} tokens, and may use {most}"),
+            Some(tokens) => {
+                format!("the run has used {tokens} tokens, and may use {most}{}", self.assumption())
+            }
             None => format!("the run may use {most} tokens, and an agent did not say how many its turn has"),
         };
         Some(limit(Limit::Tokens, message))
+    }
+
+    fn assumption(&self) -> &'static str {
+        if self.is_assumed { "; a turn that was cut off counts as all that was left" } else { "" }
     }
 
     fn time(&self, limits: &AgentLimits) -> Option<Cause> {
@@ -121,7 +154,7 @@ fn tokens(usage: &[ModelUsage]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use engine::{Text, TurnEnd, Usage};
+    use engine::{Stored, Text, TurnBegins, TurnEnd, Usage};
 
     use super::*;
 
@@ -180,5 +213,29 @@ mod tests {
         let cut_off = |tokens| turned(None, tokens, TurnAdvice::Repeat);
         assert_eq!(passed(&[cut_off(None)], &limits), None, "it did not come to say");
         assert!(passed(&[cut_off(Some(6)), cut_off(Some(6))], &limits).is_some());
+    }
+
+    /// A turn is about to begin with this many tokens left.
+    fn begins(tokens: u64) -> Line {
+        let remaining = Amount { tokens: Some(tokens), cost_usd: None };
+        let (prompt, role) =
+            (Stored { file: "f".into(), bytes: 0, sha256: String::new() }, "planning".into());
+        let request = serde_json::Value::Null;
+        Line::TurnBegins(TurnBegins { number: 1, role, prompt, at: String::new(), request, remaining })
+    }
+
+    #[test]
+    fn a_turn_that_was_cut_off_before_it_reported_counts_as_the_largest_or_as_all_that_was_left() {
+        let limits = AgentLimits { max_tokens: Some(20), ..AgentLimits::default() };
+        let raised = AgentLimits { max_tokens: Some(30), ..limits };
+        let cut_off = || [begins(20), turned(None, None, TurnAdvice::Repeat)];
+        let alone = cut_off();
+        insta::assert_snapshot!(passed(&alone, &limits).unwrap(), @"limit-tokens: the run has used 20 tokens, and may use 20; a turn that was cut off counts as all that was left");
+        assert_eq!(passed(&alone, &raised), None, "a person goes on by raising it");
+        let answered = [begins(20), turned(None, Some(6), TurnAdvice::Use)];
+        let once = [answered, cut_off()].concat();
+        assert_eq!(AgentUsage::of(&once).tokens, Some(12));
+        assert_eq!(passed(&once, &limits), None);
+        assert!(passed(&[once, cut_off().to_vec(), cut_off().to_vec()].concat(), &limits).is_some());
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 
 use agent::{End, Home, Kind, Session, Spawn};
 use engine::{
-    Denial, LimitReached, Line, Marked, ModelUsage, Named as _, Note, Project, Recorded, Request as _, Turn,
+    Amount, Denial, LimitReached, Line, Marked, ModelUsage, Named as _, Note, Project, Recorded, Turn,
     TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Usage,
 };
 use logging::{Durability, Stamp};
@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::agents::ears::Ears;
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::Role;
-use crate::agents::snapshot::{Before, COPIES, Changes, put_back_after};
+use crate::agents::snapshot::{Before, COPIES, Changes};
 use crate::agents::world::{AgentWorld, Cast};
 use crate::record::Past;
 
@@ -28,12 +28,18 @@ struct Asked<'a> {
     session: Session,
     /// As the loop requested it.
     request: Value,
+    /// What was left of the run's limits.
+    remaining: Amount,
 }
 
 impl Asked<'_> {
     fn file(&self, what: &str) -> String {
-        format!("{}-{}-{what}", self.number, self.role)
+        file(self.number, self.role, what)
     }
+}
+
+fn file(number: u32, role: &str, what: &str) -> String {
+    format!("{number}-{role}-{what}")
 }
 
 /// The folder in a run folder for what was replaced after a turn.
@@ -65,6 +71,7 @@ impl<C> AgentWorld<'_, '_, C> {
             system: turn.system.as_deref(),
             session,
             request: serde_json::to_value(turn).unwrap_or_default(),
+            remaining: self.used.remaining(&self.limits),
         };
         let role = self.cast.role(turn.role).clone();
         let used_before = used_before(&role, &asked, &past);
@@ -96,6 +103,7 @@ impl<C> AgentWorld<'_, '_, C> {
             prompt: prompt.stored,
             at: Stamp::now().rfc3339(),
             request: asked.request.clone(),
+            remaining: asked.remaining,
         }))?;
         let folder = self.record.folder().path().to_owned();
         let (kept, taken) = (folder.join(COPIES), folder.join(taken(asked.number)));
@@ -177,58 +185,11 @@ impl<C> AgentWorld<'_, '_, C> {
             elapsed_ms: outcome.elapsed_ms,
             at: Stamp::now().rfc3339(),
         };
-        self.used.add(&turned);
+        self.used.add(&turned, asked.remaining);
         if let Some(cause) = self.used.cut_off(&turned, &self.limits) {
             turned.end.then = TurnAdvice::Limit(cause);
         }
         Ok(turned)
-    }
-
-    /// Called before resuming a run whose harness was killed in a turn: restores what the role may not touch.
-    /// Gives the restored paths and the answer that the turn was cut off; it is not recorded yet, so all of
-    /// this can be repeated.
-    pub fn cut_off<P: Project>(
-        &mut self,
-        past: &Past,
-        role_of: impl Fn(&str) -> Option<P::Role>,
-    ) -> Result<(Vec<String>, Option<Recorded>), AgentFault>
-    where
-        C: Cast<P>,
-    {
-        let is_of_a_turn = |line: &&Line| matches!(line, Line::TurnBegins(_) | Line::Turned(_));
-        let Some(Line::TurnBegins(begun)) = past.lines.iter().rfind(is_of_a_turn) else {
-            return Ok((Vec::new(), None));
-        };
-        let Some(role) = role_of(&begun.role) else { return Ok((Vec::new(), None)) };
-        let folder = self.record.folder().path().to_owned();
-        let watched = &self.cast.role(role).watched;
-        let put_back = put_back_after(watched, &folder.join(COPIES), &folder.join(taken(begun.number)))?;
-        let end = TurnEnd {
-            how: "lost".to_owned(),
-            said: "was cut off with the harness".to_owned(),
-            then: TurnAdvice::Repeat,
-        };
-        let file = format!("{}-{}-response.txt", begun.number, begun.role);
-        let turned = TurnAnswer::Turned(Box::new(Turned {
-            number: begun.number,
-            role: begun.role.clone(),
-            end,
-            answer: self.store(&file, "", Durability::Written)?,
-            markers: Vec::new(),
-            session: None,
-            usage: Vec::new(),
-            cost_usd: None,
-            denials: Vec::new(),
-            changed: Vec::new(),
-            gone: Vec::new(),
-            put_back: put_back.clone(),
-            elapsed_ms: 0,
-            at: begun.at.clone(),
-        }));
-        let answer = serde_json::to_value(&turned).unwrap_or_default();
-        let kind = Turn::<P>::KIND.to_owned();
-        let entry = Recorded { kind, request: begun.request.clone(), answer };
-        Ok((put_back, Some(entry)))
     }
 }
 
@@ -301,6 +262,8 @@ fn spawn<'r>(role: &'r Role, asked: &Asked<'r>) -> Spawn<'r> {
         ..Spawn::new(&role.cwd, asked.prompt, &role.cwd, &role.confinement)
     }
 }
+
+mod cut_off;
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "the tests make an agent")]

@@ -123,6 +123,12 @@ fn drop_rights_of_root() -> rustix::io::Result<()> {
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })
 }
 
+/// Keeps this thread and all that it starts from the abstract unix sockets of other processes, such as the
+/// X server's: only a network namespace of its own would hide them. Has no effect before Linux 6.12.
+pub(super) fn leave_abstract_sockets() -> Result<(), RulesetError> {
+    Ruleset::default().scope(Scope::AbstractUnixSocket)?.create()?.restrict_self().map(drop)
+}
+
 fn rules(access: &Access, private: &Path) -> Result<RulesetCreated, RulesetError> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)

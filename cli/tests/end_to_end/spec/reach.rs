@@ -183,8 +183,27 @@ fn flags_of_a_run_that_goes_on_rule_over_the_limits_that_it_began_with() {
         assert_eq!((ran.code, scene.calls()), (wanted, calls), "{most:?}: {}{}", ran.out, ran.err);
     };
     check(&["--max-cost", "0.2"], Some(4), 2);
-    check(&[], Some(4), 3);
+    check(&[], Some(4), 2);
     check(&["--max-cost", "5"], Some(0), 4);
+}
+
+#[test]
+fn a_turn_that_was_cut_off_before_it_reported_counts_as_all_that_was_left() {
+    for (limit, more, signal) in [
+        ("--max-cost", ["0.5", "2"], "KILL"),
+        ("--max-tokens", ["1000", "3000"], "KILL"),
+        ("--max-cost", ["0.5", "2"], "INT"),
+    ] {
+        let scene = Scene::new(&[&format!("kill -{signal} $PPID; exec sleep 60"), PLAN]);
+        let [first, raised] = more;
+        assert_ne!(scene.spec(&["run", "--focus", "X", limit, first]).code, Some(0));
+        let ran = scene.spec(&["run", "--resume"]);
+        assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{limit} {signal}: {}{}", ran.out, ran.err);
+        assert!(ran.out.contains("a turn that was cut off counts as all that was left"), "{}", ran.out);
+        scene.spec(&["run", "--resume", limit, raised]);
+        assert_eq!(scene.calls(), 2, "{limit} {signal}");
+        assert!(crate::spec::schema::recorded(&scene.root()).iter().any(|fact| fact == "turn-begins"));
+    }
 }
 
 #[test]

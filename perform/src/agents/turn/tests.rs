@@ -182,7 +182,32 @@ fn a_key_in_anything_that_an_agent_says_is_struck_out_before_the_loop_hears_of_i
     let markers = vec![Marked { name: "NOTE".to_owned(), content: key() }];
     let request = serde_json::to_value(ask(engine::Session::None)).unwrap();
     let (role, session) = (Builder.name(), Session::None);
-    let asked = Asked { number: 1, role, prompt: "go", system: None, session, request };
+    let remaining = engine::Amount::default();
+    let asked = Asked { number: 1, role, prompt: "go", system: None, session, request, remaining };
     let turned = world.turned(&asked, outcome, markers, changes).unwrap();
     assert!(!format!("{turned:?}").contains("secret-key-77"), "{turned:?}");
+}
+
+#[test]
+fn a_turn_that_was_cut_off_with_the_harness_lasted_until_its_last_event() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
+    let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
+    let cast = role(folder.path());
+    let mut world = world(folder.path(), run, cast, &mut watch, &mut around, &mut observer);
+    world.limits.max_time_ms = Some(7000);
+    world.perform(&ask(engine::Session::None)).unwrap();
+    // The answer of the turn was not recorded.
+    let at = |what: &str| folder.path().join("run").join(file(1, "builder", what));
+    let begun = fs::metadata(at("query.txt")).unwrap().modified().unwrap();
+    let events = fs::File::options().append(true).open(at("output.jsonl")).unwrap();
+    events.set_modified(begun + std::time::Duration::from_secs(7)).unwrap();
+    world.used = crate::AgentUsage::default();
+    let past = Past::read(&folder.path().join("run")).unwrap();
+    let (_, answer) = world.cut_off::<One>(&past, |_| Some(Builder)).unwrap();
+    let TurnAnswer::Turned(turned) = serde_json::from_value(answer.unwrap().answer).unwrap() else {
+        panic!()
+    };
+    assert_eq!(turned.elapsed_ms, 7000);
+    assert_eq!(world.used.passed(&world.limits).unwrap().code, "limit-time");
 }

@@ -26,6 +26,7 @@ use super::{descriptors, loopback, root, send_descriptors};
 use crate::Ended;
 use crate::procfs::Process;
 use crate::sandbox::HOST_NAME;
+use crate::sandbox::landlock::leave_abstract_sockets;
 use crate::sandbox::seccomp::{self, Sockets};
 use crate::sandbox::view::{during, mount_all};
 use crate::spawn::program;
@@ -61,7 +62,9 @@ fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
     if let Some(processes) = task.processes {
         limit_tasks(processes)?;
     }
-    if !task.has_network {
+    if task.has_network {
+        leave_abstract_sockets().map_err(io::Error::other)?;
+    } else {
         loopback::up()
             .map_err(|error| io::Error::new(error.kind(), format!("cannot make a loopback: {error}")))?;
     }

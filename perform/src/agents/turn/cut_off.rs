@@ -1,0 +1,70 @@
+//! A turn that was cut off because its harness was killed.
+
+use std::path::Path;
+
+use engine::{Line, Project, Recorded, Request as _, Turn, TurnAdvice, TurnAnswer, TurnEnd, Turned};
+use logging::Durability;
+
+use super::{file, taken};
+use crate::agents::fault::AgentFault;
+use crate::agents::snapshot::{COPIES, put_back_after};
+use crate::agents::world::{AgentWorld, Cast};
+use crate::record::Past;
+
+impl<C> AgentWorld<'_, '_, C> {
+    /// Called before resuming a run whose harness was killed in a turn: restores what the role may not touch.
+    /// Gives the restored paths and the answer that the turn was cut off; it is not recorded yet, so all of
+    /// this can be repeated.
+    pub fn cut_off<P: Project>(
+        &mut self,
+        past: &Past,
+        role_of: impl Fn(&str) -> Option<P::Role>,
+    ) -> Result<(Vec<String>, Option<Recorded>), AgentFault>
+    where
+        C: Cast<P>,
+    {
+        let is_of_a_turn = |line: &&Line| matches!(line, Line::TurnBegins(_) | Line::Turned(_));
+        let Some(Line::TurnBegins(begun)) = past.lines.iter().rfind(is_of_a_turn) else {
+            return Ok((Vec::new(), None));
+        };
+        let Some(role) = role_of(&begun.role) else { return Ok((Vec::new(), None)) };
+        let folder = self.record.folder().path().to_owned();
+        let watched = &self.cast.role(role).watched;
+        let put_back = put_back_after(watched, &folder.join(COPIES), &folder.join(taken(begun.number)))?;
+        let end = TurnEnd {
+            how: "lost".to_owned(),
+            said: "was cut off with the harness".to_owned(),
+            then: TurnAdvice::Repeat,
+        };
+        let file = |what: &str| file(begun.number, &begun.role, what);
+        let turned = Turned {
+            number: begun.number,
+            role: begun.role.clone(),
+            end,
+            answer: self.store(&file("response.txt"), "", Durability::Written)?,
+            markers: Vec::new(),
+            session: None,
+            usage: Vec::new(),
+            cost_usd: None,
+            denials: Vec::new(),
+            changed: Vec::new(),
+            gone: Vec::new(),
+            put_back: put_back.clone(),
+            elapsed_ms: lasted(&folder.join(file("query.txt")), &folder.join(file("output.jsonl"))),
+            at: begun.at.clone(),
+        };
+        self.used.add(&turned, begun.remaining);
+        let answer = serde_json::to_value(TurnAnswer::Turned(Box::new(turned))).unwrap_or_default();
+        let kind = Turn::<P>::KIND.to_owned();
+        let entry = Recorded { kind, request: begun.request.clone(), answer };
+        Ok((put_back, Some(entry)))
+    }
+}
+
+/// From the prompt of a turn to its last event, in milliseconds: nothing later is known of a turn that was cut
+/// off with the harness.
+fn lasted(prompt: &Path, events: &Path) -> u64 {
+    let modified = |file: &Path| file.metadata().and_then(|found| found.modified());
+    let lasted = modified(prompt).ok().zip(modified(events).ok()).map(|(from, to)| to.duration_since(from));
+    lasted.and_then(Result::ok).map_or(0, logging::millis)
+}
