@@ -48,6 +48,8 @@ pub enum Progress<'a> {
     Bytes(u64),
     /// The next piece of the answer's text (streamed calls).
     Text(&'a str),
+    /// The next bytes of an answer in one piece, or an event that cannot be read: as the service sent it.
+    Body(&'a [u8]),
     /// Discard what was shown so far: the reply starts again, or its beginning is repeated.
     Restarted,
 }
