@@ -90,6 +90,14 @@ mod tests {
         assert_eq!(Lost::of(lines), Lost { calls, at_most_usd });
     }
 
+    /// Its word for what was spent is missing, or is none that is known here.
+    #[test]
+    fn an_attempt_whose_record_cannot_be_read_is_lost() {
+        for attempt in [json!({"error": "idle"}), json!({"error": "idle", "spend": 7}), json!("damaged")] {
+            check(&[asked(Some(0.5)), attempted(attempt), unanswered()], 1, Some(0.5));
+        }
+    }
+
     #[test]
     fn a_call_that_was_killed_is_lost_and_one_that_the_service_refused_is_not() {
         let refused = || attempted(json!({"error": "billing", "spend": "nothing"}));

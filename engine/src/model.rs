@@ -158,7 +158,7 @@ pub struct Attempted {
 impl Attempted {
     /// Whether it failed after it was sent: nobody will ever know what it cost.
     pub fn is_lost(&self) -> bool {
-        self.is_spent("unknown") && !self.is_null("error")
+        !self.is_spent("nothing") && !self.is_spent("usage") && !self.is_null("error")
     }
 
     /// Whether the client has an answer, which was paid for, but may still ask for a better one.

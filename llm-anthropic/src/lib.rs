@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod failure;
-mod finish;
 mod reply;
 mod request;
 
@@ -40,6 +39,11 @@ impl Anthropic {
         Self { max_output, ..self }
     }
 
+    /// More than the model can write is an error.
+    fn limit(&self, request: &Request<'_>) -> u64 {
+        request.max_output_tokens.map_or(self.max_output, |most| most.min(self.max_output))
+    }
+
     fn merge(&self) -> reply::Merge {
         reply::Merge::new(self.id.name().to_owned(), self.key.clone())
     }
@@ -60,12 +64,12 @@ impl Dialect for Anthropic {
     }
 
     fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
-        let body = request::Body::of(self.id.name(), request, self.max_output);
+        let body = request::Body::of(self.id.name(), request, self.limit(request));
         Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.address("/v1/messages") })
     }
 
-    fn read(&self, body: Vec<u8>, _continuation: Option<&str>) -> Result<Answer, Unread> {
-        reply::read(body, self.merge())
+    fn read(&self, body: Vec<u8>, request: &Request<'_>, _: Option<&str>) -> Result<Answer, Unread> {
+        reply::read(body, self.limit(request), self.merge())
     }
 
     fn stream(&self) -> Box<dyn Stream> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{failure, finish};
+use crate::failure;
 
 /// How long to wait for more after the stop reason: the end of the message follows it.
 const LINGER: Duration = Duration::from_secs(5);
@@ -76,8 +76,8 @@ struct Delta<'a> {
 }
 
 /// Reads an answer that came in one piece.
-pub(crate) fn read(body: Vec<u8>, merge: Merge) -> Result<Answer, Unread> {
-    let mut answer = llm::in_one_piece(&body, merge, |merge, json, text| {
+pub(crate) fn read(body: Vec<u8>, limit: u64, merge: Merge) -> Result<Answer, Unread> {
+    let mut answer = llm::in_one_piece(&body, Some(limit), merge, |merge, json, text| {
         let message: Message<'_> = llm::json::message(json)?;
         if !message.error.is_null() {
             return Err(failure::in_stream(&message.error, &merge.model, &merge.key).into());
@@ -183,7 +183,8 @@ impl Merge {
             let message = llm::clean_message(words.unwrap_or("no explanation"), &self.key);
             return Finish::Refused { message };
         }
-        let finish = finish::of(reason);
+        // A turn of the service's own tools, none of which was offered.
+        let finish = if reason == "pause_turn" { Finish::Other } else { Finish::of_word(reason) };
         if text.is_empty() && finish == Finish::Complete { Finish::Empty } else { finish }
     }
 

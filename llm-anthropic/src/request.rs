@@ -61,11 +61,10 @@ struct Format<'a> {
 }
 
 impl<'a> Body<'a> {
-    pub(crate) fn of(model: &'a str, request: &Request<'a>, max_output: u64) -> Self {
+    pub(crate) fn of(model: &'a str, request: &Request<'a>, max_tokens: u64) -> Self {
         Self {
             asked: Counted::of(model, request),
-            // More than the model can write is an error.
-            max_tokens: request.max_output_tokens.map_or(max_output, |most| most.min(max_output)),
+            max_tokens,
             temperature: request.temperature,
             stream: request.stream,
         }

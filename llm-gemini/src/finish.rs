@@ -5,8 +5,6 @@ use llm::{Filter, Finish, ToolCall};
 /// `Candidate.FinishReason`.
 pub(crate) fn of(reason: &str) -> Finish {
     match reason {
-        "STOP" => Finish::Complete,
-        "MAX_TOKENS" => Finish::Truncated,
         "CONTINUATION" => Finish::Endless,
         "MALFORMED_RESPONSE" => Finish::Malformed,
         "MALFORMED_FUNCTION_CALL" => Finish::ToolCall(ToolCall::Malformed),
@@ -20,11 +18,7 @@ pub(crate) fn of(reason: &str) -> Finish {
 }
 
 fn filtered(filter: Filter) -> Finish {
-    if let Filter::Unknown(reason) = filter {
-        Finish::Unknown { reason }
-    } else {
-        Finish::Filtered { filter }
-    }
+    if let Filter::Unknown(reason) = filter { Finish::of_word(&reason) } else { Finish::Filtered { filter } }
 }
 
 /// The filters that `PromptFeedback.BlockReason` and `Candidate.FinishReason` have in common.

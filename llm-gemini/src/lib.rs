@@ -30,9 +30,14 @@ impl Dialect for Gemini {
         Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.address(&format!(":{method}{query}")) })
     }
 
-    fn read(&self, body: Vec<u8>, continuation: Option<&str>) -> Result<Answer, Unread> {
+    fn read(
+        &self,
+        body: Vec<u8>,
+        request: &Request<'_>,
+        continuation: Option<&str>,
+    ) -> Result<Answer, Unread> {
         let merge = reply::Merge::new(self.id.name().to_owned(), self.key.clone());
-        reply::read(body, merge, continuation)
+        reply::read(body, request.max_output_tokens, merge, continuation)
     }
 
     fn stream(&self) -> Box<dyn Stream> {

@@ -71,13 +71,15 @@ struct Count {
 }
 
 /// Reads an answer that came in one piece.
-pub(crate) fn read(body: Vec<u8>, merge: Merge, continuation: Option<&str>) -> Result<Answer, Unread> {
-    let mut answer =
-        llm::in_one_piece(
-            &body,
-            merge,
-            |merge, json, text| Ok(merge.take(llm::json::message(json)?, text)?),
-        )?;
+pub(crate) fn read(
+    body: Vec<u8>,
+    limit: Option<u64>,
+    merge: Merge,
+    continuation: Option<&str>,
+) -> Result<Answer, Unread> {
+    let mut answer = llm::in_one_piece(&body, limit, merge, |merge, json, text| {
+        Ok(merge.take(llm::json::message(json)?, text)?)
+    })?;
     if continuation.is_none() {
         answer.reply.raw = Raw::Received(body);
     }

@@ -42,6 +42,7 @@ fn every_way_an_answer_ends_has_its_outcome() {
     let block = |reason: &str| vec![Step { block: Some(reason.to_owned()), ..Step::default() }];
     let cases = vec![
         ("stop", reason("STOP")),
+        ("stop, in the word of another", reason("stop")),
         ("max tokens", reason("MAX_TOKENS")),
         ("max tokens, all of them thoughts", vec![Step::default().finish("MAX_TOKENS")]),
         ("safety", reason("SAFETY")),
@@ -85,6 +86,7 @@ fn every_way_an_answer_ends_has_its_outcome() {
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
     stop                               complete Use "words" | Ok/Usage []
+    stop, in the word of another       complete Use "words" | Ok/Usage []
     max tokens                         truncated TellModel "words" | Truncated/Usage []
     max tokens, all of them thoughts   truncated TellModel "" | Truncated/Usage []
     safety                             filtered TellPerson "words" | Refused/Usage []
@@ -107,7 +109,7 @@ fn every_way_an_answer_ends_has_its_outcome() {
     escalation                         withheld TellPerson "words" | Refused/Usage []
     limited                            withheld TellPerson "words" | Refused/Usage []
     a reason of next year              unknown TellPerson "words" | Refused/Usage []
-    no reason at all                   ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
+    no reason at all                   complete Use "words" | Ok/Usage []
     empty, then well                   complete Use "second" | Unusable/Usage Ok/Usage [1035]
     empty three times                  empty Retry "" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     a tool call                        tool-call Retry "" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
@@ -302,7 +304,7 @@ fn an_answer_that_is_cut_says_after_how_many_bytes() {
 fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
     let (count, wrong) = fixtures::faults::wrong(KEY, service).expect("a server");
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(count, 784);
+    assert_eq!(count, 790);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod failure;
-mod finish;
 mod reply;
 mod request;
 mod responses;
@@ -55,8 +54,8 @@ impl Dialect for OpenAi {
         Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.service.address("/chat/completions") })
     }
 
-    fn read(&self, body: Vec<u8>, _continuation: Option<&str>) -> Result<Answer, Unread> {
-        reply::read(body, reply::Merge::new(self.service.clone()))
+    fn read(&self, body: Vec<u8>, request: &Request<'_>, _: Option<&str>) -> Result<Answer, Unread> {
+        reply::read(body, request.max_output_tokens, reply::Merge::new(self.service.clone()))
     }
 
     fn stream(&self) -> Box<dyn Stream> {

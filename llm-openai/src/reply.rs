@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{Service, failure, finish};
+use crate::{Service, failure};
 
 /// How most streams end.
 const DONE: &str = "[DONE]";
@@ -62,13 +62,10 @@ struct Part<'a> {
 }
 
 /// Reads an answer that came in one piece.
-pub(crate) fn read(body: Vec<u8>, merge: Merge) -> Result<Answer, Unread> {
-    let mut answer =
-        llm::in_one_piece(
-            &body,
-            merge,
-            |merge, json, text| Ok(merge.take(llm::json::message(json)?, text)?),
-        )?;
+pub(crate) fn read(body: Vec<u8>, limit: Option<u64>, merge: Merge) -> Result<Answer, Unread> {
+    let mut answer = llm::in_one_piece(&body, limit, merge, |merge, json, text| {
+        Ok(merge.take(llm::json::message(json)?, text)?)
+    })?;
     answer.reply.raw = Raw::Received(body);
     Ok(answer)
 }
@@ -170,7 +167,7 @@ impl Merge {
         if !self.refusal.is_empty() {
             return Finish::Refused { message: llm::clean_message(&self.refusal, &self.service.key) };
         }
-        let finish = finish::of(self.finish_reason.as_deref().unwrap_or_default());
+        let finish = Finish::of_word(self.finish_reason.as_deref().unwrap_or_default());
         let is_empty = text.is_empty() && finish == Finish::Complete;
         if is_empty { Finish::Empty } else { finish }
     }

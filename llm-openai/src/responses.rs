@@ -35,8 +35,8 @@ impl Dialect for Responses {
         Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.service.address("/responses") })
     }
 
-    fn read(&self, body: Vec<u8>, _continuation: Option<&str>) -> Result<Answer, Unread> {
-        reply::read(body, reply::Merge::new(self.service.clone()))
+    fn read(&self, body: Vec<u8>, request: &Request<'_>, _: Option<&str>) -> Result<Answer, Unread> {
+        reply::read(body, request.max_output_tokens, reply::Merge::new(self.service.clone()))
     }
 
     fn stream(&self) -> Box<dyn Stream> {

@@ -41,7 +41,10 @@ fn every_way_an_answer_ends_has_its_outcome() {
     let reason = |reason: &str| vec![Step::text("words").finish(reason).times(3)];
     let cases = vec![
         ("stop", reason("stop")),
+        ("end of the text", reason("eos")),
+        ("a stop sequence", reason("stop_sequence")),
         ("length", reason("length")),
+        ("length, in the word of another", reason("MAX_TOKENS")),
         ("content filter", reason("content_filter")),
         ("tool calls", reason("tool_calls")),
         ("function call", reason("function_call")),
@@ -60,12 +63,15 @@ fn every_way_an_answer_ends_has_its_outcome() {
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
     stop                               complete Use "words" | Ok/Usage []
+    end of the text                    complete Use "words" | Ok/Usage []
+    a stop sequence                    complete Use "words" | Ok/Usage []
     length                             truncated TellModel "words" | Truncated/Usage []
+    length, in the word of another     truncated TellModel "words" | Truncated/Usage []
     content filter                     filtered TellPerson "words" | Refused/Usage []
     tool calls                         tool-call Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     function call                      tool-call Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     a reason of next year              unknown TellPerson "words" | Refused/Usage []
-    no reason                          ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
+    no reason                          complete Use "words" | Ok/Usage []
     refusal                            refused TellPerson "" | Refused/Usage []
     empty, then well                   complete Use "whole and well" | Unusable/Usage Ok/Usage [1035]
     null content three times           empty Retry "" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
@@ -205,7 +211,7 @@ fn a_base_url_without_its_version_is_named_and_nothing_else_is() {
 fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
     let (count, wrong) = fixtures::faults::wrong(KEY, service).expect("a server");
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(count, 784);
+    assert_eq!(count, 790);
 }
 
 #[test]

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::http::{Agent, Exchange, Head, Next, Post};
+use crate::body::{self, Form};
+use crate::http::{Agent, Exchange, Head, Post};
 use crate::retry::{Answer, Tried, Try, with_retry};
 use crate::watch::{Attempt, Spend};
-use crate::{
-    CallError, ErrorBody, Finish, Model, ModelId, Progress, Reply, Request, Retry, Secret, Unread, Watch,
-};
+use crate::{CallError, ErrorBody, Model, ModelId, Progress, Reply, Request, Retry, Secret, Unread, Watch};
 
 /// The maximum that is read of an error's body, or of a page in place of a reply; the important
 /// part is at the beginning.
@@ -33,9 +32,14 @@ pub trait Dialect: Send + Sync {
     /// The HTTP request for `request`.
     fn post(&self, request: &Request<'_>, continuation: Option<&str>) -> Result<Post, CallError>;
 
-    /// The complete reply of a call that was not streamed. A continuation of `continuation` has a
+    /// The complete reply to `request` in one piece. A continuation of `continuation` has a
     /// [`Raw::Around`](crate::Raw::Around), because its text is only the last part.
-    fn read(&self, body: Vec<u8>, continuation: Option<&str>) -> Result<Answer, Unread>;
+    fn read(
+        &self,
+        body: Vec<u8>,
+        request: &Request<'_>,
+        continuation: Option<&str>,
+    ) -> Result<Answer, Unread>;
 
     /// A reader for a streamed answer.
     fn stream(&self) -> Box<dyn Stream>;
@@ -74,21 +78,6 @@ pub trait Stream {
 
     /// The answer. Called only after the end mark, or if the caller had enough.
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError>;
-}
-
-/// Reads an answer that came in one piece; `take` passes it to the reader of a stream. Complete JSON may still
-/// be an incomplete answer: gateways and overloaded services send `{}`, or text that does not say how it ended.
-pub fn in_one_piece<'b, S: Stream>(
-    body: &'b [u8],
-    mut reader: S,
-    take: impl FnOnce(&mut S, &'b str, &mut String) -> Result<(), Unread>,
-) -> Result<Answer, Unread> {
-    let mut text = String::new();
-    take(&mut reader, crate::json::text(body)?, &mut text)?;
-    if reader.over().is_none() {
-        return Err(CallError::BadReply { detail: "it does not say how it ended".into() }.into());
-    }
-    Ok(Box::new(reader).finish(text)?)
 }
 
 impl<D: Dialect> Client<D> {
@@ -142,7 +131,7 @@ fn call(
             None => Ok(first.clone()),
             token => dialect.post(&request, token),
         };
-        let tried = attempt(agent, dialect, post, next, watch);
+        let tried = attempt(agent, dialect, &request, post, next, watch);
         let is_refused = matches!(tried.outcome, Err(CallError::BadRequest { .. }));
         let plain = Request { schema: None, ..request };
         match dialect.post(&plain, None).ok().filter(|_| is_refused && request.schema.is_some()) {
@@ -160,13 +149,21 @@ fn call(
 fn attempt(
     agent: &Agent,
     dialect: &dyn Dialect,
+    request: &Request<'_>,
     post: Result<Post, CallError>,
     next: Try<'_>,
     watch: &mut dyn Watch,
 ) -> Tried {
     let clock = crate::http::Stopwatch::start();
     let mut row = Attempt::default();
-    let outcome = post.and_then(|post| exchange(agent, dialect, &post, next, &mut row, watch));
+    let outcome = post.and_then(|post| {
+        let mut exchange = agent.send(&post, next.time_left, watch)?;
+        row.http_status = Some(exchange.head.status);
+        row.first_byte_ms = Some(millis(exchange.head.after));
+        turn_down_failures(&mut exchange, dialect, &post, watch)?;
+        watch.progress(Progress::Connected);
+        body::read(&mut exchange, dialect, request, next, watch)
+    });
     row.duration_ms = millis(clock.elapsed());
     match &outcome {
         Ok(answer) if answer.continuation.is_some() => row.note_part(&answer.reply),
@@ -180,27 +177,6 @@ fn attempt(
     Tried { outcome, attempt: row, is_simplified: false }
 }
 
-fn exchange(
-    agent: &Agent,
-    dialect: &dyn Dialect,
-    post: &Post,
-    next: Try<'_>,
-    row: &mut Attempt,
-    watch: &mut dyn Watch,
-) -> Result<Answer, CallError> {
-    let mut exchange = agent.send(post, next.time_left, watch)?;
-    row.http_status = Some(exchange.head.status);
-    row.first_byte_ms = Some(millis(exchange.head.after));
-    turn_down_failures(&mut exchange, dialect, post, watch)?;
-    watch.progress(Progress::Connected);
-    let read = if exchange.head.is("text/event-stream") {
-        read_stream(&mut exchange, dialect.stream(), next.text, watch)
-    } else {
-        dialect.read(exchange.read_to_end(u64::MAX, watch)?, next.continuation)
-    };
-    read.map_err(|unread| unread.after(exchange.received()))
-}
-
 /// Returns an error if the response is not a reply of the service but an error or, most likely from
 /// a proxy, a page.
 fn turn_down_failures(
@@ -210,7 +186,7 @@ fn turn_down_failures(
     watch: &mut dyn Watch,
 ) -> Result<(), CallError> {
     let is_well = exchange.head.status == 200;
-    if is_well && !exchange.head.is("text/html") {
+    if is_well && Form::of(exchange, watch)? != Form::Page {
         return Ok(());
     }
     let body = exchange.read_beginning(LONGEST_ERROR, watch)?;
@@ -224,82 +200,6 @@ fn turn_down_failures(
 fn key_of(post: &Post) -> Secret {
     let value = post.key.as_ref().map(|(_, value)| value.expose()).unwrap_or_default();
     Secret::new(value.rsplit(' ').next().unwrap_or_default())
-}
-
-/// `before` is the part of the reply that has already arrived. It is reported first, so that
-/// observers see the complete reply, however often it broke off.
-fn read_stream(
-    exchange: &mut Exchange<'_>,
-    stream: Box<dyn Stream>,
-    before: &str,
-    watch: &mut dyn Watch,
-) -> Result<Answer, Unread> {
-    let mut frames = crate::sse::Frames::default();
-    let mut merge = Merging { stream, text: before.to_owned(), enough: false };
-    if !before.is_empty() {
-        watch.progress(Progress::Text(before));
-    }
-    while !merge.enough {
-        let next = match exchange.next(merge.stream.over(), watch) {
-            // The end marker has arrived, so it does not matter what the connection does after it,
-            // or that the time is up.
-            Err(CallError::Idle { .. } | CallError::Timeout { .. } | CallError::StreamCut { .. })
-                if merge.stream.over().is_some() =>
-            {
-                Next::Silence
-            }
-            next => next?,
-        };
-        match next {
-            Next::Bytes(bytes) => frames.push(&bytes, |data| merge.event(data, watch))?,
-            Next::End | Next::Silence => {
-                let whole = merge.stream.over().is_some().then_some(merge.text.len());
-                match (frames.finish(|data| merge.event(data, watch)), whole) {
-                    // The same for anything cut off after the end marker.
-                    (Err(Unread::BrokenOff | Unread::Failed(CallError::BadReply { .. })), Some(length)) => {
-                        merge.text.truncate(length);
-                    }
-                    (ended, _) => ended?,
-                }
-                break;
-            }
-        }
-    }
-    let text = merge.text.split_off(before.len());
-    match merge.stream.over() {
-        Some(_) => Ok(merge.stream.finish(text)?),
-        None if merge.enough => Ok(stopped(merge.stream.finish(text)?)),
-        None => Err(Unread::BrokenOff),
-    }
-}
-
-/// A streamed reply so far, including the part from before.
-struct Merging {
-    stream: Box<dyn Stream>,
-    text: String,
-    enough: bool,
-}
-
-impl Merging {
-    fn event(&mut self, data: &str, watch: &mut dyn Watch) -> Result<(), Unread> {
-        // Some gateways send empty events to keep the connection open.
-        if self.enough || data.trim().is_empty() {
-            return Ok(());
-        }
-        let shown = self.text.len();
-        self.stream.event(data, &mut self.text)?;
-        if let Some(delta) = self.text.get(shown..).filter(|delta| !delta.is_empty()) {
-            watch.progress(Progress::Text(delta));
-            self.enough = self.stream.over().is_none() && watch.enough(&self.text);
-        }
-        Ok(())
-    }
-}
-
-fn stopped(mut answer: Answer) -> Answer {
-    answer.reply.finish = Finish::Stopped;
-    answer.continuation = None;
-    answer
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -109,6 +109,24 @@ pub enum Advice {
 }
 
 impl Finish {
+    /// What a service's word means. Gateways pass on each other's words, so each dialect reads only those first that mean
+    /// something else to it. No word at all is the end of [a whole message](crate::in_one_piece).
+    pub fn of_word(word: &str) -> Self {
+        match word.to_ascii_lowercase().as_str() {
+            "" | "stop" | "end_turn" | "stop_sequence" | "eos" | "eos_token" | "complete" | "completed" => {
+                Self::Complete
+            }
+            "length"
+            | "max_tokens"
+            | "max_output_tokens"
+            | "model_length"
+            | "model_context_window_exceeded" => Self::Truncated,
+            "content_filter" => Self::Filtered { filter: Filter::Unspecified },
+            "tool_calls" | "function_call" | "tool_use" => Self::ToolCall(ToolCall::Unexpected),
+            _ => Self::Unknown { reason: word.to_owned() },
+        }
+    }
+
     /// What to do.
     pub fn advice(&self) -> Advice {
         match self {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod body;
 mod budget;
 mod client;
 mod error;
@@ -20,8 +21,9 @@ pub mod sse;
 mod usage;
 mod watch;
 
+pub use body::in_one_piece;
 pub use budget::{Allowance, Budget, BudgetError, Forecast, Limit, Spent};
-pub use client::{Client, Dialect, Stream, in_one_piece};
+pub use client::{Client, Dialect, Stream};
 pub use error::{CallError, Cause, ErrorCode, Unread};
 pub use failure::{ErrorBody, clean_message, retry_after, until_hour};
 pub use finish::{Advice, Filter, Finish, ToolCall};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{Advice, CallError, Finish, Reply, Usage};
 
@@ -48,6 +49,8 @@ pub enum Progress<'a> {
     Bytes(u64),
     /// The next piece of the answer's text (streamed calls).
     Text(&'a str),
+    /// The next bytes of an answer in one piece, or an event that cannot be read: as the service sent it.
+    Body(&'a [u8]),
     /// Discard what was shown so far: the reply starts again, or its beginning is repeated.
     Restarted,
 }
@@ -87,7 +90,8 @@ pub struct Attempt {
     /// The usage reported for it.
     pub usage: Usage,
     /// Whether the attempt was paid for. Unknown if the request was sent but its usage was never
-    /// reported.
+    /// reported, or if the row does not say.
+    #[serde(default = "Spend::unstated")]
     pub spend: Spend,
     /// From the start of the attempt to its end.
     pub duration_ms: u64,
@@ -98,6 +102,13 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// The row as it was recorded. One that cannot be read may have been paid for.
+    #[must_use]
+    pub fn recorded(row: &Value) -> Self {
+        let lost = || Self { spend: Spend::Unknown, error: Some("unreadable".to_owned()), ..Self::default() };
+        Self::deserialize(row).unwrap_or_else(|_| lost())
+    }
+
     /// Whether it failed after the request was sent: it may have been paid for, and nobody will
     /// ever know.
     #[must_use]
@@ -170,6 +181,12 @@ pub enum Spend {
     Usage,
     /// The request was sent but its usage was never reported: count it as spent.
     Unknown,
+}
+
+impl Spend {
+    fn unstated() -> Self {
+        Self::Unknown
+    }
 }
 
 /// A watch that sees nothing and really sleeps, for tools and tests without a terminal.

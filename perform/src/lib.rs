@@ -44,5 +44,5 @@ pub use paid::Paid;
 pub use record::{JOURNAL, Past, Record, RecordError, WITHHELD, note_withheld, output_text, withheld};
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
 pub use seal::has_taken_in;
-pub use spending::{Spending, attempt_of};
+pub use spending::Spending;
 pub use translate::{changes, client_usage, engine_usage, reply_again, reply_of};

@@ -8,7 +8,7 @@ use llm::{
     Usage, Watch,
 };
 
-use engine::{Asked, AtMost, Attempted, BaselineBuilt, Built, Cause, Line, Ran};
+use engine::{Asked, AtMost, BaselineBuilt, Built, Cause, Line, Ran};
 
 use crate::ask::now;
 
@@ -43,7 +43,7 @@ impl Spending {
                 self.take_time(std::mem::take(&mut attempts).took_ms);
                 (open, is_in_flight) = (Some(asked), asked.at_most.is_some());
             } else if let Line::Attempted(attempted) = line {
-                let attempt = attempt_of(attempted);
+                let attempt = Attempt::recorded(&attempted.attempt);
                 attempts.add(&attempt);
                 is_in_flight = attempted.is_retried();
                 if let Some(asked) = open {
@@ -165,11 +165,6 @@ fn forecast(asked: &Asked) -> Forecast {
 
 fn model_of(asked: &Asked, first: &ModelId) -> ModelId {
     asked.model.as_ref().and_then(|model| model.parse().ok()).unwrap_or_else(|| first.clone())
-}
-
-/// An attempt as reported by the client.
-pub fn attempt_of(attempted: &Attempted) -> Attempt {
-    serde_json::from_value(attempted.attempt.clone()).unwrap_or_default()
 }
 
 /// Time spent on the attempts of a call whose answer is not on record.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{Action, Attempted, BaselineBuilt, Changed, Condition, Ended, Line, Lost, Usage};
+use engine::{Action, BaselineBuilt, Changed, Condition, Ended, Line, Lost, Usage};
 use llm::Attempt;
 
 use crate::output::{BAD, Output, WARN, printable, printable_name};
@@ -106,7 +106,7 @@ pub fn call(line: &Line, output: &Output) -> Option<String> {
     match line {
         Line::Asked(asked) => Some(format!("asked: {}, {}", asked.prompt.file, bytes(asked.prompt.bytes))),
         Line::Attempted(attempted) => {
-            let attempt = attempt_of(attempted);
+            let attempt = Attempt::recorded(&attempted.attempt);
             let message = printable(attempt.message.as_ref()?);
             Some(output.paint(WARN, &format!("request {} failed: {message}", attempt.number)))
         }
@@ -120,11 +120,6 @@ pub fn call(line: &Line, output: &Output) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// The attempt as the client's type.
-fn attempt_of(attempted: &Attempted) -> Attempt {
-    serde_json::from_value(attempted.attempt.clone()).unwrap_or_default()
 }
 
 /// A condition as an order writes it.

@@ -10,7 +10,7 @@ use engine::{Line, Outcome};
 use llm::{ErrorCode, Model, Reply};
 use logging::{Redactor, RunFolder, Stored};
 use names::ours::{AGENT_CONFIG, LOGS};
-use perform::{Observer, Past, Record, RecordError, attempt_of, reply_again};
+use perform::{Observer, Past, Record, RecordError, reply_again};
 use repo::WorkTree;
 use serde::Serialize;
 
@@ -267,7 +267,7 @@ pub(crate) fn pass_over(lines: &[Line], model: &dyn Model) {
     let models = llm::all_of(model);
     for line in lines {
         let Line::Attempted(attempted) = line else { continue };
-        let attempt = attempt_of(attempted);
+        let attempt = llm::Attempt::recorded(&attempted.attempt);
         if attempt.error.as_deref() == Some(ErrorCode::NothingLeft.as_str()) {
             continue;
         }

@@ -82,7 +82,7 @@ fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
     2 | timeout = "10"
       |           ^^^^
     "#);
-    for host in ["https://a", "a/b", "", "a:0", "a:b", "user@a", "[a]", "*.a"] {
+    for host in ["https://a", "a/b", "", "a:0", "a:b", "user@a", "[a]", "*.a", "a:+443"] {
         let error = wrong(&format!("[sandbox]\nhosts = [\"{host}\"]\n"));
         assert!(error.contains(&format!("`{host}` is no host")), "{host}: {error}");
     }

@@ -230,9 +230,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     let mut seconds: u64 = 0;
     for (unit, worth) in [('h', 3600), ('m', 60), ('s', 1)] {
         if let Some((number, behind)) = rest.split_once(unit) {
-            // `parse` would accept a plus sign.
-            let digits = Some(number).filter(|number| !number.starts_with('+')).ok_or_else(bad)?;
-            let number: u64 = digits.parse().map_err(|_| bad())?;
+            let number: u64 = numbers::number(number).ok_or_else(bad)?;
             seconds = number.checked_mul(worth).and_then(|s| seconds.checked_add(s)).ok_or_else(bad)?;
             rest = behind;
         }
@@ -242,7 +240,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 
 fn size(text: &str) -> Result<u64, String> {
     let bytes = UNITS.into_iter().find_map(|(unit, worth)| {
-        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        let number: u64 = numbers::number(text.strip_suffix(unit)?)?;
         number.checked_mul(worth).filter(|bytes| *bytes > 0)
     });
     bytes.ok_or_else(|| format!("`{text}` is no size; write it like 500KiB, 64MiB or 1GiB"))
@@ -284,7 +282,7 @@ fn host(text: &str) -> Result<String, String> {
         Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
         None => !name.is_empty() && name.chars().all(is_letter),
     };
-    let is_host = is_name && port.parse::<u16>().is_ok_and(|port| port > 0);
+    let is_host = is_name && numbers::number::<u16>(port).is_some_and(|port| port > 0);
     let escaped =
         || format!("`{}` is no host; write it like example.org or example.org:443", text.escape_debug());
     is_host.then(|| text.to_owned()).ok_or_else(escaped)
@@ -338,7 +336,7 @@ mod tests {
             let time: Time = text.parse().unwrap();
             assert_eq!(time.to_string().parse::<Time>(), Ok(time));
         }
-        for bad in ["", "0B", "12", "1MB", "-1B", "99999999999GiB"] {
+        for bad in ["", "0B", "12", "1MB", "-1B", "+5KiB", "99999999999GiB"] {
             assert!(bad.parse::<Size>().is_err(), "{bad}");
         }
     }

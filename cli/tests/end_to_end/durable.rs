@@ -90,3 +90,27 @@ fn an_answer_that_never_became_whole_is_kept_as_far_as_it_came() {
         assert_eq!(std::fs::read_to_string(run.join(file)).unwrap(), "half an answer", "{file}");
     }
 }
+
+/// Each was paid for: asking again would pay twice.
+#[test]
+fn a_whole_answer_in_an_unusual_form_is_used_and_asked_for_once() {
+    let plain = Step { content_type: Some("text/plain".to_owned()), ..Step::text(MENDS_IT) };
+    let unstated = Step::text(MENDS_IT).finish("");
+    let cases =
+        [(plain, "--stream"), (unstated, "--no-stream"), (Step::text(MENDS_IT).finish("eos"), "--stream")];
+    for (step, stream) in cases {
+        let scene = Scene::new(Script::new([step.clone()]));
+        let ran = scene.run_keyed(&[&MODEL[..], &[stream, "--base-url", scene.server.origin()]].concat());
+        assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 1), "{step:?} {ran}");
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_kept_as_it_came() {
+    let odd = r#"{"candidates": "words that were paid for"}"#;
+    let scene = Scene::new(Script::new([Step::body(odd)]));
+    let ran = scene.run_keyed(&[&MODEL[..], &["--base-url", scene.server.origin()]].concat());
+    assert_eq!(ran.code, Some(4), "{ran}");
+    let run = scene.runs().pop().unwrap();
+    assert_eq!(std::fs::read_to_string(run.join("1-partial.txt")).unwrap(), odd);
+}

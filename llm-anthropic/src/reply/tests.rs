@@ -39,7 +39,7 @@ fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
     let bytes = PLAIN.trim_end().as_bytes();
     for length in 0..bytes.len() {
         let body = &bytes[..length];
-        assert!(matches!(read(body.to_vec(), merge()), Err(Unread::BrokenOff)), "{length}");
+        assert!(matches!(read(body.to_vec(), 8192, merge()), Err(Unread::BrokenOff)), "{length}");
     }
 }
 
@@ -54,7 +54,7 @@ proptest! {
                 let at = at.index(body.len());
                 body[at] = *byte;
             }
-            for reply in [read(body.clone(), merge()).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
+            for reply in [read(body.clone(), 8192, merge()).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
                 let raw = fixtures::wire::logged(&reply).unwrap();
                 prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&raw).is_ok());
             }

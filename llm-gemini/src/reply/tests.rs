@@ -35,14 +35,14 @@ fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
     let bytes = PLAIN.trim_end().as_bytes();
     for length in 0..bytes.len() {
         let body = &bytes[..length];
-        assert!(matches!(read(body.to_vec(), merge(), None), Err(Unread::BrokenOff)), "{length}");
+        assert!(matches!(read(body.to_vec(), None, merge(), None), Err(Unread::BrokenOff)), "{length}");
     }
 }
 
 #[test]
 fn only_the_first_candidate_is_looked_at() {
     let body = r#"{"candidates":[{"content":{"parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP"},{},7,"x"]}"#;
-    let answer = read(body.into(), merge(), None).unwrap();
+    let answer = read(body.into(), None, merge(), None).unwrap();
     assert_eq!((answer.reply.text.as_str(), answer.reply.finish), ("ab", Finish::Complete));
 }
 
@@ -57,7 +57,7 @@ proptest! {
                 let at = at.index(body.len());
                 body[at] = *byte;
             }
-            for reply in [read(body.clone(), merge(), None).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
+            for reply in [read(body.clone(), None, merge(), None).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
                 let raw = fixtures::wire::logged(&reply).unwrap();
                 prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&raw).is_ok());
             }

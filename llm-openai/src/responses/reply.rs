@@ -75,8 +75,8 @@ struct Part<'a> {
 }
 
 /// Reads an answer that came in one piece.
-pub(crate) fn read(body: Vec<u8>, merge: Merge) -> Result<Answer, Unread> {
-    let mut answer = llm::in_one_piece(&body, merge, |merge, json, text| {
+pub(crate) fn read(body: Vec<u8>, limit: Option<u64>, merge: Merge) -> Result<Answer, Unread> {
+    let mut answer = llm::in_one_piece(&body, limit, merge, |merge, json, text| {
         Ok(merge.take_response(llm::json::message(json)?, text)?)
     })?;
     answer.reply.raw = Raw::Received(body);
@@ -128,8 +128,7 @@ impl Merge {
         if let Some(output) = response.output.filter(|_| text.is_empty() && self.refusal.is_empty()) {
             llm::json::each(output, |item: Item<'_>| self.take_item(&item, text))?;
         }
-        let end = response.status.as_str().filter(|status| !matches!(*status, "" | "queued" | "in_progress"));
-        self.status = end.map(str::to_owned).or(self.status.take());
+        self.status = llm::json::word(&response.status).or(self.status.take());
         Ok(())
     }
 
@@ -160,7 +159,7 @@ impl Merge {
 
     /// The status is the end mark; the body ends with it.
     fn is_ended(&self) -> bool {
-        self.status.is_some()
+        self.status.as_ref().is_some_and(|status| !matches!(status.as_str(), "queued" | "in_progress"))
     }
 
     /// The service's term for how it ended: why it is incomplete, else the status.
@@ -178,12 +177,12 @@ impl Merge {
             return Finish::Refused { message: llm::clean_message(&self.refusal, &self.service.key) };
         }
         match self.reason() {
-            "completed" if self.called_tool => Finish::ToolCall(ToolCall::Unexpected),
-            "completed" if text.is_empty() => Finish::Empty,
-            "completed" => Finish::Complete,
+            "" | "completed" if self.called_tool => Finish::ToolCall(ToolCall::Unexpected),
+            "" | "completed" if text.is_empty() => Finish::Empty,
+            "" | "completed" => Finish::Complete,
             "max_output_tokens" => Finish::Truncated,
             "content_filter" => Finish::Filtered { filter: Filter::Unspecified },
-            "" | "incomplete" | "cancelled" | "failed" => Finish::Other,
+            "queued" | "in_progress" | "incomplete" | "cancelled" | "failed" => Finish::Other,
             other => Finish::Unknown { reason: other.to_owned() },
         }
     }

@@ -30,6 +30,8 @@ pub struct Exchange<'a> {
     started: Stopwatch,
     last: Stopwatch,
     received: u64,
+    /// Bytes of the body that were looked at and not yet taken.
+    ahead: Vec<u8>,
 }
 
 /// Status and headers of an answer.
@@ -97,6 +99,7 @@ impl<'a> Exchange<'a> {
             started,
             last: started,
             received: 0,
+            ahead: Vec::new(),
         };
         exchange.head = exchange.wait_for_head(watch)?;
         Ok(exchange)
@@ -118,6 +121,9 @@ impl<'a> Exchange<'a> {
 
     /// The next bytes. `patience` limits the wait if the caller could do without more.
     pub fn next(&mut self, patience: Option<Duration>, watch: &mut dyn Watch) -> Result<Next, CallError> {
+        if !self.ahead.is_empty() {
+            return Ok(Next::Bytes(std::mem::take(&mut self.ahead)));
+        }
         if self.worker.is_none() {
             return if self.is_over { Ok(Next::End) } else { Err(self.cut()) };
         }
@@ -145,12 +151,27 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// How the body begins, without white space: at least `count` bytes unless it is shorter. They
+    /// are still to be read.
+    pub fn beginning(&mut self, count: usize, watch: &mut dyn Watch) -> Result<&[u8], CallError> {
+        let mut ahead = std::mem::take(&mut self.ahead);
+        while ahead.trim_ascii_start().len() < count {
+            let Next::Bytes(bytes) = self.next(None, watch)? else { break };
+            ahead.extend_from_slice(&bytes);
+        }
+        self.ahead = ahead;
+        Ok(self.ahead.trim_ascii_start())
+    }
+
     /// The whole body; an error if it is longer than `limit`.
     pub fn read_to_end(&mut self, limit: u64, watch: &mut dyn Watch) -> Result<Vec<u8>, CallError> {
         let mut body = Vec::new();
         loop {
             match self.next(None, watch)? {
-                Next::Bytes(bytes) => body.extend_from_slice(&bytes),
+                Next::Bytes(bytes) => {
+                    watch.progress(Progress::Body(&bytes));
+                    body.extend_from_slice(&bytes);
+                }
                 Next::End | Next::Silence => return Ok(body),
             }
             if body.len() as u64 > limit {

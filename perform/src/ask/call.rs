@@ -46,8 +46,9 @@ impl Watch for Call<'_, '_> {
             }
             Progress::Text(text) => {
                 self.has_text = true;
-                self.partial.add(text, self.record.folder());
+                self.partial.add(text.as_bytes(), self.record.folder());
             }
+            Progress::Body(bytes) => self.partial.add(bytes, self.record.folder()),
             Progress::Restarted => {
                 self.partial.end();
                 self.openers = Openers::default();

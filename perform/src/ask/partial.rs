@@ -1,4 +1,4 @@
-//! A streamed answer on disk while it arrives: what was paid for is not lost when the run is killed.
+//! An answer on disk while it arrives: what was paid for is not lost when the run is killed.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -24,12 +24,12 @@ impl Partial {
         Self { round, files: Vec::new(), has_begun: false, writer: None }
     }
 
-    /// Appends text. The first text of an attempt begins a new file: an earlier one is what a killed run has left.
-    pub(super) fn add(&mut self, text: &str, folder: &RunFolder) {
+    /// Appends what has arrived. The first of an attempt begins a new file: an earlier one is what a killed run has left.
+    pub(super) fn add(&mut self, bytes: &[u8], folder: &RunFolder) {
         if !std::mem::replace(&mut self.has_begun, true) {
             self.writer = self.begin(folder);
         }
-        self.writer.take_if(|writer| writer.write_all(text.as_bytes()).is_err());
+        self.writer.take_if(|writer| writer.write_all(bytes).is_err());
     }
 
     fn begin(&mut self, folder: &RunFolder) -> Option<RedactWriter<File>> {

@@ -3,7 +3,9 @@ use llm::scripted::Entry;
 use llm::{Blind, Money};
 
 use super::*;
-use engine::{Answered, Asked, Ended, Finish, Stored, Text, Unanswered};
+use serde_json::json;
+
+use engine::{Answered, Asked, Attempted, Ended, Finish, Stored, Text, Unanswered};
 
 fn flash() -> ModelId {
     "gemini-3.8-flash".parse().unwrap()
@@ -162,6 +164,18 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
     // The first call of round 2 was killed: it counts as the most it can have used. The last one has told its usage.
     assert_eq!((spent.calls, spent.tokens), (3, 1500 + 70_000 + 1500));
     assert_eq!(spent.time, Duration::from_millis(3500));
+}
+
+#[test]
+fn an_attempt_whose_record_cannot_be_read_counts_as_the_most_it_can_have_used() {
+    for attempt in [json!("damaged"), json!({"spend": 7}), json!({"error": "idle", "wait_ms": 5}), json!({})]
+    {
+        let lines = [asked(1), Line::Attempted(Attempted { round: 1, attempt }), answered(10)];
+        let spending = spending(Budget::default());
+        spending.count(&lines, &flash());
+        let spent = spending.spent();
+        assert_eq!((spent.calls, spent.tokens, spent.cost), (1, 70_000, usd(0.25).unwrap()), "{lines:?}");
+    }
 }
 
 #[test]

@@ -30,8 +30,7 @@ macro_rules! number {
             type Err = String;
 
             fn from_str(text: &str) -> Result<Self, String> {
-                let number: $number = text.parse().map_err(|_| format!($no, text = text))?;
-                Self::try_from(number)
+                Self::try_from(number::<$number>(text).ok_or_else(|| format!($no, text = text))?)
             }
         }
 
@@ -56,6 +55,11 @@ number! {
 in_force!(Count as u64, |it| it.0, |count| json!(count));
 in_force!(Dollars as Money, |it| it.0, |money| json!(money.as_usd()));
 in_force!(Temperature as f64, |it| it.0, |value| json!(value));
+
+/// A number as a person writes it: Rust's parsers also take a plus sign.
+pub(super) fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
+    text.parse().ok().filter(|_| !text.starts_with('+'))
+}
 
 /// The error for every limit of zero.
 const NOTHING: &str = "0 would allow nothing; for no limit leave it out";
@@ -92,6 +96,7 @@ mod tests {
     #[test]
     fn a_limit_of_nothing_is_refused() {
         assert_eq!("0".parse::<Count>(), Err(NOTHING.to_owned()));
+        assert!("+5".parse::<Count>().is_err() && "+0.5".parse::<Dollars>().is_err());
         assert_eq!("0".parse::<Dollars>(), Err(NOTHING.to_owned()));
         for bad in ["-1", "NaN", "inf", "x"] {
             assert!(bad.parse::<Dollars>().is_err(), "{bad}");

@@ -30,7 +30,7 @@ pub(super) enum Paid {
     },
     Attempted {
         #[serde(default)]
-        attempt: Attempt,
+        attempt: Value,
     },
     Answered {
         #[serde(default)]
@@ -92,6 +92,7 @@ impl Reader<'_> {
                 self.sent = Some((Call { model, ..call }, at_most.is_some()));
             }
             Paid::Attempted { attempt } => {
+                let attempt = Attempt::recorded(&attempt);
                 let Some((call, is_in_flight)) = &mut self.sent else { return };
                 *is_in_flight = attempt.wait_ms.is_some();
                 if attempt.is_lost() {

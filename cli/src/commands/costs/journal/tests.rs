@@ -54,6 +54,15 @@ fn each_call_of_an_order_is_counted_also_one_whose_answer_never_came() {
     assert!(calls.iter().all(|call| call.origin == "order" && call.model == "gpt-own"), "{calls:?}");
 }
 
+#[test]
+fn an_attempt_that_cannot_be_read_counts_as_the_most_it_can_have_cost() {
+    for attempt in [json!("damaged"), json!({ "error": "idle" }), json!({ "spend": 7 })] {
+        let attempted = json!({ "what": "attempted", "round": 3, "attempt": attempt });
+        let calls = calls(r#"{"loop":"order","model":"openai/gpt-own"}"#, &[asked(), attempted]);
+        assert_eq!(calls.iter().map(|call| call.at_most_usd).collect::<Vec<_>>(), [Some(0.25)], "{attempt}");
+    }
+}
+
 fn turned(usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> Value {
     let end = TurnEnd { how: "ok".into(), said: "answered".into(), then: TurnAdvice::Use };
     let turned = TurnAnswer::Turned(Box::new(Turned {

@@ -1,0 +1,155 @@
+//! The body of an answer: a stream of events or a message in one piece, and what proves that it is whole.
+
+use crate::client::{Dialect, Stream};
+use crate::http::{Exchange, Next};
+use crate::retry::{Answer, Try};
+use crate::{CallError, Finish, Progress, Reply, Request, Unread, Watch};
+
+/// Reads an answer by its own form: gateways label events as text, and JSON as events.
+pub(crate) fn read(
+    exchange: &mut Exchange<'_>,
+    dialect: &dyn Dialect,
+    request: &Request<'_>,
+    next: Try<'_>,
+    watch: &mut dyn Watch,
+) -> Result<Answer, CallError> {
+    let read = if Form::of(exchange, watch)? == Form::Events {
+        read_stream(exchange, dialect.stream(), next.text, watch)
+    } else {
+        dialect.read(exchange.read_to_end(u64::MAX, watch)?, request, next.continuation)
+    };
+    read.map_err(|unread| unread.after(exchange.received()))
+}
+
+/// What a body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Server-sent events.
+    Events,
+    /// A message in one piece.
+    Message,
+    /// A page for people, most likely from a proxy.
+    Page,
+}
+
+impl Form {
+    /// Decided by how the body begins; its content type only if that says nothing.
+    pub(crate) fn of(exchange: &mut Exchange<'_>, watch: &mut dyn Watch) -> Result<Self, CallError> {
+        let is = |kind| exchange.head.is(kind);
+        let labelled = match (is("text/event-stream"), is("text/html")) {
+            (true, _) => Self::Events,
+            (_, true) => Self::Page,
+            (false, false) => Self::Message,
+        };
+        let begins = exchange.beginning("event:".len(), watch)?;
+        let is_field = [":", "data:", "event:"].iter().any(|field| begins.starts_with(field.as_bytes()));
+        Ok(match begins.first() {
+            Some(b'{') => Self::Message,
+            _ if is_field => Self::Events,
+            _ => labelled,
+        })
+    }
+}
+
+/// Reads an answer that came in one piece; `take` passes it to the reader of a stream. `limit` is the number of tokens that
+/// the request allowed.
+///
+/// Gateways leave out how an answer ended. Its closing bracket proves that all of it has arrived, and its usage that the
+/// service counted to its end, below the limit. Without both, or without text, as in the `{}` of overloaded services, it is
+/// no answer.
+pub fn in_one_piece<'b, S: Stream>(
+    body: &'b [u8],
+    limit: Option<u64>,
+    mut reader: S,
+    take: impl FnOnce(&mut S, &'b str, &mut String) -> Result<(), Unread>,
+) -> Result<Answer, Unread> {
+    let mut text = String::new();
+    take(&mut reader, crate::json::text(body)?, &mut text)?;
+    let has_end = reader.over().is_some();
+    let unstated = CallError::BadReply { detail: "it does not say how it ended".into() };
+    if !has_end && text.is_empty() {
+        return Err(unstated.into());
+    }
+    let answer = Box::new(reader).finish(text)?;
+    let Reply { finish_reason, usage, .. } = &answer.reply;
+    let is_below = |used| limit.is_none_or(|limit| used < limit);
+    let is_whole = has_end || (finish_reason.is_none() && usage.output_tokens.is_some_and(is_below));
+    if is_whole { Ok(answer) } else { Err(unstated.into()) }
+}
+
+/// `before` is the part of the reply that has already arrived. It is reported first, so that
+/// observers see the complete reply, however often it broke off.
+fn read_stream(
+    exchange: &mut Exchange<'_>,
+    stream: Box<dyn Stream>,
+    before: &str,
+    watch: &mut dyn Watch,
+) -> Result<Answer, Unread> {
+    let mut frames = crate::sse::Frames::default();
+    let mut merge = Merging { stream, text: before.to_owned(), enough: false };
+    if !before.is_empty() {
+        watch.progress(Progress::Text(before));
+    }
+    while !merge.enough {
+        let next = match exchange.next(merge.stream.over(), watch) {
+            // The end marker has arrived, so it does not matter what the connection does after it,
+            // or that the time is up.
+            Err(CallError::Idle { .. } | CallError::Timeout { .. } | CallError::StreamCut { .. })
+                if merge.stream.over().is_some() =>
+            {
+                Next::Silence
+            }
+            next => next?,
+        };
+        match next {
+            Next::Bytes(bytes) => frames.push(&bytes, |data| merge.event(data, watch))?,
+            Next::End | Next::Silence => {
+                let whole = merge.stream.over().is_some().then_some(merge.text.len());
+                match (frames.finish(|data| merge.event(data, watch)), whole) {
+                    // The same for anything cut off after the end marker.
+                    (Err(Unread::BrokenOff | Unread::Failed(CallError::BadReply { .. })), Some(length)) => {
+                        merge.text.truncate(length);
+                    }
+                    (ended, _) => ended?,
+                }
+                break;
+            }
+        }
+    }
+    let text = merge.text.split_off(before.len());
+    match merge.stream.over() {
+        Some(_) => Ok(merge.stream.finish(text)?),
+        None if merge.enough => Ok(stopped(merge.stream.finish(text)?)),
+        None => Err(Unread::BrokenOff),
+    }
+}
+
+/// A streamed reply so far, including the part from before.
+struct Merging {
+    stream: Box<dyn Stream>,
+    text: String,
+    enough: bool,
+}
+
+impl Merging {
+    fn event(&mut self, data: &str, watch: &mut dyn Watch) -> Result<(), Unread> {
+        // Some gateways send empty events to keep the connection open.
+        if self.enough || data.trim().is_empty() {
+            return Ok(());
+        }
+        let shown = self.text.len();
+        let read = self.stream.event(data, &mut self.text);
+        read.inspect_err(|_| watch.progress(Progress::Body(data.as_bytes())))?;
+        if let Some(delta) = self.text.get(shown..).filter(|delta| !delta.is_empty()) {
+            watch.progress(Progress::Text(delta));
+            self.enough = self.stream.over().is_none() && watch.enough(&self.text);
+        }
+        Ok(())
+    }
+}
+
+fn stopped(mut answer: Answer) -> Answer {
+    answer.reply.finish = Finish::Stopped;
+    answer.continuation = None;
+    answer
+}
