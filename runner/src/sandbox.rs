@@ -1,6 +1,6 @@
 //! The sandbox around a command, and the ladder of ways to build one.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{self, PipeWriter};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -12,7 +12,7 @@ use names::{Binds, Name, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::spawn::{Group, program};
-use crate::{AllowedHost, Command, Ended, Env, RunError};
+use crate::{AllowedHost, Command, Ended, Env, Programs, RunError};
 
 mod bwrap;
 mod caches;
@@ -341,7 +341,6 @@ fn by_shell_code(code: i32) -> Ended {
 
 /// The path of a system program. Never searched in a `PATH` that a project could set.
 fn system_program(name: &str) -> Result<PathBuf, String> {
-    let folders = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin"];
-    let places = folders.map(|folder| PathBuf::from(folder).join(name));
-    places.into_iter().find(|file| file.is_file()).ok_or_else(|| format!("{name} is not installed"))
+    let folders = OsStr::new("/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin");
+    Programs::new(Some(folders), []).find(name).map_err(|_| format!("{name} is not installed"))
 }

@@ -156,7 +156,7 @@ impl Git {
     /// In its own process group: Ctrl-C must not interrupt a rollback; the harness handles it.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
     fn bare(&self) -> Command {
-        let mut command = Command::new("git");
+        let mut command = Command::new(&self.program);
         command
             .current_dir(&self.folder)
             .env_clear()
