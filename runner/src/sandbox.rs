@@ -153,6 +153,11 @@ impl Access {
 }
 
 impl Access {
+    /// What commands may change.
+    pub(crate) fn changeable(&self) -> impl Iterator<Item = &Path> {
+        [&self.tree].into_iter().chain(&self.writable).map(PathBuf::as_path)
+    }
+
     /// Whether single hosts are opened, and not everything.
     pub(crate) fn has_proxy(&self) -> bool {
         !self.network && !self.hosts.is_empty()
