@@ -29,8 +29,14 @@ const NETWORK: [&str; 16] = [
 ];
 
 /// Messages of programs to which the proxy refused a host.
-const NOT_ALLOWED: [&str; 4] =
-    ["is not an allowed host", "403 from proxy", "tunnel failed, response 403", "connection failed: 403"];
+const NOT_ALLOWED: [&str; 6] = [
+    "is not an allowed host",
+    "403 from proxy",
+    "tunnel failed, response 403",
+    "connection failed: 403",
+    "unrecognized name",
+    "is for TLS only",
+];
 const NO_HOST: &str = "the sandbox lets a build reach only the allowed hosts: allow another with \
     `--allow-host HOST` or `[sandbox] hosts = [\"HOST\"]`";
 
