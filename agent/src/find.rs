@@ -1,11 +1,13 @@
 //! Finds a CLI's program, and the files that it needs.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use runner::{NoProgram, Programs};
 use serde::{Deserialize, Serialize};
 
 /// The CLIs that can be driven.
@@ -71,27 +73,59 @@ pub struct Installed {
     /// Further folders that must be visible: platform packages, if npm puts the program itself into
     /// one of them.
     pub beside: Vec<PathBuf>,
+    /// What starts the program if its first line has `env` look that up; otherwise empty.
+    pub interpreter: Vec<OsString>,
     /// The version in its package; `None` for a program without a package.
     pub version: Option<String>,
 }
 
-/// The CLI is not installed.
+/// The CLI is not installed, or only where commands of the project can change it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} (`{}`) is not on PATH", kind.name(), kind.program())]
+#[error("{}: {why}", kind.name())]
 pub struct NotInstalled {
     /// Which one.
     pub kind: Kind,
+    /// What there is.
+    pub why: NoProgram,
 }
 
-/// Searches the folders of `path`, the value of `PATH`, for the CLI. Starts nothing.
-pub fn find(kind: Kind, path: Option<&OsStr>) -> Result<Installed, NotInstalled> {
-    let folders = path.map(|path| std::env::split_paths(path).collect::<Vec<_>>()).unwrap_or_default();
-    folders
-        .into_iter()
-        .filter(|folder| folder.is_absolute())
-        .find_map(|folder| Installed::at(kind, &folder.join(kind.program())))
-        .ok_or(NotInstalled { kind })
+impl NotInstalled {
+    /// What the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self.why {
+            NoProgram::Missing { .. } => self.kind.hint(),
+            NoProgram::Changeable { .. } => self.why.hint(),
+        }
+    }
 }
+
+/// Searches for the CLI. Starts nothing.
+pub fn find(kind: Kind, programs: &Programs) -> Result<Installed, NotInstalled> {
+    let not = |why| NotInstalled { kind, why };
+    let found = programs.find(kind.program()).map_err(not)?;
+    let gone = || not(NoProgram::Missing { name: kind.program().to_owned() });
+    let found = Installed::at(kind, &found).ok_or_else(gone)?;
+    Ok(Installed { interpreter: interpreter(&found.program, programs).map_err(not)?, ..found })
+}
+
+/// `env` would search `PATH`, which may begin with a folder of the project.
+fn interpreter(program: &Path, programs: &Programs) -> Result<Vec<OsString>, NoProgram> {
+    let mut start = Vec::new();
+    // A program that cannot be read is no script.
+    let _ = fs::File::open(program).and_then(|file| file.take(LONGEST_FIRST_LINE).read_to_end(&mut start));
+    let line =
+        String::from_utf8_lossy(start.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
+    let Some(words) = line.strip_prefix("#!").and_then(|line| line.trim().strip_prefix("/usr/bin/env "))
+    else {
+        return Ok(Vec::new());
+    };
+    let mut words = words.split_whitespace().skip_while(|word| *word == "-S");
+    let name = programs.find(words.next().unwrap_or_default())?;
+    Ok([name.into_os_string()].into_iter().chain(words.map(OsString::from)).collect())
+}
+
+/// The bytes of the first line that the kernel reads.
+const LONGEST_FIRST_LINE: u64 = 256;
 
 impl Installed {
     /// The program at `path`, if it exists and is executable.
@@ -105,7 +139,7 @@ impl Installed {
         let installation = package.or(program.parent())?.to_owned();
         let version = package.and_then(version_of);
         let beside = package.map(packages_beside).unwrap_or_default();
-        Some(Self { kind, program, installation, beside, version })
+        Some(Self { kind, program, installation, beside, interpreter: Vec::new(), version })
     }
 }
 
@@ -140,6 +174,7 @@ fn version_of(package: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
     use std::os::unix::fs::symlink;
 
     #[expect(clippy::disallowed_methods, reason = "a test makes its files")]
@@ -163,7 +198,7 @@ mod tests {
         manifest(&package);
         fs::create_dir(root.join("bin")).unwrap();
         symlink(package.join("bundle/gemini.js"), root.join("bin/gemini")).unwrap();
-        let found = find(Kind::Gemini, Some(root.join("bin").as_os_str())).unwrap();
+        let found = find(Kind::Gemini, &Programs::new(Some(root.join("bin").as_os_str()), [])).unwrap();
         assert_eq!(found.installation, package);
         assert_eq!(found.version.as_deref(), Some("0.61.0"));
     }
@@ -195,7 +230,7 @@ mod tests {
         program(&root.join("share/claude/2.1.0"), 0o755);
         fs::create_dir(root.join("bin")).unwrap();
         symlink(root.join("share/claude/2.1.0"), root.join("bin/claude")).unwrap();
-        let found = find(Kind::Claude, Some(root.join("bin").as_os_str())).unwrap();
+        let found = find(Kind::Claude, &Programs::new(Some(root.join("bin").as_os_str()), [])).unwrap();
         assert_eq!((found.installation, found.version), (root.join("share/claude"), None));
     }
 
@@ -205,8 +240,30 @@ mod tests {
         program(&root.path().join("one/codex"), 0o644);
         program(&root.path().join("two/codex"), 0o755);
         let path = std::env::join_paths([Path::new("bin"), &root.path().join("one")]).unwrap();
-        assert_eq!(find(Kind::Codex, Some(&path)), Err(NotInstalled { kind: Kind::Codex }));
+        let missing = find(Kind::Codex, &Programs::new(Some(&path), [])).unwrap_err();
+        assert_eq!(missing.to_string(), "Codex: `codex` is not on PATH");
         let path = std::env::join_paths([root.path().join("one"), root.path().join("two")]).unwrap();
-        assert!(find(Kind::Codex, Some(&path)).is_ok());
+        assert!(find(Kind::Codex, &Programs::new(Some(&path), [])).is_ok());
+    }
+
+    #[test]
+    fn what_env_would_look_up_for_a_script_is_never_taken_from_the_project() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        for name in ["tree/bin/node", "bin/node", "bin/gemini", "bin/codex", "bin/claude"] {
+            program(&at(name), 0o755);
+        }
+        let write =
+            |name: &str, text: &str| fs::File::create(at(name)).unwrap().write_all(text.as_bytes()).unwrap();
+        write("bin/gemini", "#!/usr/bin/env -S node --no-warnings\n");
+        write("bin/codex", "#!/usr/bin/env only\n");
+        write("bin/claude", "#!/bin/sh\n");
+        program(&at("tree/bin/only"), 0o755);
+        let path = std::env::join_paths([at("tree/bin"), at("bin")]).unwrap();
+        let programs = Programs::new(Some(&path), [at("tree").as_path()]);
+        let started = |kind| find(kind, &programs).map(|found| found.interpreter);
+        assert_eq!(started(Kind::Gemini).unwrap(), [at("bin/node").as_os_str(), "--no-warnings".as_ref()]);
+        assert_eq!(started(Kind::Claude).unwrap(), Vec::<OsString>::new());
+        assert!(matches!(started(Kind::Codex).unwrap_err().why, NoProgram::Changeable { .. }));
     }
 }

@@ -45,7 +45,12 @@ pub(crate) fn argv(cli: &Installed, spawn: &Spawn<'_>, prompt: &str) -> Vec<OsSt
         Kind::Gemini => gemini(spawn, prompt),
         Kind::Codex => codex(spawn, prompt),
     };
-    [cli.program.clone().into_os_string()].into_iter().chain(words.into_iter().map(OsString::from)).collect()
+    begun(cli).chain(words.into_iter().map(OsString::from)).collect()
+}
+
+/// The words that start the CLI.
+fn begun(cli: &Installed) -> impl Iterator<Item = OsString> {
+    cli.interpreter.iter().cloned().chain([cli.program.clone().into_os_string()])
 }
 
 /// A command line under construction.
@@ -171,10 +176,7 @@ pub(crate) fn interactive_argv(cli: &Installed, spawn: &Spawn<'_>) -> Vec<OsStri
         Kind::Claude | Kind::Codex => drop(words.add(&["--", &prompt])),
         Kind::Gemini => drop(words.add(&["--prompt-interactive", &prompt])),
     }
-    [cli.program.clone().into_os_string()]
-        .into_iter()
-        .chain(words.0.into_iter().map(OsString::from))
-        .collect()
+    begun(cli).chain(words.0.into_iter().map(OsString::from)).collect()
 }
 
 /// The CLI's whole environment.

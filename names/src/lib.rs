@@ -47,6 +47,9 @@ pub enum Kind {
     /// Below the home folder: a folder in which a tool keeps what it has fetched or made. Commands may read it, and
     /// what they write goes to a layer.
     Cache,
+    /// Below the home folder: the interpreters that a version manager keeps. An environment in the project leads to one of
+    /// them, and commands may read all.
+    Interpreters,
     /// Below the home folder: it contains a tool's keys and is hidden, even if the folder around it
     /// is shown.
     Hidden,
@@ -181,6 +184,11 @@ pub fn at_home(folder: &str, kind: Kind) -> impl Iterator<Item = &'static str> {
 /// The caches of tools, relative to the home folder.
 pub fn caches() -> impl Iterator<Item = &'static str> {
     AT_HOME.iter().filter(|row| row.kind == Kind::Cache).map(Name::at_root)
+}
+
+/// The folders with interpreters, relative to the home folder.
+pub fn interpreters() -> impl Iterator<Item = &'static str> {
+    AT_HOME.iter().filter(|row| row.kind == Kind::Interpreters).map(Name::at_root)
 }
 
 #[cfg(test)]

@@ -180,6 +180,10 @@ pub const AT_HOME: &[Name] = &[
     at_home(".m2/repository/", Kind::Cache, "dependencies of Maven"),
     at_home(".npm/_cacache/", Kind::Cache, "packages of npm"),
     at_home("go/pkg/mod/", Kind::Cache, "modules of Go"),
+    at_home(".asdf/installs/python/", Kind::Interpreters, "Pythons of asdf"),
+    at_home(".local/share/mise/installs/python/", Kind::Interpreters, "Pythons of mise"),
+    at_home(".local/share/uv/python/", Kind::Interpreters, "Pythons of uv"),
+    at_home(".pyenv/versions/", Kind::Interpreters, "Pythons of pyenv"),
 ];
 
 const fn protected(pattern: &'static str, binds: Binds, writer: Writer, why: &'static str) -> Name {

@@ -123,7 +123,7 @@ mod tests {
         scratch.write("file", "one");
         scratch.commit();
         let head = WorkTree::at(scratch.path()).unwrap().head().unwrap().unwrap();
-        let git = Git::new(scratch.path(), []);
+        let git = Git::new(scratch.path(), "git", []);
         let identity = crate::Identity { name: "n", email: "e@example.invalid" };
         for text in ["{\"a\":1}", "{\"b\":2}"] {
             git.note(&head, "code-commit", text, Some(identity)).unwrap();

@@ -120,26 +120,28 @@ pub struct Git {
     folder: PathBuf,
     git_dir: PathBuf,
     top: PathBuf,
+    program: PathBuf,
     environment: Vec<(OsString, OsString)>,
 }
 
 impl Git {
     /// For the work tree with `folder` as its top. A folder below the top is enough to read commits
-    /// and to [commit paths](Self::commit_paths). Only permitted variables are taken from
-    /// `environment`.
+    /// and to [commit paths](Self::commit_paths). `program` is git itself, where no command of the
+    /// project can change it. Only permitted variables are taken from `environment`.
     pub fn new(
         folder: impl Into<PathBuf>,
+        program: impl Into<PathBuf>,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
         let passes = |name: &OsStr| PASSED.iter().any(|passed| name == *passed);
         let environment = environment.into_iter().filter(|(name, _)| passes(name)).collect();
-        Self::pinned(folder.into(), environment)
+        Self::pinned(folder.into(), program.into(), environment)
     }
 
     /// The same for another work tree.
     #[must_use]
     pub fn at(&self, folder: impl Into<PathBuf>) -> Self {
-        Self::pinned(folder.into(), self.environment.clone())
+        Self::pinned(folder.into(), self.program.clone(), self.environment.clone())
     }
 
     /// The folder it works in: the top of the work tree, or a folder below it.

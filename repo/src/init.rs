@@ -137,7 +137,7 @@ mod tests {
             assert_eq!(tree.top(), folder.path().canonicalize().unwrap(), "{names:?}");
             let is_kept = |name: &str| folder.path().join(".git").join(name).exists();
             assert!(names.iter().all(|name| name.starts_with(BEING_MADE) != is_kept(name)), "{names:?}");
-            Git::new(folder.path(), []).dirty().unwrap();
+            Git::new(folder.path(), "git", []).dirty().unwrap();
         }
     }
 

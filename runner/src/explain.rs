@@ -29,8 +29,14 @@ const NETWORK: [&str; 16] = [
 ];
 
 /// Messages of programs to which the proxy refused a host.
-const NOT_ALLOWED: [&str; 4] =
-    ["is not an allowed host", "403 from proxy", "tunnel failed, response 403", "connection failed: 403"];
+const NOT_ALLOWED: [&str; 6] = [
+    "is not an allowed host",
+    "403 from proxy",
+    "tunnel failed, response 403",
+    "connection failed: 403",
+    "unrecognized name",
+    "is for TLS only",
+];
 const NO_HOST: &str = "the sandbox lets a build reach only the allowed hosts: allow another with \
     `--allow-host HOST` or `[sandbox] hosts = [\"HOST\"]`";
 
@@ -165,10 +171,13 @@ fn of_line(line: &str, confinement: &Confinement, seen: &Visible) -> Option<Stri
         return about_rights(line, path.as_deref(), confinement, seen);
     }
     let path = path.filter(|path| says(line, &MISSING) && !seen.has(path))?;
+    if is_masked(&path, access) {
+        return about_rights(line, Some(&path), confinement, seen);
+    }
     if is_there_to_show(&path, access) {
         return Some(about_hiding(&path));
     }
-    if !is_hidden_folder(path.parent()?, access, seen) {
+    if is_secret(&path, access) || !is_hidden_folder(path.parent()?, access, seen) {
         return None;
     }
     about_rights(line, Some(&path), confinement, seen)
@@ -208,10 +217,16 @@ fn is_hidden_home(path: &Path, access: &Access, seen: &Visible) -> bool {
     access.home.as_ref().is_some_and(|home| path.starts_with(home)) && !seen.has(path)
 }
 
-/// Whether opening this path would reveal something that must stay hidden.
+/// Whether opening this path would reveal something that must stay hidden: of the tree only that is not visible.
 fn is_secret(path: &Path, access: &Access) -> bool {
-    let mut secret = SECRET.iter().map(Path::new).chain(access.home.as_deref());
-    secret.any(|secret| path.starts_with(secret) || secret.starts_with(path))
+    let mut secret =
+        SECRET.iter().map(Path::new).chain(access.home.as_deref()).chain([access.tree.as_path()]);
+    path.iter().any(|name| names::is_secret(&name.to_string_lossy()))
+        || secret.any(|secret| path.starts_with(secret) || secret.starts_with(path))
+}
+
+fn is_masked(path: &Path, access: &Access) -> bool {
+    access.masked.iter().any(|hidden| path.starts_with(hidden))
 }
 
 /// Whether the path exists on the host, and neither it nor its target is secret.
@@ -245,8 +260,8 @@ fn about_rights(
                 path.display()
             )
         }
-        Some(path) if access.masked.iter().any(|hidden| path.starts_with(hidden)) => {
-            format!("the sandbox hides {} from every build (`--sandbox off` shows it)", path.display())
+        Some(path) if is_masked(path, access) => {
+            format!("the sandbox hides {} from every build", path.display())
         }
         Some(path) if path.starts_with(&access.tree) && !is_new_beside_protected(line, path, access) => {
             return None;
@@ -269,10 +284,12 @@ fn about_rights(
         {
             about_hiding(path)
         }
-        Some(path) => match path.parent().filter(|folder| !is_secret(folder, access)) {
-            Some(folder) => NO_WRITING.replace("FOLDER", &folder.display().to_string()),
-            None => NO_WRITING.to_owned(),
-        },
+        Some(path) => {
+            match path.parent().filter(|folder| ![folder, path].iter().any(|path| is_secret(path, access))) {
+                Some(folder) => NO_WRITING.replace("FOLDER", &folder.display().to_string()),
+                None => NO_WRITING.to_owned(),
+            }
+        }
         None => NO_WRITING.to_owned(),
     })
 }

@@ -21,6 +21,7 @@ mod run;
 mod sandbox;
 mod spawn;
 mod temporary;
+mod trusted;
 mod usage;
 mod wait;
 
@@ -41,3 +42,4 @@ pub use sandbox::{
     how_to_get_namespaces, probe, survey,
 };
 pub use temporary::temporary_folder;
+pub use trusted::{NoProgram, Programs};

@@ -3,9 +3,9 @@
 //! The command's side of it is a socket that listens on the loopback of the sandbox. It was made there and sent
 //! out to the harness, so that nothing has to run inside. The proxy speaks `CONNECT` and plain HTTP, and resolves
 //! names itself: the command gets no answers of a name server. A name that leads into a network of the host's is
-//! refused; whoever wants that names the address.
+//! refused; whoever wants that names the address. TLS in a tunnel must name the host for which the tunnel was asked.
 
-use std::io::{self, PipeReader, PipeWriter, Write as _};
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::net::{
     IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _,
 };
@@ -19,8 +19,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use serde::{Deserialize, Serialize};
 
 mod request;
+mod tunnel;
 
 use request::{Request, authority, head};
+use tunnel::{Begun, begin};
 
 /// A host that a command may reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +49,8 @@ impl AllowedHost {
 const PATIENCE: Duration = Duration::from_secs(30);
 /// More connections at once are closed.
 const MOST: usize = 256;
+/// The answer of a TLS server that does not know the name: a fatal `unrecognized_name` (RFC 8446 §6).
+const WRONG_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 
 /// A proxy that runs until it is dropped.
 pub(crate) struct Proxy {
@@ -119,11 +123,22 @@ fn connection(mut client: TcpStream, hosts: &[AllowedHost]) -> io::Result<()> {
         Some(head) => server.write_all(head)?,
         None => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?,
     }
-    server.write_all(&rest)?;
-    join(&client, &server)
+    join(&client, &server, || {
+        if request.forward.is_some() {
+            return (&server).write_all(&rest);
+        }
+        match begin(&mut rest.chain(&client), &request)? {
+            Begun::Passes(bytes) => return (&server).write_all(&bytes),
+            Begun::OtherHost => (&client).write_all(&WRONG_NAME)?,
+            Begun::NoTls => {
+                refuse(&mut &client, &format!("a tunnel to {} is for TLS only", request.place()))?;
+            }
+        }
+        Err(io::ErrorKind::PermissionDenied.into())
+    })
 }
 
-fn refuse(client: &mut TcpStream, why: &str) -> io::Result<()> {
+fn refuse(client: &mut impl io::Write, why: &str) -> io::Result<()> {
     let body = format!("code-commit: {why}\n");
     let length = body.len();
     write!(
@@ -150,15 +165,20 @@ fn reach(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-/// Copies in both directions until one of them ends: a command that is gone must leave no connection.
-fn join(mut client: &TcpStream, mut server: &TcpStream) -> io::Result<()> {
+/// Copies in both directions until one of them ends: a command that is gone must leave no connection. `first` sends the
+/// beginning to the server, unless it is refused; a server may speak before that.
+fn join(
+    mut client: &TcpStream,
+    mut server: &TcpStream,
+    first: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
     let (mut from_server, mut to_client) = (server.try_clone()?, client.try_clone()?);
     let back = thread::Builder::new().spawn(move || {
         // An error is an end, too.
         let _ = io::copy(&mut from_server, &mut to_client);
         let _ = to_client.shutdown(Shutdown::Both);
     })?;
-    let _ = io::copy(&mut client, &mut server);
+    let _ = first().and_then(|()| io::copy(&mut client, &mut server));
     let _ = server.shutdown(Shutdown::Both);
     let _ = back.join();
     Ok(())

@@ -1,6 +1,6 @@
 //! The sandbox around a command, and the ladder of ways to build one.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{self, ErrorKind, PipeWriter};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -12,7 +12,7 @@ use names::{Binds, Name, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::spawn::{Group, program};
-use crate::{AllowedHost, Command, Ended, Env, RunError};
+use crate::{AllowedHost, Command, Ended, Env, Programs, RunError};
 
 mod bwrap;
 mod caches;
@@ -155,6 +155,11 @@ impl Access {
 }
 
 impl Access {
+    /// What commands may change.
+    pub(crate) fn changeable(&self) -> impl Iterator<Item = &Path> {
+        [&self.tree].into_iter().chain(&self.writable).map(PathBuf::as_path)
+    }
+
     /// Whether single hosts are opened, and not everything.
     pub(crate) fn has_proxy(&self) -> bool {
         !self.network && !self.hosts.is_empty()
@@ -350,7 +355,6 @@ fn by_shell_code(code: i32) -> Ended {
 
 /// The path of a system program. Never searched in a `PATH` that a project could set.
 fn system_program(name: &str) -> Result<PathBuf, String> {
-    let folders = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin"];
-    let places = folders.map(|folder| PathBuf::from(folder).join(name));
-    places.into_iter().find(|file| file.is_file()).ok_or_else(|| format!("{name} is not installed"))
+    let folders = OsStr::new("/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin");
+    Programs::new(Some(folders), []).find(name).map_err(|_| format!("{name} is not installed"))
 }

@@ -415,20 +415,24 @@ fn install(scratch: &Scratch, prefix: &str, programs: &[&str]) {
 }
 
 /// As uv, pipx and `python -m venv` lay them out: the link in `PATH` leads to an environment, whose interpreter
-/// is a link to another installation.
+/// is a link to another installation. An environment in the project finds those that version managers keep.
 #[test]
 fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let scratch = Scratch::new();
-        install(&scratch, "home/pythons/cpython-3.12.9", &["python3.12", "python3"]);
+        install(&scratch, "home/.local/share/uv/python/cpython-3.12.9", &["python3.12", "python3"]);
         let link = |from: &str, to: &str| {
             fs::create_dir_all(scratch.at(to).parent().unwrap()).unwrap();
             std::os::unix::fs::symlink(scratch.at(from), scratch.at(to)).unwrap();
         };
-        link("home/pythons/cpython-3.12.9", "home/pythons/cpython-3.12");
+        link("home/.local/share/uv/python/cpython-3.12.9", "home/.local/share/uv/python/cpython-3.12");
         for environment in ["home/envs/tool", "outside/venv", "tree/.venv"] {
-            link("home/pythons/cpython-3.12/bin/python3.12", &format!("{environment}/bin/python"));
-            let base = format!("home = {}\n", scratch.at("home/pythons/cpython-3.12/bin").display());
+            link(
+                "home/.local/share/uv/python/cpython-3.12/bin/python3.12",
+                &format!("{environment}/bin/python"),
+            );
+            let base =
+                format!("home = {}\n", scratch.at("home/.local/share/uv/python/cpython-3.12/bin").display());
             fs::write(scratch.at(environment).join("pyvenv.cfg"), base).unwrap();
         }
         install(&scratch, "home/envs/tool", &["tool"]);
@@ -454,28 +458,41 @@ fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
     }
 }
 
-/// The tree is the build's: what lies in it opens nothing but a Python.
+/// The tree is the build's: nothing in it decides what is shown of the machine, and no link through it is followed.
 #[test]
-fn an_environment_that_a_build_planted_shows_nothing_but_a_python() {
+fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let scratch = Scratch::new();
-        for file in ["home/private/bin/run", "home/private/lib/key"] {
-            fs::create_dir_all(scratch.at(file).parent().unwrap()).unwrap();
-            fs::write(scratch.at(file), "secret\n").unwrap();
-            fs::set_permissions(scratch.at(file), fs::Permissions::from_mode(0o755)).unwrap();
-        }
-        fs::create_dir_all(scratch.at("tree/.venv/bin")).unwrap();
-        std::os::unix::fs::symlink(scratch.at("home/private/bin/run"), scratch.at("tree/.venv/bin/python"))
-            .unwrap();
-        let base = format!("home = {}\n", scratch.at("home/private/bin").display());
-        fs::write(scratch.at("tree/.venv/pyvenv.cfg"), base).unwrap();
-        let mut access = scratch.access();
-        access.path.push(scratch.at("tree/.venv/bin"));
-        let confinement = Confinement { rung, access };
-        for file in ["home/private/bin/run", "home/private/lib/key"] {
-            let command = scratch.command(&["cat", scratch.at(file).to_str().unwrap()]);
-            let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
-            assert!(!output.success(), "{rung}: {}", output.text());
+        install(&scratch, "home/private", &["run", "python3"]);
+        install(&scratch, "tree/target/fake", &["python3"]);
+        let link = |from: &str, to: &str| {
+            fs::create_dir_all(scratch.at(to).parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(scratch.at(from), scratch.at(to)).unwrap();
+        };
+        link("home/private/bin/run", "tree/.venv/bin/python");
+        link("home", "tree/target/fake/libexec");
+        link("home/private/bin/run", "tree/target/fake/bin/run");
+        // What the user made leads through the tree.
+        link("tree/target/fake/bin/run", "home/.local/bin/run");
+        link("home", "tree/target/open");
+        link("tree/target/open", "outside/link");
+        let fake = scratch.at("tree/target/fake/bin");
+        let homes = [
+            scratch.at("home/private/bin"),
+            std::path::Path::new("/tmp/..").join(fake.strip_prefix("/").unwrap()),
+        ];
+        for home in homes {
+            let base = format!("home = {}\n", home.display());
+            fs::write(scratch.at("tree/.venv/pyvenv.cfg"), base).unwrap();
+            let mut access = scratch.access();
+            access.path.extend(["tree/.venv/bin", "home/.local/bin"].map(|folder| scratch.at(folder)));
+            access.readable.push(scratch.at("outside/link/private"));
+            let confinement = Confinement { rung, access };
+            for file in ["private/bin/run", "private/lib/python3.12/os.py"] {
+                let command = scratch.command(&["cat", scratch.at("home").join(file).to_str().unwrap()]);
+                let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+                assert!(!output.success(), "{rung}: {}: {}", home.display(), output.text());
+            }
         }
     }
 }

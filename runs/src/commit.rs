@@ -34,7 +34,7 @@ use names::ours::AGENT_CONFIG;
 use names::{Binds, Writer};
 use perform::{Paid, Past};
 use repo::WorkTree;
-use settings::{Environment, Keys, Layer, Origin, Settings};
+use settings::{Keys, Layer, Origin, Settings};
 
 use self::again::Again;
 use self::inputs::{Rules, Sources};
@@ -99,7 +99,7 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     }
     preflight::own_or_absent(tree.root()).map_err(|missing| refused(vec![missing]))?;
     if matches!(args.query, Query::Edited) {
-        edit_query(which, &tree, environment, &keys)?;
+        edit_query(which, &tree, &settings, host, &keys)?;
     }
     let (query, tree_of) = (&args.query, &tree);
     let sources = Sources {
@@ -187,15 +187,21 @@ fn settings(which: Which, args: &Request, root: &Path, host: Host<'_>) -> Result
 }
 
 /// Lets the supervisor write the query; refuses if it would be committed with the project (S1 §Safety).
-fn edit_query(which: Which, tree: &WorkTree, environment: &Environment, keys: &Keys) -> Result<(), Failure> {
-    let root = tree.root();
+fn edit_query(
+    which: Which,
+    tree: &WorkTree,
+    settings: &Settings,
+    host: Host<'_>,
+    keys: &Keys,
+) -> Result<(), Failure> {
+    let (root, environment) = (tree.root(), host.environment);
     match which {
         Which::Commit => {
             let ignored = preflight::agent_config_is_ignored(root);
             ignored.map_err(|missing| refused(vec![preflight::project_above(tree).unwrap_or(missing)]))?;
-            edit::open(root, QUERY, environment, keys)
+            edit::open(root, QUERY, settings, environment, keys)
         }
-        Which::Implement => edit::open(root, &beside_or_above(root, QUERY), environment, keys),
+        Which::Implement => edit::open(root, &beside_or_above(root, QUERY), settings, environment, keys),
     }
 }
 

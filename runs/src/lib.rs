@@ -29,6 +29,7 @@ pub mod sandbox;
 pub mod spec;
 pub mod text;
 pub mod travel;
+pub mod trusted;
 pub mod undo;
 mod verdict;
 pub mod why;

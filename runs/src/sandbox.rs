@@ -90,10 +90,12 @@ fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<
     if runner::shows(confinement, &place) {
         return Ok(());
     }
+    let is_secret = place.iter().any(|name| names::is_secret(&name.to_string_lossy()));
     let (name, place) = (name.strip_prefix("./").unwrap_or(name), place.display());
+    let show = if is_secret { String::new() } else { format!(", or show it: --readable {place}") };
     Err(Failure::refused(
         anyhow!("{name} points to {place}, which the sandbox hides"),
-        format!("put it into the project, or show it: --readable {place}"),
+        format!("put it into the project{show}"),
     ))
 }
 

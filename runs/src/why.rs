@@ -18,8 +18,8 @@ use repo::WorkTree;
 use self::origin::File;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::order::preflight::git;
 use crate::place;
+use crate::trusted::Trusted;
 
 /// What is asked for: `FILE` or `FILE:LINE`.
 #[derive(Debug)]
@@ -48,7 +48,8 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let path =
         from_top.to_str().ok_or_else(|| Failure::not_utf8(from_top, "git's blame", "rename the file"))?;
     let file = File { tree: &tree, path: path.to_owned(), content, line };
-    let origins = file.origins(&git(&tree, host.environment), host.output)?;
+    let git = Trusted::around(&[tree.top()], None, host.environment).git(tree.top())?;
+    let origins = file.origins(&git, host.output)?;
     origins.tell(&shown, line.is_some(), tree.root(), host.output);
     Ok(Exit::Done)
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use fixtures::project::Project;
 use fixtures::server::{Script, Server, Step};
@@ -10,10 +10,11 @@ use llm::Secret;
 use logging::Redactor;
 use repo::WorkTree;
 use runs::commit::{self, Plan, Prepared, Task, begin};
-use runs::preflight::{QUERY, on_path};
+use runs::preflight::QUERY;
 use runs::sandbox::Otherwise;
+use runs::trusted::Trusted;
 use runs::{Exit, Failure, Host, changes, lock, place, rollup};
-use settings::{Environment, Keys, Layer, Settings};
+use settings::{Keys, Layer, Settings};
 
 use crate::args::DemoArgs;
 
@@ -24,7 +25,7 @@ const MODEL: &str = "gemini/demo";
 /// Creates the project, starts the server, runs the loop, shows the result.
 pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
-    let project = Project::with(&FILES).map_err(|error| no_project(error, environment))?;
+    let project = Project::with_git(Trusted::here(host).program("git")?, &FILES).map_err(no_project)?;
     let tree = place::work_tree(project.root())?;
     let no_keys = Redactor::default();
     let sources = rollup::Sources { tree: &tree, environment, redactor: &no_keys, query: "" };
@@ -58,11 +59,7 @@ pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
 }
 
 /// The error if the folder, or git's part of the project, could not be created.
-fn no_project(error: io::Error, environment: &Environment) -> Failure {
-    if on_path("git", environment).is_none() {
-        let error = anyhow!("there is no git program, and the demo needs it to create its project");
-        return Failure::refused(error, "install git");
-    }
+fn no_project(error: io::Error) -> Failure {
     let error = anyhow::Error::from(error).context("cannot make the demo's project");
     Failure::refused(error, "check that TMPDIR or /tmp is writable and that the disk has space")
 }

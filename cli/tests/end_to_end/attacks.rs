@@ -13,6 +13,8 @@ use serde_json::json;
 use crate::scenes::program::{Ran, if_mounted, mounted};
 use crate::scenes::{commit, order, phase, spec};
 
+mod trusted_base;
+
 /// Each attack and its shell lines; `evil` prints a configuration with which `git status` runs a program, and `plant` makes a repository with
 /// it.
 const ATTACKS: [(&str, &str); 10] = [

@@ -1,6 +1,9 @@
 //! Who knows whom, and what is not in the house.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::scenes::files;
 
 fn cargo_tree(args: &[&str]) -> String {
     let done = Command::new(env!("CARGO"))
@@ -74,4 +77,59 @@ fn the_program_holds_one_http_stack_and_no_async_runtime() {
             .find(|line| line.trim_start_matches(char::is_numeric).starts_with(&format!("{unwanted} ")));
         assert_eq!(found, None);
     }
+}
+
+/// The sources of the product, without their tests, relative to the top.
+fn sources() -> Vec<(String, String)> {
+    let top = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let members = cargo_tree(&["--workspace", "--depth", "0"]);
+    let folders = members.lines().filter_map(|line| Some(line.split_once('(')?.1.trim_end_matches(')')));
+    let mut todo: Vec<PathBuf> = folders.map(|folder| Path::new(folder).join("src")).collect();
+    let mut found = Vec::new();
+    while let Some(folder) = todo.pop() {
+        for path in files::entries(folder) {
+            if path.is_dir() && !path.ends_with("tests") {
+                todo.push(path);
+            } else if path.extension().is_some_and(|kind| kind == "rs") && !path.ends_with("tests.rs") {
+                let text = files::text(&path);
+                let product = text.split("\n#[cfg(test)]\n").next().unwrap().to_owned();
+                let name = path.strip_prefix(top.canonicalize().unwrap()).unwrap().display().to_string();
+                found.push((name, product));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Whatever starts a program outside of a sandbox starts a file that no command of the project can change (`runner::Programs`), or
+/// itself. clippy.toml forbids `Command::new` everywhere else.
+#[test]
+fn every_place_that_starts_a_program_outside_of_a_sandbox_is_a_visible_diff() {
+    let mut table = String::new();
+    for (name, text) in sources() {
+        let is_std = text.contains("process::Command") || text.contains("process::{Command");
+        let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+        let starts = |line: &&str| {
+            line.contains("Confinement::off()")
+                || line.contains("process::Command::new(")
+                || (is_std && line.contains(" Command::new("))
+        };
+        lines.filter(starts).for_each(|line| table.push_str(&format!("{name}: {line}\n")));
+    }
+    insta::assert_snapshot!(table, @r#"
+    fixtures/src/project.rs: let done = Command::new(&self.git)
+    repo/src/git/program.rs: let mut command = Command::new(&self.program);
+    repo/src/scratch.rs: let done = Command::new("git")
+    runner/src/spawn.rs: std::process::Command::new(path)
+    runs/src/commit/edit.rs: let done = runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
+    runs/src/phase/act.rs: confinement: Confinement::off(),
+    runs/src/phase/desk.rs: std::process::Command::new(&self.program)
+    runs/src/phase/desk.rs: run(&command, &Confinement::off(), cancel, &mut |_, _| {})
+    runs/src/sandbox.rs: Confinement::off()
+    runs/src/sandbox.rs: Ok(Confinement::off())
+    runs/src/spec/watch.rs: let done = runner::run(&command, &Confinement::off(), &workspace.cancel, &mut |_, _| {});
+    runs/src/travel/signature.rs: runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
+    runs/src/travel/signature.rs: let done = runner::run(&command, &Confinement::off(), &Cancel::new().ok()?, &mut |_, _| {}).ok()?;
+    "#);
 }

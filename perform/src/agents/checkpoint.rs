@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn what_keeps_a_tree_from_being_looked_at_comes_with_its_kind() {
         let folder = tempfile::tempdir().unwrap();
-        let error = dirty(&Git::new(folder.path(), [])).err().unwrap();
+        let error = dirty(&Git::new(folder.path(), "git", [])).err().unwrap();
         assert!(matches!(error, GitError::Open(OpenError::NotARepository { .. })), "{error:?}");
     }
 
@@ -185,7 +185,7 @@ mod tests {
             let path = folder.path().join(OsStr::from_bytes(name));
             fs::File::create(path).unwrap().write_all(name).unwrap();
         }
-        let repository = Repository { git: Git::new(folder.path(), []), exclude: Vec::new() };
+        let repository = Repository { git: Git::new(folder.path(), "git", []), exclude: Vec::new() };
         let found = dirty(&repository.git).unwrap().files.into_iter();
         let sha256 = |path: &Path| fingerprint(&folder.path().join(path)).unwrap();
         let spare: Vec<_> =

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 
 use agent::{End, Home, Kind, Session, Spawn};
 use engine::{
-    Amount, Denial, LimitReached, Line, Marked, ModelUsage, Named as _, Note, Project, Recorded, Turn,
+    Amount, Denial, LimitReached, Line, Marked, ModelUsage, Named as _, Note, Project, Turn,
     TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Usage,
 };
 use logging::{Durability, Stamp};

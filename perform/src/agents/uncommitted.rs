@@ -107,7 +107,7 @@ mod tests {
         }
         symlink("same", at("link")).unwrap();
         File::create(at("large")).unwrap().set_len(MOST_BYTES + 1).unwrap();
-        let git = Git::new(tree.path(), []);
+        let git = Git::new(tree.path(), "git", []);
         let repository = Repository { git, exclude: vec!["never".to_owned()] };
         let copies = UncommittedCopies::of(&repository, "project", run.path());
         assert_eq!(copies.make(&repository).unwrap(), [PathBuf::from("large")]);
@@ -130,7 +130,7 @@ mod tests {
         let (tree, run) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         repo::init(tree.path()).unwrap();
         File::create(tree.path().join("same")).unwrap();
-        let repository = Repository { git: Git::new(tree.path(), []), exclude: Vec::new() };
+        let repository = Repository { git: Git::new(tree.path(), "git", []), exclude: Vec::new() };
         let copies = UncommittedCopies::of(&repository, "project", run.path());
         assert_eq!(copies.make(&repository).unwrap(), Vec::<PathBuf>::new());
         assert_eq!(copies.settle().unwrap(), Vec::<PathBuf>::new());

@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_tree_that_git_cannot_be_asked_about_is_not_said_to_be_beyond_repair() {
         let folder = tempfile::tempdir().unwrap();
-        let fault = Ignored::look(&Git::new(folder.path(), []), folder.path()).unwrap_err();
+        let fault = Ignored::look(&Git::new(folder.path(), "git", []), folder.path()).unwrap_err();
         assert_eq!(fault.to_string(), "cannot ask git about the tree");
     }
 }

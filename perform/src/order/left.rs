@@ -150,7 +150,7 @@ mod tests {
         repo::init(tree.path()).unwrap();
         let name = OsStr::from_bytes(b"odd\xff");
         fs::File::create(tree.path().join(name)).unwrap().write_all(b"theirs").unwrap();
-        let git = Git::new(tree.path(), [("PATH".into(), "/usr/bin:/bin".into())]);
+        let git = Git::new(tree.path(), "git", [("PATH".into(), "/usr/bin:/bin".into())]);
         let left = Left::keep_all(&git, tree.path(), run.path()).unwrap().unwrap();
         assert_eq!((left.kept.as_slice(), left.lost.len()), (["odd\\xff".to_owned()].as_slice(), 0));
         assert_eq!(fs::read(left.folder.join(name)).unwrap(), b"theirs");

@@ -128,14 +128,14 @@ impl Git {
 
     /// Finds the repository of the folder, ignoring its configuration. If there is none, it is the one that
     /// the folder itself may get.
-    pub(super) fn pinned(folder: PathBuf, environment: Vec<(OsString, OsString)>) -> Self {
+    pub(super) fn pinned(folder: PathBuf, program: PathBuf, environment: Vec<(OsString, OsString)>) -> Self {
         let found = gix::discover::upwards(&folder).ok();
         let (git_dir, top) = found.map_or_else(
             || (folder.join(".git"), None),
             |(found, _)| found.into_repository_and_work_tree_directories(),
         );
         let top = canonical(top.unwrap_or_else(|| folder.clone()));
-        Self { git_dir: canonical(git_dir), top, folder, environment }
+        Self { git_dir: canonical(git_dir), top, folder, program, environment }
     }
 
     pub(super) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
@@ -159,7 +159,7 @@ impl Git {
     /// In its own process group: Ctrl-C must not interrupt a rollback; the harness handles it.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
     fn bare(&self) -> Command {
-        let mut command = Command::new("git");
+        let mut command = Command::new(&self.program);
         command
             .current_dir(&self.folder)
             .env_clear()

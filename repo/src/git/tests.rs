@@ -27,7 +27,7 @@ impl Scratch {
     pub(super) fn hardened(&self, more: &[(&str, &str)]) -> Git {
         let path = ("PATH".into(), std::env::var_os("PATH").unwrap());
         let more = more.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        Git::new(self.path(), [path].into_iter().chain(more))
+        Git::new(self.path(), "git", [path].into_iter().chain(more))
     }
 }
 
@@ -297,7 +297,7 @@ fn a_failure_says_what_git_said() {
     let error = scratch.hardened(&[]).reset_hard(&commit_without_its_file(&scratch)).unwrap_err();
     let GitError::Failed { command, message, .. } = error else { panic!("{error}") };
     assert!(command == "reset" && message.contains("unable to read"), "{command}: {message}");
-    let gone = Git::new(scratch.path().join("gone"), []);
+    let gone = Git::new(scratch.path().join("gone"), "git", []);
     assert!(matches!(gone.dirty(), Err(GitError::Open(OpenError::Unreadable { .. }))));
 }
 

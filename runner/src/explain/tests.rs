@@ -11,18 +11,20 @@ fn check(rung: Rung, line: &str) -> String {
         home: Some("/var/cache".into()),
         ..Access::default()
     };
-    let output = Output {
+    explain(&output(line), &Confinement { rung, access }).unwrap_or_else(|| "nothing".into())
+}
+
+/// Of a failed build that printed this line.
+fn output(line: &str) -> Output {
+    let head = format!("compiling\n{line}\nmake: *** [all] Error 1\n").into_bytes();
+    Output {
         ended: Ended::Exited(1),
-        captured: Captured {
-            head: format!("compiling\n{line}\nmake: *** [all] Error 1\n").into_bytes(),
-            ..Captured::default()
-        },
+        captured: Captured { head, ..Captured::default() },
         apart: None,
         elapsed: Duration::ZERO,
         survivors_killed: 0,
         survivors_left: 0,
-    };
-    explain(&output, &Confinement { rung, access }).unwrap_or_else(|| "nothing".into())
+    }
 }
 
 fn table(lines: &[(Rung, &str)]) -> String {
@@ -88,7 +90,7 @@ fn each_cause_gets_its_sentence() {
     mkdir: cannot create directory './target': Permission denied
       the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/target` or `[sandbox] writable = ["/work tree/target"]`
     cat: ./agent-config/gemini-key.txt: Permission denied
-      the sandbox hides /work tree/agent-config/gemini-key.txt from every build (`--sandbox off` shows it)
+      the sandbox hides /work tree/agent-config/gemini-key.txt from every build
     cat: /var/log: Permission denied
       the sandbox hides /var/log: show it with `--readable /var/log` or `[sandbox] readable = ["/var/log"]`
     ./build.sh: 2: cannot create /var/log: Permission denied
@@ -194,4 +196,55 @@ fn of_many_lines_the_sandbox_is_looked_at_once() {
     let begun = crate::run::now();
     assert_eq!(explain(&output, &Confinement { rung: Rung::Bwrap, access }), None);
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn no_hint_offers_a_secret_or_a_file_of_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let files = [
+        "tree/agent-config/gemini-key.txt",
+        "tree/.git/code-commit/runs/log",
+        "other/server.pem",
+        "other/my-key.txt",
+        "other/fine",
+    ];
+    for file in files {
+        std::fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+        std::fs::File::create(at(file)).unwrap();
+    }
+    let mut table = String::new();
+    for (rung, message) in [(Rung::Bwrap, "No such file or directory"), (Rung::Landlock, "Permission denied")]
+    {
+        for file in files {
+            let output = output(&format!("cat: {}: {message}", at(file).display()));
+            let masked = vec![at("tree/agent-config"), at("tree/.git/code-commit/runs")];
+            let access = Access { tree: at("tree"), masked, ..Access::default() };
+            let hint = explain(&output, &Confinement { rung, access }).unwrap_or("no hint".to_owned());
+            table
+                .push_str(&format!("{file}\n  {}\n", hint.replace(&folder.path().display().to_string(), "")));
+        }
+    }
+    insta::assert_snapshot!(table, @r#"
+    tree/agent-config/gemini-key.txt
+      the sandbox hides /tree/agent-config/gemini-key.txt from every build
+    tree/.git/code-commit/runs/log
+      the sandbox hides /tree/.git/code-commit/runs/log from every build
+    other/server.pem
+      no hint
+    other/my-key.txt
+      no hint
+    other/fine
+      the sandbox hides /other/fine: show it with `--readable /other/fine` or `[sandbox] readable = ["/other/fine"]`
+    tree/agent-config/gemini-key.txt
+      the sandbox hides /tree/agent-config/gemini-key.txt from every build
+    tree/.git/code-commit/runs/log
+      the sandbox hides /tree/.git/code-commit/runs/log from every build
+    other/server.pem
+      the sandbox lets a build write only in the work tree: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
+    other/my-key.txt
+      the sandbox lets a build write only in the work tree: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
+    other/fine
+      the sandbox hides /other/fine: show it with `--readable /other/fine` or `[sandbox] readable = ["/other/fine"]`
+    "#);
 }

@@ -5,6 +5,8 @@ use std::net::TcpStream;
 
 /// A longer head is refused.
 const MOST_BYTES: usize = 1 << 16;
+/// So is one with more lines.
+const MOST_HEADERS: usize = 128;
 
 /// What a client asks of a proxy.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,13 +41,16 @@ const END: &[u8] = b"\r\n\r\n";
 
 impl Request {
     pub(super) fn parse(head: &[u8]) -> Option<Self> {
-        let text = str::from_utf8(head).ok()?;
-        let mut lines = text.strip_suffix("\r\n\r\n")?.split("\r\n");
-        let mut words = lines.next()?.split(' ');
-        let (method, target, version) = (words.next()?, words.next()?, words.next()?);
-        if words.next().is_some() || !version.starts_with("HTTP/1.") {
+        // The parser takes a bare LF for the end of a line, other servers do not: a host could hide behind it.
+        let has_bare_lf =
+            head.iter().zip([&0].into_iter().chain(head)).any(|pair| pair.0 == &b'\n' && pair.1 != &b'\r');
+        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut parsed = httparse::Request::new(&mut headers);
+        let end = parsed.parse(head).ok()?;
+        if has_bare_lf || end != httparse::Status::Complete(head.len()) {
             return None;
         }
+        let (method, target) = (parsed.method?, parsed.path?);
         if method == "CONNECT" {
             let (host, port) = authority(target)?;
             return Some(Self { host, port: port?, forward: None });
@@ -55,16 +60,15 @@ impl Request {
         let (place, path) = rest.split_at_checked(end)?;
         let (host, port) = authority(place)?;
         let port = port.unwrap_or(80);
-        let slash = if path.starts_with('/') { "" } else { "/" };
+        let (slash, minor) = (if path.starts_with('/') { "" } else { "/" }, parsed.version?);
         // The server is asked for the host that was checked, and once: a second request could name another.
-        let mut forward =
-            format!("{method} {slash}{path} {version}\r\nHost: {place}\r\nConnection: close\r\n");
-        for line in lines.filter(|line| !is_of_proxy(line)) {
-            forward.push_str(line);
-            forward.push_str("\r\n");
+        let line = format!("{method} {slash}{path} HTTP/1.{minor}\r\nHost: {place}\r\nConnection: close\r\n");
+        let mut forward = line.into_bytes();
+        for header in parsed.headers.iter().filter(|header| !is_of_proxy(header.name)) {
+            forward.extend([header.name.as_bytes(), b": ", header.value, b"\r\n"].concat());
         }
-        forward.push_str("\r\n");
-        Some(Self { host, port, forward: Some(forward.into_bytes()) })
+        forward.extend(b"\r\n");
+        Some(Self { host, port, forward: Some(forward) })
     }
 
     /// As the user writes it.
@@ -73,8 +77,8 @@ impl Request {
     }
 }
 
-fn is_of_proxy(line: &str) -> bool {
-    let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
+fn is_of_proxy(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
     matches!(name.as_str(), "host" | "connection" | "keep-alive") || name.starts_with("proxy-")
 }
 
@@ -128,6 +132,15 @@ mod tests {
             "GET http:///x HTTP/1.1\r\n\r\n",
             "GET http://a/ HTTP/1.1 more\r\n\r\n",
             "GET http://a/ HTTP/2\r\n\r\n",
+            // Each would name a second host to some server.
+            "GET http://a/ HTTP/1.1\r\nAccept: x\nHost: other\r\n\r\n",
+            "GET http://a/ HTTP/1.1\r\nAccept: x\rHost: other\r\n\r\n",
+            "GET http://a/ HTTP/1.1\nHost: other\n\nGET / HTTP/1.1\r\nHost: other\r\n\r\n",
+            "GET http://a/ HTTP/1.1\r\nHost : other\r\n\r\n",
+            "GET http://a/ HTTP/1.1\r\nAccept: x\r\n Host: other\r\n\r\n",
+            "GET http://a/ HTTP/1.1\r\n Host: other\r\n\r\n",
+            "GET http://a/\tb HTTP/1.1\r\n\r\n",
+            "CONNECT a:443 HTTP/1.1\r\nHost : other\r\n\r\n",
             "\r\n\r\n",
         ] {
             assert_eq!(parsed(head), "refused", "{head}");

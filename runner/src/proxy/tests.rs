@@ -1,6 +1,21 @@
 use std::io::Read as _;
 
+use rustls::pki_types::ServerName;
+
 use super::*;
+
+/// The first message of TLS to this host.
+pub(super) fn client_hello(host: &str) -> Vec<u8> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config =
+        rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth();
+    let name = ServerName::try_from(host.to_owned()).unwrap();
+    let mut client = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut hello = Vec::new();
+    client.write_tls(&mut hello).unwrap();
+    hello
+}
 
 /// A proxy for these hosts, and its address.
 fn proxy(hosts: &[(&str, Option<u16>)]) -> (Proxy, SocketAddr) {
@@ -40,6 +55,21 @@ fn an_allowed_host_is_reached_through_a_tunnel_and_by_plain_http() {
     let (_proxy, address) = proxy(&[("127.0.0.1", Some(server.port()))]);
     let answer = asked(address, &format!("GET http://{server}/a HTTP/1.1\r\nHost: other\r\n\r\n"));
     assert_eq!(answer, format!("GET /a HTTP/1.1\r\nHost: {server}\r\nConnection: close\r\n\r\n"));
+}
+
+#[test]
+fn a_tunnel_carries_no_tls_for_another_host() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = listener.local_addr().unwrap();
+    let (_proxy, address) = proxy(&[("127.0.0.1", Some(server.port()))]);
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "CONNECT {server} HTTP/1.1\r\n\r\n").unwrap();
+    stream.write_all(&client_hello("other.example")).unwrap();
+    let (mut answer, mut reached) = (Vec::new(), Vec::new());
+    stream.read_to_end(&mut answer).unwrap();
+    assert!(answer.ends_with(&WRONG_NAME), "{}", String::from_utf8_lossy(&answer));
+    listener.accept().unwrap().0.read_to_end(&mut reached).unwrap();
+    assert_eq!(reached, b"");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use names::Kind;
 
 use super::{Access, caches, sockets, toolchains};
+use crate::trusted::Changeable;
 
 /// One visible path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -215,20 +216,21 @@ fn private_cargo_home(access: &Access) -> Option<PathBuf> {
     access.cargo_home.clone().filter(|folder| !folder.starts_with(&access.tree) && folder.is_dir())
 }
 
-/// The folders of tools outside the system's folders.
+/// The folders of tools outside the system's folders, where no command can have put a link to something else.
 pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
     let mut tools: Vec<PathBuf> = Vec::new();
+    let changeable = Changeable::new(access.changeable());
     let cargo = access.cargo_home.iter().flat_map(|home| cargo_parts(home));
     for tool in toolchains::parts(access).into_iter().chain(access.rustup_home.clone()).chain(cargo) {
+        let Some(real) = changeable.fixed(&tool) else { continue };
         let is_seen = SYSTEM.iter().any(|system| tool.starts_with(system))
-            || tool.starts_with(&access.tree)
-            || tools.contains(&tool);
+            || tools.iter().any(|seen| tool.starts_with(seen));
         // An entry in `PATH` that contains the home directory would reveal what must stay hidden.
         let shows_more = [home(access).as_ref(), Some(&access.tree), access.cargo_home.as_ref()]
             .iter()
             .flatten()
-            .any(|hidden| hidden.starts_with(&tool));
-        if tool.is_absolute() && tool.exists() && !is_seen && !shows_more {
+            .any(|hidden| hidden.starts_with(&tool) || hidden.starts_with(&real));
+        if tool.exists() && !is_seen && !shows_more {
             tools.push(tool);
         }
     }
@@ -246,15 +248,16 @@ fn cargo_parts(home: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Those that exist and are outside the tree. Paths in the tree have its rights already, and a
-/// symlink in it must not open a way out.
+/// symlink that commands can change must not open a way out.
 pub(super) fn outside_the_tree<'a>(
     access: &'a Access,
     paths: &'a [PathBuf],
 ) -> impl Iterator<Item = PathBuf> {
-    paths
-        .iter()
-        .filter(|path| !path.starts_with(&access.tree) && path.is_absolute() && path.exists())
-        .cloned()
+    let is_fixed = |path: &PathBuf| {
+        let others = access.changeable().filter(|place| *place != path);
+        Changeable::new(others).fixed(path).is_some()
+    };
+    paths.iter().filter(move |path| path.exists() && is_fixed(path)).cloned()
 }
 
 /// The read-only paths. For a symlink its target, if that is in the tree, because the link itself

@@ -1,14 +1,16 @@
 //! What the programs of a toolchain need besides themselves, found from the folders in `PATH`.
 //!
 //! Version managers put links and shims into `PATH`; the programs behind them load libraries from beside their
-//! own folder. All of this is only shown, and only in folders in which somebody has installed programs.
+//! own folder. All of this is only shown, and only in folders in which somebody has installed programs. Nothing is followed
+//! that a command of the project can change: it would decide what the next command may read.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use super::Access;
 use super::mounts::{SYSTEM, home};
+use crate::program::is_program;
+use crate::trusted::Changeable;
 
 /// Entries beside a folder of programs.
 struct Beside {
@@ -34,8 +36,6 @@ const BESIDE: [Beside; 7] = [
     Beside { mark: "installs", shown: &["installs", "plugins"] },
 ];
 
-/// Usual names of a virtual environment in a project.
-const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
 /// Bounds for folders that nobody has written with this in mind.
 const MOST_FOLDERS: usize = 100;
 const MOST_ENTRIES: usize = 5000;
@@ -55,30 +55,29 @@ pub(super) fn java_settings(etc: &Path) -> Vec<PathBuf> {
     kits.flat_map(|kit| entries(&kit)).filter(|path| !path.ends_with("management")).collect()
 }
 
-/// The folders in `PATH`, those that their links lead to, and what the toolchains there need.
+/// The folders in `PATH`, those that their links lead to, what the toolchains there need, and the interpreters that
+/// version managers keep: an environment in the project leads to one of them, and cannot be believed.
 pub(super) fn parts(access: &Access) -> Vec<PathBuf> {
     let hidden = home(access);
+    let changeable = Changeable::new(access.changeable());
     let mut folders: Vec<PathBuf> = access.path.clone();
-    folders.extend(ENVIRONMENTS.map(|name| access.tree.join(name).join("bin")));
-    let mut parts: Vec<PathBuf> = Vec::new();
+    let mut parts: Vec<PathBuf> =
+        hidden.iter().flat_map(|home| names::interpreters().map(|name| home.join(name))).collect();
     let mut at = 0;
     while let Some(folder) = folders.get(at).filter(|_| at < MOST_FOLDERS).cloned() {
         at += 1;
-        if !folder.is_dir() || (is_system(&folder) && folder != Path::new("/usr/local/bin")) {
+        let is_own = is_system(&folder) && folder != Path::new("/usr/local/bin");
+        if is_own || !folder.is_dir() || changeable.fixed(&folder).is_none() {
             continue;
         }
-        // A build may have planted the links there: only those to a Python count.
-        let is_foreign = folder.starts_with(&access.tree);
-        let found = led_to(&folder).into_iter().chain(base_of_environment(&folder));
-        for other in found.filter(|other| !is_foreign || is_python(other)) {
+        for other in led_to(&folder, &changeable).into_iter().chain(base_of_environment(&folder, &changeable))
+        {
             if !folders.contains(&other) {
                 folders.push(other);
             }
         }
-        if !is_foreign {
-            parts.extend(beside(&folder, hidden.as_deref()));
-            parts.push(folder);
-        }
+        parts.extend(beside(&folder, hidden.as_deref()));
+        parts.push(folder);
     }
     parts
 }
@@ -94,12 +93,12 @@ fn beside(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// The folders of programs that links in this folder lead to, at every hop: each is looked up by its name.
-fn led_to(folder: &Path) -> Vec<PathBuf> {
+fn led_to(folder: &Path, changeable: &Changeable) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
     let mut found = Vec::new();
     for link in links.map(|entry| entry.path()).filter(|link| is_program(link)) {
-        for hop in hops(link) {
+        for hop in hops(link, changeable) {
             if hop.ends_with("bin") && hop != folder && !is_system(&hop) && !found.contains(&hop) {
                 found.push(hop);
             }
@@ -108,51 +107,39 @@ fn led_to(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The folder of each target, from link to link.
-fn hops(mut link: PathBuf) -> Vec<PathBuf> {
+/// The folder of each target, from link to link, as long as no command of the project can change the link.
+fn hops(mut link: PathBuf, changeable: &Changeable) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for _ in 0..MOST_HOPS {
         let Ok(target) = fs::read_link(&link) else { break };
         let target = link.parent().map_or(target.clone(), |folder| folder.join(&target));
         let Some(folder) = target.parent() else { break };
+        let Some(real) = changeable.fixed(folder) else { break };
         let is_plain = !folder.components().any(|part| part == Component::ParentDir);
-        let real = folder.canonicalize().ok();
         folders.extend(Some(folder.to_owned()).filter(|_| is_plain));
-        folders.extend(real);
+        folders.push(real);
         link = target;
     }
     folders
 }
 
 /// Where `pyvenv.cfg` says that the Python of this environment is installed.
-fn base_of_environment(programs: &Path) -> Option<PathBuf> {
+fn base_of_environment(programs: &Path, changeable: &Changeable) -> Option<PathBuf> {
     let file = programs.parent()?.join("pyvenv.cfg");
+    changeable.fixed(&file)?;
     let text = dir::read(&file, MOST_BYTES, dir::Links::Followed).ok().flatten()?;
     let text = String::from_utf8(text).ok()?;
     let value = |line: &str| {
         let (key, value) = line.split_once('=')?;
         (key.trim() == "home").then(|| PathBuf::from(value.trim()))
     };
-    text.lines().find_map(value).filter(|base| base.is_absolute() && is_python(base) && !is_system(base))
+    text.lines()
+        .find_map(value)
+        .filter(|base| base.is_absolute() && base.ends_with("bin") && !is_system(base))
 }
 
 /// A longer `pyvenv.cfg` is none.
 const MOST_BYTES: u64 = 1 << 16;
-
-/// Whether a Python is installed there: its programs and its library.
-fn is_python(programs: &Path) -> bool {
-    let Some(prefix) = programs.parent().filter(|_| programs.ends_with("bin")) else { return false };
-    let has_library = |entry: fs::DirEntry| {
-        entry.file_name().to_string_lossy().starts_with("python") && entry.path().join("os.py").is_file()
-    };
-    let libraries = fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten().take(MOST_ENTRIES);
-    ["python3", "python"].iter().any(|name| is_program(&programs.join(name)))
-        && libraries.into_iter().any(has_library)
-}
-
-fn is_program(file: &Path) -> bool {
-    fs::metadata(file).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-}
 
 fn is_system(folder: &Path) -> bool {
     SYSTEM.iter().any(|system| folder.starts_with(system))

@@ -47,7 +47,7 @@ pub(crate) fn refuse(
         && *then != now
     {
         let below = root.strip_prefix(tree.top()).unwrap_or(Path::new(""));
-        let committed = git(tree, environment).differing_between(then, &now)?;
+        let committed = git(tree, &plan.settings, environment)?.differing_between(then, &now)?;
         changed.extend(committed.iter().filter_map(|path| path.strip_prefix(below).ok()).map(Path::to_owned));
     }
     let is_as_left = |(path, hash): (&String, &Option<String>)| {

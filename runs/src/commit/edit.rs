@@ -7,16 +7,23 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use runner::{Cancel, Command, Confinement, Env, Leftovers, Streams};
-use settings::{Environment, Keys};
+use settings::{Environment, Keys, Settings};
 
 use crate::exit::Failure;
+use crate::trusted::Trusted;
 
 /// The default editor.
 const EDITOR: &str = "vi";
 
 /// Opens `file`, relative to `root`, in `$VISUAL` or `$EDITOR`, and waits until it is closed. Requires a
 /// terminal.
-pub(super) fn open(root: &Path, file: &str, environment: &Environment, keys: &Keys) -> Result<(), Failure> {
+pub(super) fn open(
+    root: &Path,
+    file: &str,
+    settings: &Settings,
+    environment: &Environment,
+    keys: &Keys,
+) -> Result<(), Failure> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(Failure::refused(
             anyhow!("--edit needs a terminal"),
@@ -28,7 +35,10 @@ pub(super) fn open(root: &Path, file: &str, environment: &Environment, keys: &Ke
     fs::create_dir_all(folder)
         .with_context(|| format!("cannot make {}", folder.display()))
         .map_err(|error| Failure::refused(error, "see who may write there"))?;
-    let argv = editor(environment)?.into_iter().map(OsString::from).chain([path.into_os_string()]);
+    let mut argv = editor(environment)?.into_iter().map(OsString::from);
+    let program = argv.next().unwrap_or_default();
+    let program = Trusted::around(&[root], Some(settings), environment).program(program)?;
+    let argv = [program.into_os_string()].into_iter().chain(argv).chain([path.into_os_string()]);
     let env = surroundings(environment, keys);
     // An editor may leave its window open, with other files in it.
     let (streams, leftovers) = (Streams::Inherited, Leftovers::Leave);

@@ -74,7 +74,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         new: args.new,
         key: args.key.as_deref(),
     };
-    settle::recover(&tree, host)?;
+    settle::recover(&tree, &settings, host)?;
     if args.dry_run {
         return dry_run(args, &tree, &setting);
     }
@@ -133,7 +133,7 @@ fn before(read: &Read, tree: &WorkTree, setting: &Setting<'_>) -> Result<Option<
     if setting.new {
         return Ok(None);
     }
-    let git = preflight::git(tree, environment);
+    let git = preflight::git(tree, setting.settings, environment)?;
     let asked = Asked { order: &read.order, terms, key };
     let Some(answer) = settle::answered(&asked, tree, &git, output)? else { return Ok(None) };
     let name = crate::records::name(answer.recorded.folder.path());

@@ -16,6 +16,7 @@ use settings::{Environment, Keys, Settings};
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::place;
+use crate::trusted::Trusted;
 
 /// Uncommitted files named in a message.
 const NAMED_FILES: usize = 5;
@@ -87,8 +88,8 @@ pub fn repository(folder: &Path) -> Result<WorkTree, Failure> {
 }
 
 /// The git program for this tree.
-pub fn git(tree: &WorkTree, environment: &Environment) -> Git {
-    Git::new(tree.top(), environment.all().clone())
+pub fn git(tree: &WorkTree, settings: &Settings, environment: &Environment) -> Result<Git, Failure> {
+    Trusted::around(&[tree.top()], Some(settings), environment).git(tree.top())
 }
 
 /// The tree must be clean for us and for the git program, whose `clean` removes everything that it does not

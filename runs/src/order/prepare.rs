@@ -47,7 +47,7 @@ pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure>
         None => preflight::out(setting.out, tree.root())?,
     };
     preflight::nameable([read.path.as_path(), tree.root(), &out])?;
-    let git = preflight::git(&tree, environment);
+    let git = preflight::git(&tree, settings, environment)?;
     let state = place::state(&tree)?;
     let lock = lock::take(&tree, host)?;
     let known = folder::clear_up(&state, &tree, &git, &lock, output)?;

@@ -30,7 +30,7 @@ pub(crate) fn run(known: &Known, limits: &Layer, tree: &WorkTree, host: Host<'_>
             "code-commit show tells how it ended",
         ));
     }
-    settle::recover(tree, host)?;
+    settle::recover(tree, &plan.settings, host)?;
     // It passed and committed, but was killed before its journal said so.
     if is_over(&folder)? {
         let name = crate::records::name(folder.path());

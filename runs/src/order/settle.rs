@@ -8,6 +8,7 @@ use perform::{Past, Record, RecordOnly, Silent};
 use repo::{Git, WorkTree};
 use report::Output;
 use serde_json::Value;
+use settings::Settings;
 
 use crate::exit::Failure;
 use crate::host::Host;
@@ -22,11 +23,12 @@ use crate::registry;
 use crate::verdict;
 
 /// Cleans up after a killed run, holding the lock meanwhile.
-pub(super) fn recover(tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
+pub(super) fn recover(tree: &WorkTree, settings: &Settings, host: Host<'_>) -> Result<(), Failure> {
     let Host { environment, output, .. } = host;
     let lock = lock::take(tree, host)?;
     let state = place::state(tree)?;
-    folder::clear_up(&state, tree, &preflight::git(tree, environment), &lock, output).map(drop)
+    let git = preflight::git(tree, settings, environment)?;
+    folder::clear_up(&state, tree, &git, &lock, output).map(drop)
 }
 
 /// Records the commit of a run that was killed before its journal did, and ends the run. Gives false if it

@@ -28,6 +28,7 @@ use crate::phase::project::{self, Project};
 use crate::phase::{access, holds};
 use crate::place;
 use crate::records::{self, NewRun, cannot_begin};
+use crate::trusted::Trusted;
 
 /// Hints of phases.
 const WORDS: Words = Words {
@@ -160,9 +161,11 @@ impl Setup<'_> {
         let secrets = Secrets::read(&project.root)?;
         let keys = Keys::find(environment, &project.root);
         let redactor = output.strike_out(keys.exposed().chain(secrets.exposed()));
+        let places = [project.root.as_path(), project.src(), project.tests()];
+        let trusted = Trusted::around(&places, Some(&self.settings), environment);
         let choose = |flag: &Option<String>, own: &str| {
             let flag = flag.as_deref().or(args.model.as_deref());
-            agents::choose(flag.unwrap_or(own), &secrets, environment)
+            agents::choose(flag.unwrap_or(own), &secrets, &trusted)
         };
         let builder = choose(&args.builder_model, &project.config.builder_model)?;
         let verifier = choose(&args.verifier_model, &project.config.verifier_model)?;

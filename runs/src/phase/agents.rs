@@ -10,6 +10,7 @@ use settings::keys::DOT_ENV;
 
 use crate::exit::Failure;
 use crate::phase::project::read;
+use crate::trusted::Trusted;
 
 /// Variables about the network path to a service, passed to a CLI like those of proxies: they hold no model's
 /// key.
@@ -50,13 +51,13 @@ pub(crate) fn kind_of(model: &str) -> (Kind, &str) {
 }
 
 /// Finds program and key, or reports what is missing.
-pub(crate) fn choose(model: &str, secrets: &Secrets, environment: &Environment) -> Result<Chosen, Failure> {
+pub(crate) fn choose(model: &str, secrets: &Secrets, trusted: &Trusted) -> Result<Chosen, Failure> {
     let (kind, name) = kind_of(model);
-    let cli = agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.hint()))?;
+    let cli = trusted.agent(kind)?;
     let variable = kind.key_variable();
     // The user's own key takes precedence: a cloned project may contain one, whose owner would then see the
     // prompts.
-    let key = environment.text(variable).or_else(|| secrets.get(variable)).ok_or_else(|| {
+    let key = trusted.environment().text(variable).or_else(|| secrets.get(variable)).ok_or_else(|| {
         Failure::refused(
             anyhow!("there is no key for {}", kind.name()),
             format!("put a line {variable}=… into {DOT_ENV}"),

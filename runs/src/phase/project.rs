@@ -22,6 +22,7 @@ use crate::phase::folders::{Folders, refuse_links};
 use crate::phase::{holds, past};
 use crate::place;
 use crate::text;
+use crate::trusted::Trusted;
 
 /// The folder with the specs.
 pub const SPECS: &str = ".abl/specs";
@@ -84,8 +85,9 @@ impl Project {
             })?,
             None => State::default(),
         };
-        let src_git = repository(folders.src(), environment)?;
-        let tests_git = repository(folders.tests(), environment)?;
+        let trusted = Trusted::around(&[root, folders.src(), folders.tests()], None, environment);
+        let src_git = repository(folders.src(), &trusted)?;
+        let tests_git = repository(folders.tests(), &trusted)?;
         Ok(Self {
             root: root.to_owned(),
             config,
@@ -279,11 +281,11 @@ fn make_folder(folder: &Path) -> Result<(), Failure> {
 
 /// A folder's repository, created if missing. One in a parent folder does not count: neither role may see the
 /// other's history.
-fn repository(folder: &Path, environment: &Environment) -> Result<Git, Failure> {
+fn repository(folder: &Path, trusted: &Trusted) -> Result<Git, Failure> {
     make_folder(folder)?;
     repo::init(folder).map_err(|error| {
         let hint = error.hint();
         Failure::refused(error, hint)
     })?;
-    Ok(Git::new(folder, environment.all().clone()))
+    trusted.git(folder)
 }

@@ -8,7 +8,7 @@ use prompt::rollup::choose::{Candidate, bytes, choose, tokens};
 use serde::{Deserialize, Serialize};
 
 use super::Sources;
-use crate::order::preflight::git;
+use crate::trusted::Trusted;
 
 /// The commits that are searched for what was changed lately.
 const COMMITS: u32 = 200;
@@ -71,7 +71,8 @@ fn ages(sources: Sources<'_>) -> HashMap<PathBuf, usize> {
     let Sources { tree, environment, .. } = sources;
     let below = tree.root().strip_prefix(tree.top()).unwrap_or(Path::new(""));
     let dirty = tree.dirty_paths().unwrap_or_default();
-    let committed = git(tree, environment).changed_lately(below, COMMITS).unwrap_or_default();
+    let git = Trusted::around(&[tree.top()], None, environment).git(tree.top()).ok();
+    let committed = git.and_then(|git| git.changed_lately(below, COMMITS).ok()).unwrap_or_default();
     let mut ages = HashMap::new();
     for path in dirty.into_iter().chain(committed) {
         let rank = ages.len();

@@ -225,9 +225,14 @@ impl Watching<'_> {
             workspace.host.output.note("\u{7}");
         }
         let Some(line) = &workspace.settings.notify.value else { return };
-        let words = line.argv.iter().map(String::as_str).chain([message]);
-        let argv: Vec<OsString> = words.map(OsString::from).collect();
-        let env = Env::allowed(workspace.host.environment.all().clone(), &[]);
+        let Some((name, arguments)) = line.argv.split_first() else { return };
+        let program = match workspace.trusted.programs().find(name) {
+            Ok(program) => program.into_os_string(),
+            Err(error) => return workspace.host.output.warn(&format!("spec.notify: {error}")),
+        };
+        let words = arguments.iter().map(String::as_str).chain([message]).map(OsString::from);
+        let argv = [program].into_iter().chain(words);
+        let env = Env::allowed(workspace.trusted.environment().all().clone(), &[]);
         let command =
             Command { deadline: Some(Duration::from_mins(1)), ..Command::new(argv, &workspace.root, env) };
         let done = runner::run(&command, &Confinement::off(), &workspace.cancel, &mut |_, _| {});

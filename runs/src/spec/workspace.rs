@@ -25,7 +25,7 @@ use repo::Git;
 use report::printable;
 use runner::{Access, Cancel, Env, Probed, Rung, probe};
 use settings::spec::Config;
-use settings::{Environment, Keys, Layer, Limits, Settings, keys};
+use settings::{Keys, Layer, Limits, Settings, keys};
 
 use crate::agents;
 use crate::exit::Failure;
@@ -35,6 +35,7 @@ use crate::phase::agents::passed;
 use crate::sandbox;
 use crate::spec::options::{Agent, AgentOptions, Permissions};
 use crate::spec::{failures, project};
+use crate::trusted::Trusted;
 use crate::verdict;
 
 /// As the help of the flags has them.
@@ -55,6 +56,8 @@ pub(super) struct Workspace<'b> {
     pub cancel: Cancel,
     state: PathBuf,
     pub cli: Installed,
+    pub trusted: Trusted,
+    git: Git,
     probed: Probed,
     /// What leads git into the repositories inside of the project.
     dot_gits: Vec<PathBuf>,
@@ -91,7 +94,9 @@ impl<'b> Workspace<'b> {
         let config = crate::spec::config::read(root)?;
         let settings = crate::config::load(root, flags, host)?;
         let redactor = output.strike_out(Keys::find(environment, root).exposed());
-        let cli = installed(args.agent.unwrap_or_default(), environment)?;
+        let trusted = Trusted::around(&[root], Some(&settings), environment);
+        let cli = trusted.agent(kind(args.agent.unwrap_or_default()))?;
+        let git = trusted.git(root)?;
         agents::can_be_told(cli.kind, args.base_url.as_ref(), output)?;
         agents::can_keep(cli.kind, &settings)?;
         agents::warn_of_calls(&settings, output);
@@ -108,7 +113,22 @@ impl<'b> Workspace<'b> {
             Err(_) => Vec::new(),
         };
         let root = root.to_owned();
-        Ok(Self { root, config, settings, args, host, redactor, runs, cancel, state, cli, probed, dot_gits })
+        Ok(Self {
+            root,
+            config,
+            settings,
+            args,
+            host,
+            redactor,
+            runs,
+            cancel,
+            state,
+            cli,
+            trusted,
+            git,
+            probed,
+            dot_gits,
+        })
     }
 
     fn miss_specs(&self) {
@@ -149,7 +169,7 @@ impl<'b> Workspace<'b> {
     /// One role for each agent.
     pub(super) fn team(&self, focus: &str, files: &Files) -> Team {
         let role = |role| self.role(self.watched(role, focus, files), self.access_of(role, focus));
-        let git = Git::new(&self.root, self.host.environment.all().clone());
+        let git = self.git.clone();
         let exclude = vec![self.config.specs.clone(), format!("{STORE}/{WIP}")];
         Team {
             roles: Role::ALL.map(|one| (one, role(one))),
@@ -215,8 +235,7 @@ impl<'b> Workspace<'b> {
 
     /// The project's own, but for what is excluded.
     pub(super) fn repositories(&self, exclude: Vec<String>) -> BTreeMap<String, Repository> {
-        let git = Git::new(&self.root, self.host.environment.all().clone());
-        BTreeMap::from([(PROJECT.to_owned(), Repository { git, exclude })])
+        BTreeMap::from([(PROJECT.to_owned(), Repository { git: self.git.clone(), exclude })])
     }
 
     /// An agent that works on what is `watched`, behind these walls.
@@ -296,11 +315,10 @@ impl Cast<Specs> for Team {
     }
 }
 
-fn installed(which: Agent, environment: &Environment) -> Result<Installed, Failure> {
-    let kind = match which {
+fn kind(which: Agent) -> Kind {
+    match which {
         Agent::Claude => Kind::Claude,
         Agent::Gemini => Kind::Gemini,
         Agent::Codex => Kind::Codex,
-    };
-    agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.hint()))
+    }
 }

@@ -114,7 +114,7 @@ fn holds_key(mut file: File, redactor: &Redactor) -> std::io::Result<bool> {
 fn write(folder: &Folder, manifest: &Manifest, args: &Request, host: Host<'_>) -> anyhow::Result<()> {
     let bytes = manifest.to_bytes();
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let signer = Signer::new(host.environment, scratch.path());
+    let signer = Signer::new(host, scratch.path());
     let key = args.sign.as_deref().map(std::path::absolute).transpose()?;
     let signature = key.map(|key| signer.sign(&bytes, &key)).transpose()?;
     let written = dir::replace_with(&args.file, |file| {

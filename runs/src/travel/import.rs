@@ -35,7 +35,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let tree = place::work_tree(place::here(host)?)?;
     let _lock = lock::take(&tree, host)?;
-    let allowed = args.allowed_signers.clone().or_else(|| allowed_by_git(host.environment));
+    let allowed = args.allowed_signers.clone().or_else(|| allowed_by_git(host));
     let refused = |error: anyhow::Error| {
         let error = error.context(format!("{} was not imported", args.file.display()));
         Failure::refused(

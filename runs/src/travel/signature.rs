@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use runner::{Cancel, Command, Confinement, Ended, Env, Output, Streams};
+use runner::{Cancel, Command, Confinement, Ended, Env, NoProgram, Output, Streams};
 use settings::Environment;
+
+use crate::host::Host;
+use crate::trusted::Trusted;
 
 /// What the signature is for: one that was made for something else does not count.
 const NAMESPACE: &str = "code-commit-run";
@@ -16,7 +19,8 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Runs `ssh-keygen` in a folder of its own.
 pub(super) struct Signer<'s> {
-    environment: &'s Environment,
+    program: Result<PathBuf, NoProgram>,
+    environment: Environment,
     scratch: &'s Path,
 }
 
@@ -49,8 +53,10 @@ impl std::fmt::Display for CannotJudge {
 
 impl<'s> Signer<'s> {
     /// `scratch` is removed by the caller.
-    pub(super) fn new(environment: &'s Environment, scratch: &'s Path) -> Self {
-        Self { environment, scratch }
+    pub(super) fn new(host: Host<'_>, scratch: &'s Path) -> Self {
+        let trusted = Trusted::here(host);
+        let program = trusted.programs().find("ssh-keygen");
+        Self { program, environment: trusted.environment().clone(), scratch }
     }
 
     /// Signs with a private key that has no passphrase, or with one that an agent holds.
@@ -102,17 +108,15 @@ impl<'s> Signer<'s> {
 
     /// Whether `ssh-keygen` agrees, and what it prints.
     fn says_yes(&self, argv: Vec<OsString>, input: Option<&Path>) -> anyhow::Result<(bool, String)> {
+        if let Err(missing) = &self.program {
+            return Err(CannotJudge(format!("{missing}; it comes with OpenSSH")).into());
+        }
         let done = self.run(argv, input.map(Path::to_owned))?;
         let text = done.apart.map(|apart| apart.out.text()).unwrap_or_default();
         if let Ended::Exited(code) = done.ended {
             return Ok((code == 0, text));
         }
-        let why = if done.ended == Ended::NotFound {
-            "ssh-keygen is missing; it comes with OpenSSH".to_owned()
-        } else {
-            format!("ssh-keygen {}", done.ended)
-        };
-        Err(CannotJudge(why).into())
+        Err(CannotJudge(format!("ssh-keygen {}", done.ended)).into())
     }
 
     fn keep(&self, name: &str, bytes: &[u8]) -> anyhow::Result<PathBuf> {
@@ -128,7 +132,8 @@ impl<'s> Signer<'s> {
     ) -> anyhow::Result<Output> {
         let agent = ["SSH_AUTH_SOCK", "SSH_ASKPASS", "DISPLAY"].map(OsString::from);
         let env = Env::allowed(self.environment.all().clone(), &agent);
-        let argv = [OsString::from("ssh-keygen")].into_iter().chain(argv);
+        let program = self.program.clone().context("cannot start ssh-keygen, which comes with OpenSSH")?;
+        let argv = [program.into_os_string()].into_iter().chain(argv);
         let command = Command {
             input,
             deadline: Some(PATIENCE),
@@ -143,9 +148,11 @@ impl<'s> Signer<'s> {
 
 /// The file that git uses, if the user's own configuration names one. A repository cannot choose whom the user
 /// believes.
-pub(super) fn allowed_by_git(environment: &Environment) -> Option<PathBuf> {
-    let argv = ["git", "config", "--global", "--path", "--get", "gpg.ssh.allowedSignersFile"];
-    let env = Env::allowed(environment.all().clone(), &[]);
+pub(super) fn allowed_by_git(host: Host<'_>) -> Option<PathBuf> {
+    let trusted = Trusted::here(host);
+    let words = ["config", "--global", "--path", "--get", "gpg.ssh.allowedSignersFile"].map(OsString::from);
+    let argv = [trusted.programs().find("git").ok()?.into_os_string()].into_iter().chain(words);
+    let env = Env::allowed(trusted.environment().all().clone(), &[]);
     let command = Command { deadline: Some(Duration::from_secs(10)), ..Command::new(argv, "/", env) };
     let done = runner::run(&command, &Confinement::off(), &Cancel::new().ok()?, &mut |_, _| {}).ok()?;
     let text = done.text();

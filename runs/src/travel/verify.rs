@@ -111,7 +111,7 @@ pub(super) fn checked(
     let work = scratch.join("signature");
     std::fs::create_dir(&work).context("cannot check its signature")?;
     let allowed = allowed.map(std::path::absolute).transpose()?;
-    let signer = Signer::new(host.environment, &work);
+    let signer = Signer::new(host, &work);
     let signed = signer.judge(&manifest_bytes, signature.as_deref(), allowed.as_deref())?;
     ensure!(signed != Signed::Bad, "{}", in_words(&signed));
     Ok(Checked { about, manifest, signed, sha256 })

@@ -7,8 +7,9 @@ use llm::{Blind, Model};
 use repo::{Asked, WorkTree};
 use runner::Rung;
 use runs::commit::rollup::Rollup;
-use runs::preflight::{self, CODE_ROLLUP, Missing, QUERY, on_path};
+use runs::preflight::{self, CODE_ROLLUP, Missing, QUERY};
 use runs::rollup::Stored;
+use runs::trusted::Trusted;
 use runs::{Failure, Host, place, sandbox};
 use settings::{Environment, Files, Keys, Settings, Standing, keys};
 
@@ -21,7 +22,8 @@ pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failu
     let root = place::root(host)?;
     let keys = Keys::find(environment, &root);
     output.strike_out(keys.exposed());
-    let mut checks = vec![git(environment)];
+    let trusted = Trusted::here(host);
+    let mut checks = vec![git(&trusted)];
     let (settings, files) = configuration(&root, environment, args);
     checks.extend(files);
     checks.extend(sandbox(&settings, environment));
@@ -34,15 +36,16 @@ pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failu
         }
         Err(failure) => checks.push(Check::failed("work tree", failure)),
     }
-    checks.extend(agents(environment));
+    checks.extend(agents(&trusted));
     Ok(checks)
 }
 
 /// The default loop needs no git program; work orders and the loops of agents do.
-fn git(environment: &Environment) -> Check {
-    let text = "not in PATH; order, phase and spec need it";
-    on_path("git", environment)
-        .map_or_else(|| Check::absent("git", text), |path| Check::good("git", shown(&path)))
+fn git(trusted: &Trusted) -> Check {
+    trusted.programs().find("git").map_or_else(
+        |error| Check::absent("git", format!("{error}; order, phase and spec need it")),
+        |path| Check::good("git", shown(&path)),
+    )
 }
 
 fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (Settings, Vec<Check>) {
@@ -207,15 +210,15 @@ fn roll_up(tree: &WorkTree, text: &str) -> String {
 }
 
 /// Only the loops of agents need one.
-fn agents(environment: &Environment) -> Vec<Check> {
+fn agents(trusted: &Trusted) -> Vec<Check> {
     [agent::Kind::Claude, agent::Kind::Gemini, agent::Kind::Codex]
         .into_iter()
-        .map(|kind| match agent::find(kind, environment.path()) {
+        .map(|kind| match agent::find(kind, trusted.programs()) {
             Ok(found) => {
                 let version = found.version.map(|version| format!(" {version}")).unwrap_or_default();
                 Check::good("agent", format!("{}{version}, {}", kind.name(), shown(&found.program)))
             }
-            Err(missing) => Check::absent("agent", format!("{missing}; {}", kind.hint())),
+            Err(missing) => Check::absent("agent", format!("{missing}; {}", missing.hint())),
         })
         .collect()
 }

@@ -29,7 +29,7 @@ pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
         }
         Err(found) => problems.clone_from(found),
     }
-    let git = preflight::git(&tree, environment);
+    let git = preflight::git(&tree, &settings, environment)?;
     for found in [preflight::clean(&tree, &git), preflight::verification(tree.root())] {
         problems.extend(found.err().map(|refusal| FieldProblem {
             field: String::new(),

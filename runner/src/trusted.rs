@@ -1,0 +1,227 @@
+//! Which files no command of a project can change, and the programs among them that the harness starts itself.
+//!
+//! `PATH` often begins with a folder of the project (an activated virtual environment, `node_modules/.bin`), and there
+//! every command of the project may leave a `git`. Whether something can be trusted is decided by its place, not by
+//! the time: what is outside of every writable place, at each symlink on the way, is the same before and after any command.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use crate::program::{DEFAULT_PATH, is_program};
+
+/// The kernel follows no more symlinks.
+const MOST_LINKS: usize = 40;
+
+/// The places that commands of a project may change.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Changeable(Vec<PathBuf>);
+
+impl Changeable {
+    pub(crate) fn new<'p>(places: impl IntoIterator<Item = &'p Path>) -> Self {
+        let real = |place: &Path| place.canonicalize().unwrap_or_else(|_| place.to_owned());
+        Self(places.into_iter().map(real).collect())
+    }
+
+    /// The path without symlinks, unless it, or a symlink that it leads through, is in one of these places.
+    pub(crate) fn fixed(&self, path: &Path) -> Option<PathBuf> {
+        let mut here = PathBuf::from("/");
+        let mut ahead: VecDeque<OsString> = parts(path)?.collect();
+        let mut links = 0;
+        while let Some(name) = ahead.pop_front() {
+            if name == ".." {
+                here.pop();
+                continue;
+            }
+            here.push(name);
+            if self.0.iter().any(|place| here.starts_with(place)) {
+                return None;
+            }
+            if let Ok(target) = here.read_link() {
+                links += 1;
+                here.pop();
+                let target = here.join(target);
+                here = PathBuf::from("/");
+                parts(&target).filter(|_| links <= MOST_LINKS)?.rev().for_each(|name| ahead.push_front(name));
+            }
+        }
+        Some(here)
+    }
+}
+
+/// The names of an absolute path.
+fn parts(path: &Path) -> Option<impl DoubleEndedIterator<Item = OsString>> {
+    let named = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    };
+    path.is_absolute().then(|| path.components().filter_map(named))
+}
+
+/// Where the harness finds the programs that it starts itself: in the folders of `PATH` that no command of the project can change.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// Of `PATH`, as they are.
+    folders: Vec<PathBuf>,
+    changeable: Changeable,
+}
+
+/// There is no program that the harness could start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoProgram {
+    /// It is nowhere.
+    #[error("`{name}` is not on PATH")]
+    Missing {
+        /// How it is called.
+        name: String,
+    },
+    /// The only one there is.
+    #[error("{} is not started: commands of the project could have changed it", place.display())]
+    Changeable {
+        /// Where it is.
+        place: PathBuf,
+    },
+}
+
+impl NoProgram {
+    /// What the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "install it, or add its folder to PATH",
+            Self::Changeable { .. } => {
+                "install it outside of the project and of what commands may write, in a folder of PATH"
+            }
+        }
+    }
+}
+
+impl Programs {
+    /// `path` is that of the user, `changeable` the project and whatever else the sandbox makes writable.
+    pub fn new<'p>(path: Option<&OsStr>, changeable: impl IntoIterator<Item = &'p Path>) -> Self {
+        let folders = std::env::split_paths(path.unwrap_or(OsStr::new(DEFAULT_PATH))).collect();
+        Self { folders, changeable: Changeable::new(changeable) }
+    }
+
+    /// The `PATH` for what the harness starts, which starts further programs: git starts `gpg`, `ssh-keygen` and the
+    /// user's filters.
+    pub fn path(&self) -> OsString {
+        let fixed = self.folders.iter().filter_map(|folder| self.changeable.fixed(folder));
+        // What was split at colons holds none, but a symlink may lead to a folder whose name has one.
+        std::env::join_paths(fixed.filter(|folder| !folder.as_os_str().as_bytes().contains(&b':')))
+            .unwrap_or_default()
+    }
+
+    /// The file to start for `name`: a bare name, or an absolute path.
+    pub fn find(&self, name: impl AsRef<OsStr>) -> Result<PathBuf, NoProgram> {
+        let name = name.as_ref();
+        let is_path = name.as_bytes().contains(&b'/');
+        let places = if is_path { vec![PathBuf::from(name)] } else { self.places(name) };
+        let there: Vec<PathBuf> = places.into_iter().filter(|place| is_program(place)).collect();
+        if let Some(fixed) = there.iter().find(|place| self.changeable.fixed(place).is_some()) {
+            return Ok(fixed.clone());
+        }
+        Err(there.into_iter().next().map_or_else(
+            || NoProgram::Missing { name: name.to_string_lossy().into_owned() },
+            |place| NoProgram::Changeable { place },
+        ))
+    }
+
+    fn places(&self, name: &OsStr) -> Vec<PathBuf> {
+        self.folders.iter().map(|folder| folder.join(name)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    /// Programs at these places of a new folder.
+    fn folder(programs: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for name in programs {
+            let file = folder.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::File::create(&file).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        folder
+    }
+
+    fn found(folder: &Path, path: &[&str], name: &str) -> String {
+        let path = std::env::join_paths(path.iter().map(|one| folder.join(one))).unwrap();
+        let programs = Programs::new(Some(&path), [folder.join("tree").as_path(), &folder.join("writable")]);
+        let shown = programs.find(name).map_or_else(|no| no.to_string(), |file| file.display().to_string());
+        shown.replace(&folder.display().to_string(), "")
+    }
+
+    #[test]
+    fn a_program_is_taken_only_from_where_no_command_can_change_it() {
+        let folder = folder(&["tree/.venv/bin/git", "tree/only", "writable/git", "bin/git", "other/git"]);
+        let at = |name: &str| folder.path().join(name);
+        symlink(at("tree/.venv/bin"), at("to-tree")).unwrap();
+        symlink(at("bin"), at("tree/out")).unwrap();
+        fs::create_dir(at("links")).unwrap();
+        symlink(at("tree/.venv/bin/git"), at("links/git")).unwrap();
+        symlink("../tree/out/git", at("links/through")).unwrap();
+        symlink("../links/../bin/git", at("links/good")).unwrap();
+        let cases: [(&[&str], &str); 8] = [
+            (&["tree/.venv/bin", "bin", "other"], "git"),
+            (&["writable", "to-tree", "tree/out", "links", "other"], "git"),
+            (&["links/../tree/out", "links"], "git"),
+            (&["links"], "through"),
+            (&["links"], "good"),
+            (&["tree"], "only"),
+            (&["bin"], "missing"),
+            (&["."], "git"),
+        ];
+        let table: String =
+            cases.map(|(path, name)| format!("{}\n", found(folder.path(), path, name))).concat();
+        insta::assert_snapshot!(table, @"
+        /bin/git
+        /other/git
+        /links/../tree/out/git is not started: commands of the project could have changed it
+        /links/through is not started: commands of the project could have changed it
+        /links/good
+        /tree/only is not started: commands of the project could have changed it
+        `missing` is not on PATH
+        `git` is not on PATH
+        ");
+    }
+
+    #[test]
+    fn a_named_file_is_judged_like_one_of_path_and_a_relative_one_never_counts() {
+        let folder = folder(&["tree/editor", "bin/editor"]);
+        for (file, is_started) in
+            [("bin/editor", true), ("tree/editor", false), ("tree/../bin/editor", false)]
+        {
+            let programs = Programs::new(None, [folder.path().join("tree").as_path()]);
+            assert_eq!(programs.find(folder.path().join(file)).is_ok(), is_started, "{file}");
+        }
+        assert!(Programs::new(Some(OsStr::new("bin:.:")), []).find("Cargo.toml").is_err());
+        assert!(Programs::new(None, []).find("./src/lib.rs").is_err());
+    }
+
+    #[test]
+    fn the_path_for_what_git_starts_names_no_folder_of_the_project() {
+        let folder = folder(&["tree/bin/gpg", "bin/gpg"]);
+        symlink("tree/bin", folder.path().join("link")).unwrap();
+        let path = ["tree/bin", "link", "bin", "none"].map(|name| folder.path().join(name));
+        let path = std::env::join_paths(path.into_iter().chain(["relative".into(), "".into()])).unwrap();
+        let programs = Programs::new(Some(&path), [folder.path().join("tree").as_path()]);
+        let real = folder.path().canonicalize().unwrap();
+        let expected = std::env::join_paths([real.join("bin"), real.join("none")]).unwrap();
+        assert_eq!(programs.path(), expected);
+    }
+
+    #[test]
+    fn links_that_lead_in_a_circle_lead_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        symlink("b", folder.path().join("a")).unwrap();
+        symlink("a", folder.path().join("b")).unwrap();
+        assert_eq!(Changeable::default().fixed(&folder.path().join("a")), None);
+    }
+}
