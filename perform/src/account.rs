@@ -160,7 +160,10 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Vec<
     let folder = run.join(BEFORE);
     let failed = |source| Fault::file("read what was noted in", &folder)(source);
     Layers::below(state).remove().map_err(failed)?;
-    let Some(noted) = note::read(&folder).map_err(failed)? else { return Ok(Vec::new()) };
+    let Some(noted) = note::read(&folder).map_err(failed)? else {
+        remove_if_there(&folder).map_err(failed)?;
+        return Ok(Vec::new());
+    };
     let mut reverted = Vec::new();
     let name = noted.adopted.as_deref();
     if !name.is_some_and(|name| is_recorded(run, name)) {
@@ -173,7 +176,7 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Vec<
         // Its changes are not in the tree any more.
         set.map_or(Ok(()), |set| remove_if_there(&set)).map_err(failed)?;
     }
-    note::remove(&folder).map_err(failed)?;
+    note::remove(&folder).and_then(|()| remove_if_there(&folder)).map_err(failed)?;
     Ok(reverted)
 }
 
