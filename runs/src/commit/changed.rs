@@ -6,13 +6,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::anyhow;
-use logging::{RunFolder, sha256_hex};
+use logging::RunFolder;
 use perform::undo_folders;
 use repo::WorkTree;
 use report::phrases;
 use settings::Environment;
 
-use crate::changes::on_disk;
+use crate::changes::sha256_on_disk;
 use crate::commit::plan::Plan;
 use crate::exit::Failure;
 use crate::order::preflight::git;
@@ -49,9 +49,8 @@ pub(crate) fn refuse(
     }
     changed.retain(|path| {
         let path = root.join(path);
-        let is_as_left = left.iter().any(|(own, hash)| {
-            root.join(own) == path && *hash == on_disk(&path).map(|content| sha256_hex(&content))
-        });
+        let is_as_left =
+            left.iter().any(|(own, hash)| root.join(own) == path && *hash == sha256_on_disk(&path));
         !is_as_left && own.as_ref() != Some(&path)
     });
     changed.sort();
