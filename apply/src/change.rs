@@ -15,13 +15,37 @@ use crate::place::Place;
 use crate::report::{Action, Changed};
 use dir::protect_like;
 
+/// The new content of a file.
+#[derive(Debug)]
+pub(crate) enum Content<'a> {
+    Bytes(Cow<'a, [u8]>),
+    /// In a pre-image, which may be larger than the memory, with its SHA-256.
+    Kept(PathBuf, [u8; 32]),
+}
+
+impl Content<'_> {
+    fn sha256(&self) -> [u8; 32] {
+        match self {
+            Self::Bytes(bytes) => Sha256::digest(bytes).into(),
+            Self::Kept(_, sha256) => *sha256,
+        }
+    }
+
+    fn write_to(&self, file: &mut File) -> io::Result<()> {
+        match self {
+            Self::Bytes(bytes) => file.write_all(bytes),
+            Self::Kept(kept, _) => io::copy(&mut File::open(kept)?, file).map(drop),
+        }
+    }
+}
+
 /// The planned change of one file.
 #[derive(Debug)]
 pub(crate) struct Change<'a> {
     pub(crate) place: Place,
     pub(crate) before: Option<Before>,
     /// `None` means that there will be no file.
-    pub(crate) content: Option<Cow<'a, [u8]>>,
+    pub(crate) content: Option<Content<'a>>,
     /// Permission bits and owner, if they differ from the old file's.
     pub(crate) attributes: Option<(u32, (u32, u32))>,
     /// The file whose access list is copied, if it is not the old file.
@@ -32,7 +56,7 @@ impl Change<'_> {
     /// How the change will be reported.
     pub(crate) fn report(&self) -> Changed {
         let before_sha256 = self.before.as_ref().map(|before| hex(before.sha256));
-        let after_sha256 = self.content.as_ref().map(|content| hex(Sha256::digest(content).into()));
+        let after_sha256 = self.content.as_ref().map(|content| hex(content.sha256()));
         let before_mode = self.before.as_ref().map(|before| before.mode & 0o7777);
         let wanted_mode = self.attributes.map(|(mode, _)| mode).or(before_mode).map(|mode| mode & 0o777);
         let action = match &self.content {
@@ -86,7 +110,7 @@ pub(crate) struct Staged {
 /// file that it replaces.
 pub(crate) fn write_staged(txn: &Folder, name: &str, change: &Change<'_>) -> io::Result<Staged> {
     let mut file = txn.create_file(name, 0o666)?;
-    file.write_all(change.content.as_deref().unwrap_or_default())?;
+    change.content.as_ref().map_or(Ok(()), |content| content.write_to(&mut file))?;
     let mut owner_kept = true;
     if let Some((mode, (uid, gid))) = change.wanted() {
         let stat = rustix::fs::fstat(&file)?;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use dir::Folder;
 use guard::{Admitted, Op};
 
-use crate::change::Change;
+use crate::change::{Change, Content};
 use crate::error::ApplyError;
 use crate::place::Place;
 use crate::report::Applied;
@@ -75,5 +75,6 @@ pub fn dry_run(set: &ChangeSet<'_>) -> Applied {
 
 fn change<'a>(path: &Admitted, content: Option<Cow<'a, [u8]>>) -> Change<'a> {
     let before = path.before().cloned();
+    let content = content.map(Content::Bytes);
     Change { place: Place::of(path), before, content, attributes: None, model: None }
 }

@@ -4,7 +4,7 @@
 mod history;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -177,26 +177,36 @@ pub fn read_applied(undo: &Path) -> Result<Option<Applied>, UndoError> {
     Ok(manifest(undo)?.map(|journal| journal.applied()))
 }
 
-/// A file as it was before the first of several sets.
+/// A file as it was before the first of several sets. Its content is read when it is asked for: all of them together
+/// may be larger than the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreImage {
     /// Relative to the root.
     pub path: String,
-    /// The whole content; `None` if there was no file.
-    pub content: Option<Vec<u8>>,
+    /// SHA-256, in hex, of its content; `None` if there was no file.
+    pub sha256: Option<String>,
     /// SHA-256, in hex, of the content that the last set wrote; `None` if it deleted the file.
     pub left_as: Option<String>,
+    kept: Option<PathBuf>,
+}
+
+impl PreImage {
+    /// The whole content; `None` if there was no file, or if it is longer than `most` bytes.
+    pub fn content(&self, most: u64) -> Result<Option<Vec<u8>>, UndoError> {
+        let Some(kept) = &self.kept else { return Ok(None) };
+        dir::read(kept, most, dir::Links::Refused)
+            .map_err(|source| UndoError::Io { path: kept.clone(), source })
+    }
 }
 
 /// The old version of every file that the sets changed, by path. The folders are given oldest
 /// first.
 pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> {
-    let image = |(path, file): (String, File)| {
-        let content =
-            file.kept.map(|(kept, ..)| read(&kept).map_err(|source| UndoError::Io { path: kept, source }));
-        Ok(PreImage { path, content: content.transpose()?, left_as: file.left_as })
+    let image = |(path, File { was, kept, left_as }): (String, File)| {
+        let kept = kept.map(|(kept, ..)| kept);
+        PreImage { path, sha256: was.filter(|_| kept.is_some()), left_as, kept }
     };
-    History::read(undo_folders)?.files.into_iter().map(image).collect()
+    Ok(History::read(undo_folders)?.files.into_iter().map(image).collect())
 }
 
 /// The state in which the sets left each file, by path: the SHA-256 of its content, or `None` if it
@@ -246,12 +256,6 @@ fn manifest(undo: &Path) -> Result<Option<Journal>, UndoError> {
         Unread::Io(source) => UndoError::Io { path, source },
         Unread::OtherVersion(version) => UndoError::OtherVersion { path, version },
     })
-}
-
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    std::fs::File::open(path)?.read_to_end(&mut content)?;
-    Ok(content)
 }
 
 /// `undone` beside the pre-images, or `undone-2` and so on.

@@ -1,52 +1,66 @@
 //! Everything that a run changed: its pre-images compared with the disk.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use apply::PreImage;
 use similar::{ChangeTag, TextDiff};
 
 use report::{BAD, FileStat, GOOD, Output, STRONG, printable};
 
-/// One file, before and after the run.
+/// One file, before and after the run. Its content is read when it is asked for: all of them together may be larger
+/// than the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
     /// Relative to the root.
     pub path: String,
-    before: Option<Vec<u8>>,
-    after: Option<Vec<u8>>,
+    before: PreImage,
+    after: PathBuf,
+    is_there: bool,
 }
+
+/// A longer file is shown like one that is not text.
+pub(crate) const MOST_BYTES: u64 = 64 << 20;
 
 /// Every file that the run in this folder changed, by path.
 pub fn of_run(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
     let rounds = perform::undo_folders(run)?;
     let before = apply::pre_images(&rounds).context("cannot read what the run has changed")?;
-    let mut changes: Vec<FileChange> = before
-        .into_iter()
-        .map(|image| FileChange {
-            after: on_disk(&root.join(&image.path)),
-            path: image.path,
-            before: image.content,
-        })
-        .filter(|change| change.before != change.after)
-        .collect();
+    let mut changes: Vec<FileChange> = before.into_iter().filter_map(|before| change(root, before)).collect();
     changes.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(changes)
 }
 
-/// The content of a regular file; a build may have replaced it with a FIFO or a symlink.
+/// `None` if the file is as it was.
+fn change(root: &Path, before: PreImage) -> Option<FileChange> {
+    let after = root.join(&before.path);
+    let now = sha256_on_disk(&after);
+    let (path, is_there) = (before.path.clone(), now.is_some());
+    (now != before.sha256).then_some(FileChange { path, before, after, is_there })
+}
+
+/// The hash of a regular file; a build may have replaced it with a FIFO or a symlink.
+pub(crate) fn sha256_on_disk(path: &Path) -> Option<String> {
+    let file = dir::open_regular(path).ok().flatten();
+    file.and_then(|mut file| logging::sha256_of(&mut file).ok())
+}
+
+/// The content of a regular file, unless it is too long to be shown.
 pub fn on_disk(path: &Path) -> Option<Vec<u8>> {
-    dir::read(path, u64::MAX, dir::Links::Refused).ok().flatten()
+    dir::read(path, MOST_BYTES, dir::Links::Refused).ok().flatten()
 }
 
 impl FileChange {
     /// Its entry of the summary.
     pub fn stat(&self) -> FileStat {
-        let status = match (&self.before, &self.after) {
+        let status = match (&self.before.sha256, self.is_there) {
             (None, _) => 'A',
-            (Some(_), None) => 'D',
-            (Some(_), Some(_)) => 'M',
+            (Some(_), false) => 'D',
+            (Some(_), true) => 'M',
         };
-        let (added, removed) = self.texts().map(count_lines).unzip();
+        let texts = self.texts();
+        let texts = texts.as_ref().map(|(before, after)| (before.as_str(), after.as_str()));
+        let (added, removed) = texts.map(count_lines).unzip();
         FileStat { path: self.path.clone(), status, added, removed, by_build: false, named_by_build: false }
     }
 
@@ -58,14 +72,20 @@ impl FileChange {
         let side = |there: bool, letter: &str| {
             if there { format!("{letter}/{}", self.path) } else { "/dev/null".to_owned() }
         };
-        let diff = TextDiff::from_lines(before, after);
+        let diff = TextDiff::from_lines(&before, &after);
         diff.unified_diff()
-            .header(&side(self.before.is_some(), "a"), &side(self.after.is_some(), "b"))
+            .header(&side(self.before.sha256.is_some(), "a"), &side(self.is_there, "b"))
             .to_string()
     }
 
-    fn texts(&self) -> Option<(&str, &str)> {
-        Some((text(self.before.as_ref())?, text(self.after.as_ref())?))
+    /// Both sides, empty where there is no file.
+    fn texts(&self) -> Option<(String, String)> {
+        let before = match self.before.sha256 {
+            Some(_) => self.before.content(MOST_BYTES).ok()??,
+            None => Vec::new(),
+        };
+        let after = if self.is_there { on_disk(&self.after)? } else { Vec::new() };
+        Some((String::from_utf8(before).ok()?, String::from_utf8(after).ok()?))
     }
 }
 
@@ -77,10 +97,6 @@ fn count_lines((before, after): (&str, &str)) -> (usize, usize) {
     let diff = TextDiff::from_lines(before, after);
     let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
     (count(ChangeTag::Insert), count(ChangeTag::Delete))
-}
-
-fn text(side: Option<&Vec<u8>>) -> Option<&str> {
-    side.map_or(Some(""), |bytes| std::str::from_utf8(bytes).ok())
 }
 
 /// A unified diff in git's colours.

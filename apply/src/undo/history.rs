@@ -1,6 +1,5 @@
 //! The combined effect of several sets, and how to revert it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -9,11 +8,10 @@ use std::sync::Arc;
 use dir::Folder;
 use guard::Before;
 use rustix::fs::FileType;
-use sha2::{Digest, Sha256};
 
-use super::{UndoError, manifest, read};
+use super::{UndoError, manifest};
 use crate::belief::may_be_written;
-use crate::change::Change;
+use crate::change::{Change, Content};
 use crate::journal::{hex, kept_name};
 use crate::place::{Finder, Place, folders_above, is_blocked, name_of};
 use crate::report::Action;
@@ -96,11 +94,12 @@ impl History {
         let Some((kept, mode, owner)) = &file.kept else {
             return Ok(Change { place, before, content: None, attributes: None, model: None });
         };
-        let content = read(kept).map_err(|source| UndoError::Io { path: kept.clone(), source })?;
-        if Some(hex(Sha256::digest(&content).into())) != file.was {
+        let hashed = std::fs::File::open(kept).and_then(|mut kept| Before::of(&mut kept));
+        let sha256 = hashed.map_err(|source| UndoError::Io { path: kept.clone(), source })?.sha256;
+        if Some(hex(sha256)) != file.was {
             return Err(UndoError::Damaged { path: path.to_owned(), kept: kept.clone() });
         }
-        let (content, attributes) = (Some(Cow::Owned(content)), Some((*mode, *owner)));
+        let (content, attributes) = (Some(Content::Kept(kept.clone(), sha256)), Some((*mode, *owner)));
         Ok(Change { place, before, content, attributes, model: Some(kept.clone()) })
     }
 

@@ -11,6 +11,7 @@ use crate::disk_errors::injected;
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
 use crate::scenes::kills::{is_killed, places, quietly, strace_works, traced};
+use crate::scenes::program::{Ran, below};
 
 const REPLY: &str = "^^^model\nnew\n^^^end\n";
 /// What the user has, and what it may be after the build.
@@ -152,4 +153,25 @@ fn what_a_person_saves_while_a_check_runs_survives_it() {
             assert!(places.any(is_theirs), "{path} is lost, {sandbox}: {said}");
         }
     }
+}
+
+/// The harness may use less memory than the file is long.
+#[test]
+fn a_file_larger_than_the_memory_is_changed_and_undone() {
+    let build = "#!/bin/sh\necho built >> big.bin\n";
+    let files = [(".gitignore", "/agent-config\n"), ("build.sh", build), ("model", "old\n")];
+    let scene = Scene::with_files(&files, Script::new([Step::text(REPLY)]));
+    scene.project.write("agent-config/query.txt", b"change the model\n").unwrap();
+    let big = scene.project.root().join("big.bin");
+    let len = 128 << 20;
+    fs::File::create(&big).unwrap().set_len(len).unwrap();
+    let limited = |command: &Command| {
+        let limit = ["sh", "-c", "ulimit -v 170000 && exec \"$@\"", "sh"];
+        Ran::of(&mut below(limit, command))
+    };
+    let ran = limited(&command(&scene));
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.contains("M big.bin"), "{ran}");
+    let undone = limited(&scene.command(&["undo"], &[]));
+    assert_eq!((undone.code, fs::metadata(&big).unwrap().len()), (Some(0), len), "{undone}");
 }

@@ -38,15 +38,12 @@ pub(super) fn commit(
 /// The files that differ from before the run, by path.
 fn changed(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
     let images = apply::pre_images(&undo_folders(run)?).map_err(Fault::Undo)?;
-    let differs = |path: &str, before: &Option<Vec<u8>>| {
-        let now = dir::read(&root.join(path), u64::MAX, dir::Links::Refused).ok().flatten();
-        now != *before
+    let now = |path: &str| {
+        let file = dir::open_regular(&root.join(path)).ok().flatten();
+        file.and_then(|mut file| logging::sha256_of(&mut file).ok())
     };
-    let mut paths: Vec<String> = images
-        .into_iter()
-        .filter(|image| differs(&image.path, &image.content))
-        .map(|image| image.path)
-        .collect();
+    let differing = images.into_iter().filter(|image| now(&image.path) != image.sha256);
+    let mut paths: Vec<String> = differing.map(|image| image.path).collect();
     paths.sort();
     Ok(paths)
 }

@@ -12,7 +12,7 @@ use repo::{ChangedIn, WorkTree};
 use settings::phase::Config;
 use timeline::{Change, Contents, Run, Step, What};
 
-use crate::changes::on_disk;
+use crate::changes::{MOST_BYTES, on_disk};
 use crate::exit::Failure;
 use crate::{records, text};
 
@@ -43,8 +43,9 @@ fn of_record(run: &mut Run, folder: &Path, root: &Path, store: &mut Store<'_>) -
     for round in &rounds {
         let images = apply::pre_images(std::slice::from_ref(round)).map_err(|error| refused(error.into()))?;
         for image in images {
-            let before = image.content.map(|content| store.keep(content));
-            applied.push((image.path, before, image.left_as));
+            let content = image.content(MOST_BYTES).map_err(|error| refused(error.into()))?;
+            content.into_iter().for_each(|content| drop(store.keep(content)));
+            applied.push((image.path, image.sha256, image.left_as));
         }
     }
     if run.kind == "apply" {

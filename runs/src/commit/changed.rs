@@ -6,13 +6,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use logging::{RunFolder, sha256_hex};
+use logging::RunFolder;
 use perform::undo_folders;
 use repo::WorkTree;
 use report::phrases;
 use settings::Environment;
 
-use crate::changes::on_disk;
+use crate::changes::sha256_on_disk;
 use crate::commit::plan::Plan;
 use crate::exit::Failure;
 use crate::order::preflight::git;
@@ -50,9 +50,7 @@ pub(crate) fn refuse(
         let committed = git(tree, &plan.settings, environment)?.differing_between(then, &now)?;
         changed.extend(committed.iter().filter_map(|path| path.strip_prefix(below).ok()).map(Path::to_owned));
     }
-    let is_as_left = |(path, hash): (&String, &Option<String>)| {
-        *hash == on_disk(&root.join(path)).map(|content| sha256_hex(&content))
-    };
+    let is_as_left = |(path, hash): (&String, &Option<String>)| *hash == sha256_on_disk(&root.join(path));
     let is_own = |path: &Path| path.to_str().is_some_and(|path| left.contains_key(path));
     changed.retain(|path| !is_own(path) && own.as_ref() != Some(&root.join(path)));
     // Whatever git and the times say: the run's changes may have been stashed, or undone by an undo that was killed.

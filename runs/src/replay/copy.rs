@@ -62,7 +62,7 @@ impl ScratchCopy {
 
     fn put_back(&self, rounds: &[PathBuf]) -> anyhow::Result<()> {
         for image in apply::pre_images(rounds)? {
-            put(&self.root, &image.path, image.content.as_deref())
+            put(&self.root, &image.path, image.content(u64::MAX)?.as_deref())
                 .with_context(|| format!("cannot restore {}", image.path))?;
         }
         Ok(())

@@ -110,7 +110,8 @@ impl Run {
             for change in round.changes.iter().filter(|change| paths.contains(&change.path)) {
                 let Some(after_sha256) = change.after_sha256.clone() else { continue };
                 let image = images.iter().find(|image| image.path == change.path);
-                let before = image.and_then(|image| image.content.clone()).unwrap_or_default();
+                let before =
+                    image.and_then(|image| image.content(u64::MAX).ok().flatten()).unwrap_or_default();
                 let first = steps.iter().find(|step| step.path == change.path);
                 let first = first.map_or_else(|| before.clone(), |step| step.first.clone());
                 let after = self.results(&round, &change.path, &before);

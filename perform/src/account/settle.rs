@@ -1,0 +1,103 @@
+//! What the next command does about the changes of one during which the harness was killed.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use apply::Lock;
+use engine::Line;
+use guard::{Difference, Guard, Policy, Survey};
+use logging::RunFolder;
+
+use super::view::{self, Layers};
+use super::{Account, BEFORE, note, remove_if_there};
+use crate::fault::Fault;
+use crate::kept::{UNDO, after_build, undo_folders};
+use crate::record::Past;
+use crate::seal::Attic;
+
+/// What was cleaned up after a command.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Paths that were restored.
+    pub restored: Vec<String>,
+    /// The folder with what replaced them, and with what else was taken out of the tree.
+    pub kept: Option<PathBuf>,
+}
+
+/// Restores everything changed by a command during which the harness was killed, or whose answer it had not
+/// recorded; the command is run again if needed.
+///
+/// What was saved is trusted: the caller makes sure that the harness wrote it.
+pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Settled, Fault> {
+    let folder = run.join(BEFORE);
+    let failed = |source| Fault::file("read what was noted in", &folder)(source);
+    let layers = Layers::below(state);
+    let noted = note::read(&folder).map_err(failed)?;
+    let name = noted.as_ref().and_then(|noted| noted.adopted.as_deref());
+    if name.is_some_and(|name| is_recorded(run, name)) {
+        layers.remove().map_err(failed)?;
+        note::remove(&folder).and_then(|()| remove_if_there(&folder)).map_err(failed)?;
+        return Ok(Settled::default());
+    }
+    let mut attic = Attic::of(run);
+    layers.clear(&mut attic).map_err(failed)?;
+    let mut restored = Vec::new();
+    if let Some(noted) = noted {
+        let set = noted.adopted.map(|name| run.join(UNDO).join(name));
+        if let Some((own, before)) = noted.survey {
+            restored = put_all_back(root, run, own, &before, &mut attic)?;
+        } else if let Some(set) = &set {
+            restored = view::revert(lock, root, set, &mut attic)?;
+        }
+        // Its changes are not in the tree any more.
+        set.map_or(Ok(()), |set| remove_if_there(&set)).map_err(failed)?;
+        note::remove(&folder).map_err(failed)?;
+    }
+    remove_if_there(&folder).map_err(failed)?;
+    Ok(Settled { restored, kept: attic.folder().map(Path::to_owned) })
+}
+
+/// Whether the answer of the build with this set of pre-images is in the journal. A journal that cannot be read
+/// holds none.
+fn is_recorded(run: &Path, set: &str) -> bool {
+    let past = Past::read(run).unwrap_or_default();
+    past.holding().any(|line| matches!(line, Line::Built(built) if after_build(built.round) == set))
+}
+
+fn put_all_back(
+    root: &Path,
+    run: &Path,
+    own: Vec<PathBuf>,
+    before: &Survey,
+    attic: &mut Attic<'_>,
+) -> Result<Vec<String>, Fault> {
+    let folder = run.join(BEFORE);
+    let mut account = Account::new("a command", Policy::new(), own);
+    account.source.reopen(root, before, &folder);
+    let mut restored = BTreeSet::new();
+    loop {
+        let guard = Guard::open(root, Policy::new())
+            .map_err(|error| Fault::file("look at", root)(io::Error::other(error)))?;
+        account.tracked = guard.ignored_of(before.iter().map(|(path, _)| path.clone()));
+        let mut differences = account.differences(before, &guard)?;
+        // Ignore rules made by the command hide the files that they name, so remove them first.
+        let is_rule = |one: &Difference| one.path.file_name() == Some(OsStr::new(".gitignore"));
+        let has_rules = differences.iter().any(|one| is_rule(one) && !restored.contains(&one.path));
+        differences.retain(|one| !has_rules || is_rule(one));
+        let gone = account.put_back(root, before, &differences.iter().collect::<Vec<_>>(), attic)?;
+        restored.extend(differences.into_iter().map(|one| one.path));
+        if !has_rules {
+            let shown = restored.iter().map(|path| path.display().to_string());
+            return Ok(shown.filter(|path| !gone.contains(path)).collect());
+        }
+    }
+}
+
+/// Whether a finished command leaves nothing to restore in this run, not even for the next command.
+pub fn is_settled(run: &RunFolder) -> Result<bool, Fault> {
+    let folder = run.path().join(BEFORE);
+    let noted = note::read(&folder).map_err(Fault::file("read what was noted in", &folder))?;
+    Ok(noted.is_none() && undo_folders(run.path())?.is_empty())
+}
