@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use agent::{Installed, Permissions};
-use engine::{Live as _, Named};
+use engine::{Live as _, Named, Recorded};
 use logging::{Redactor, RunFolder};
 use runner::{Confinement, Env};
 use serde::Serialize;
