@@ -118,7 +118,7 @@ pub enum Head {
 #[derive(Debug, Clone)]
 pub struct Git {
     folder: PathBuf,
-    git_dir: PathBuf,
+    repository: PathBuf,
     top: PathBuf,
     program: PathBuf,
     environment: Vec<(OsString, OsString)>,

@@ -61,7 +61,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let left = parent.path().join(name_of_one_gone());
         fs::create_dir_all(left.join("closed/below")).unwrap();
-        fs::set_permissions(left.join("closed"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(left.join("closed"), fs::Permissions::from_mode(0o000)).unwrap();
         let own = temporary_folder(parent.path()).unwrap();
         assert!(own.path().exists() && !left.exists());
     }

@@ -119,7 +119,7 @@ impl Git {
     /// The work tree, of the repository that every git is pinned to and of no other.
     pub fn tree(&self) -> Result<WorkTree, GitError> {
         let tree = WorkTree::at(&self.folder)?;
-        if canonical(tree.git_dir().to_owned()) == self.git_dir {
+        if canonical(tree.git_dir().to_owned()) == self.repository {
             Ok(tree)
         } else {
             Err(OpenError::NotARepository { folder: self.folder.clone() }.into())
@@ -135,7 +135,7 @@ impl Git {
             |(found, _)| found.into_repository_and_work_tree_directories(),
         );
         let top = canonical(top.unwrap_or_else(|| folder.clone()));
-        Self { git_dir: canonical(git_dir), top, folder, program, environment }
+        Self { repository: canonical(git_dir), top, folder, program, environment }
     }
 
     pub(super) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
@@ -165,7 +165,7 @@ impl Git {
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env("LC_ALL", "C.UTF-8")
-            .env("GIT_DIR", &self.git_dir)
+            .env("GIT_DIR", &self.repository)
             // Overrides `core.worktree`.
             .env("GIT_WORK_TREE", &self.top)
             // For what git itself starts without the two above.

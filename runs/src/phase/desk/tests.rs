@@ -40,8 +40,8 @@ fn a_line_that_uses_its_arguments_in_any_spelling_gets_them_once() {
         r#"printf '%s|' "${1%z}""#,
         r#"printf '%s|' "${@}""#,
         r#"printf '%s|' "${@:-x}""#,
-        r#"printf '%s|' $*"#,
-        r#"printf '%s|' ${*}"#,
+        r"printf '%s|' $*",
+        r"printf '%s|' ${*}",
         r#"for one; do printf '%s|' "$one"; done"#,
         r#"for one in "$@"; do printf '%s|' "$one"; done"#,
         r#"one=$1; printf '%s|' "$one""#,
@@ -55,8 +55,8 @@ fn a_line_that_uses_its_arguments_in_any_spelling_gets_them_once() {
         r#"printf '%s|' "`printf %s \$1`""#,
         r#"printf '%s|' "it's ${1}" | sed "s/it's //""#,
         r#"printf '%s|' "${01}""#,
-        r#"test ${#1} = 1 && printf 'a|'"#,
-        r#"test $((${1} + 0)) = 0 && printf 'a|'"#,
+        r"test ${#1} = 1 && printf 'a|'",
+        r"test $((${1} + 0)) = 0 && printf 'a|'",
         r#"while test $# -gt 0; do printf '%s|' "$1"; shift; done"#,
     ] {
         let (code, output) = answer(&[("uses", uses)], &["uses", "a"]);
