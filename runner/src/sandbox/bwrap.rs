@@ -72,7 +72,6 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
         // No terminal, so that nothing can type into it from inside.
         bwrap.arg("--new-session");
     }
-    bwrap.args(mount_arguments(access, command.limits.resources.temporary_bytes));
     let mut inherited = Vec::new();
     for (path, content) in made::files(access) {
         let file = memory_file("file", content.as_bytes()).map_err(fault)?;
@@ -88,8 +87,10 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
     bwrap.args(&command.argv);
 
     // A clone to read from, because bubblewrap closes its own copy before the command starts.
-    let own =
-        Report { file: report.try_clone().map_err(fault)?.into(), rest: Some((to_arguments, variables)) };
+    let (shown, temporary_bytes) = (access.clone(), command.limits.resources.temporary_bytes);
+    let rest = move || [variables, zero_ended(mount_arguments(&shown, temporary_bytes))].concat();
+    let rest = Some((to_arguments, Box::new(rest) as Rest));
+    let own = Report { file: report.try_clone().map_err(fault)?.into(), rest };
     inherited.extend(filters.into_iter().chain([arguments, report]));
     inherit(&inherited).map_err(fault)?;
     let overlays = overlays(access);
@@ -126,9 +127,13 @@ fn variables(env: &Env) -> Result<Vec<u8>, String> {
         if words.iter().any(|word| word.as_bytes().contains(&0)) {
             return Err(format!("the variable {} contains a zero", name.display()));
         }
-        words.iter().for_each(|word| bytes.extend([word.as_bytes(), &[0]].concat()));
+        bytes.extend(zero_ended(words));
     }
     Ok(bytes)
+}
+
+fn zero_ended(words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Vec<u8> {
+    words.into_iter().flat_map(|word| [word.as_ref().as_bytes(), &[0]].concat()).collect()
 }
 
 fn mount_arguments(access: &Access, temporary_bytes: Option<u64>) -> Vec<OsString> {
@@ -163,17 +168,19 @@ fn mount_arguments(access: &Access, temporary_bytes: Option<u64>) -> Vec<OsStrin
     words
 }
 
+type Rest = Box<dyn FnOnce() -> Vec<u8>>;
+
 /// The file to which bubblewrap reports the result: one JSON document per line.
 pub(crate) struct Report {
     file: File,
-    /// The last arguments, and where bubblewrap waits for them.
-    rest: Option<(PipeWriter, Vec<u8>)>,
+    /// Where bubblewrap waits for more arguments, and those: variables, and mounts, which are found out while it starts.
+    rest: Option<(PipeWriter, Rest)>,
 }
 
 impl Report {
-    /// Gives bubblewrap its last arguments, and with them the permission to begin.
+    /// Gives bubblewrap the rest of its arguments, and with them the permission to begin.
     pub(super) fn hand_over(&mut self) -> io::Result<()> {
-        self.rest.take().map_or(Ok(()), |(mut to_arguments, rest)| to_arguments.write_all(&rest))
+        self.rest.take().map_or(Ok(()), |(mut to_arguments, rest)| to_arguments.write_all(&rest()))
     }
 
     /// There is an exit code only if the command was actually started.

@@ -3,16 +3,18 @@
 //! The image is empty and created here, so that no registry is needed; everything visible is
 //! mounted.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::memory::{inherit, memory_file, number};
+use super::mount_table::{self, Mounted};
 use super::mounts::{self, Mount};
 use super::seccomp;
 use super::{Access, Aftercare, HOST_NAME, Launch, by_shell_code, environment, plainly, system_program};
@@ -74,7 +76,8 @@ pub(super) fn prepare(
     docker.args(resources.processes.map(|count| format!("--pids-limit={count}")));
     docker.args(resources.file_bytes.map(|bytes| format!("--ulimit=fsize={bytes}")));
     docker.args(resources.open_files.map(|count| format!("--ulimit=nofile={count}")));
-    for mount in mounts::plan(access) {
+    let table = mount_table::read(mount_table::OWN).unwrap_or_default();
+    for mount in with_what_is_below(mounts::plan(access), &table) {
         docker.args(mount_arguments(&mount, resources.temporary_bytes));
     }
     let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
@@ -152,6 +155,21 @@ fn mount_arguments(mount: &Mount, temporary_bytes: Option<u64>) -> Vec<OsString>
         Mount::EmptyFolder(path) => private(path, "ro,size=4k,mode=0555"),
         Mount::EmptyFile(path) => bind(Path::new("/dev/null"), path, &["readonly"]),
     }
+}
+
+/// Before version 25, a read-only mount is not read-only for what is mounted below it, so that is mounted by itself.
+fn with_what_is_below(mut plan: Vec<Mount>, table: &[Mounted]) -> Vec<Mount> {
+    let innermost = |place: &Path| {
+        let above = plan.iter().filter(|mount| place.starts_with(mount.place()));
+        above.max_by_key(|mount| mount.place().components().count())
+    };
+    let is_below = |place: &Path| {
+        matches!(innermost(place), Some(Mount::ReadOnly(above)) if above != place) && place.exists()
+    };
+    let below = table.iter().map(|mounted| mounted.place.clone()).filter(|place| is_below(place));
+    let below: BTreeSet<PathBuf> = below.collect();
+    plan.extend(below.into_iter().map(Mount::ReadOnly));
+    plan
 }
 
 /// One line of comma-separated values, quoted because a path may contain commas.
@@ -264,5 +282,29 @@ pub(super) fn read(status: ExitStatus, text: &str) -> Result<Ended, String> {
         (Some(125..=127), Some(line)) => Err(line.to_owned()),
         (Some(code), _) => Ok(by_shell_code(code)),
         (None, _) => Ok(plainly(status)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mounted_below_a_read_only_folder_is_read_only_as_well() {
+        let table = b"1 0 8:1 / / rw - ext4 a rw
+2 1 8:2 / /usr rw - ext4 b rw
+3 2 8:3 / /usr/local rw - ext4 c rw
+4 1 8:4 / /home/me/tree/data rw - ext4 d rw
+5 1 8:5 / /usr/hidden rw - ext4 e rw
+";
+        let mounts = [
+            Mount::ReadOnly("/usr".into()),
+            Mount::Writable("/home/me/tree".into()),
+            Mount::EmptyFolder("/usr/hidden".into()),
+        ];
+        let all = with_what_is_below(mounts.to_vec(), &mount_table::parse(table));
+        let read_only = |mount: &&Mount| matches!(mount, Mount::ReadOnly(_));
+        let places: Vec<_> = all.iter().filter(read_only).map(Mount::place).collect();
+        assert_eq!(places, ["/usr", "/usr/local"].map(Path::new));
     }
 }

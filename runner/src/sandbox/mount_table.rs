@@ -28,8 +28,11 @@ impl Mounted {
 
 /// Reads a table, in the order in which the mounts were made.
 pub(super) fn read(table: impl AsRef<Path>) -> io::Result<Vec<Mounted>> {
-    let text = fs::read(table)?;
-    Ok(text.split(|byte| *byte == b'\n').filter_map(mounted).collect())
+    Ok(parse(&fs::read(table)?))
+}
+
+pub(super) fn parse(table: &[u8]) -> Vec<Mounted> {
+    table.split(|byte| *byte == b'\n').filter_map(mounted).collect()
 }
 
 fn mounted(line: &[u8]) -> Option<Mounted> {

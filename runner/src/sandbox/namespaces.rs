@@ -52,7 +52,23 @@ pub(super) fn prepare(
     mounts::refuse(access)?;
     mounts::make_writable(access)?;
     caches::make_layers(access)?;
-    let task = Task {
+    let fault = |error: io::Error| format!("cannot talk to the helper: {error}");
+    let (ours, theirs) = pair().map_err(fault)?;
+    let proxy = access.has_proxy().then(|| proxy(access)).transpose().map_err(fault)?;
+    let attended = if group == Group::Ours { "attended" } else { "alone" };
+    let network = if access.network { "network" } else { "no-network" };
+    let mut helper = program(helper::program().ok_or(helper::NONE)?);
+    // Not the command's variables: the loader would obey them, and they may name files that a build wrote.
+    helper.arg0(OUTER).args([&own_pid().to_string(), network, attended]).env_clear().env(RUN_MARKER, marker);
+    let (command, access) = (command.clone(), access.clone());
+    let task = Some(Box::new(move || task(command, &access, group)) as Box<_>);
+    let mut launch = Launch::new(helper, Aftercare::Namespaces(Control { socket: ours, task, proxy }));
+    launch.stdin = Some(theirs);
+    Ok(launch)
+}
+
+fn task(command: Command, access: &Access, group: Group) -> Task {
+    Task {
         overlays: overlays(access),
         mounts: mounts::plan(access),
         files: made::files(access),
@@ -61,28 +77,17 @@ pub(super) fn prepare(
         has_network: access.network,
         has_proxy: access.has_proxy(),
         has_terminal: group == Group::Ours,
-        cwd: command.cwd.clone(),
-        env: environment(command, access),
-        argv: command.argv.clone(),
-    };
-    let fault = |error: io::Error| format!("cannot talk to the helper: {error}");
-    let task = memory_file("task", &task.encode()).map_err(fault)?;
-    let (ours, theirs) = pair().map_err(fault)?;
-    let proxy = access.has_proxy().then(|| proxy(access)).transpose().map_err(fault)?;
-    let attended = if group == Group::Ours { "attended" } else { "alone" };
-    let network = if access.network { "network" } else { "no-network" };
-    let mut helper = program(helper::program().ok_or(helper::NONE)?);
-    // Not the command's variables: the loader would obey them, and they may name files that a build wrote.
-    helper.arg0(OUTER).args([&own_pid().to_string(), network, attended]).env_clear().env(RUN_MARKER, marker);
-    let mut launch = Launch::new(helper, Aftercare::Namespaces(Control { socket: ours, task, proxy }));
-    launch.stdin = Some(theirs);
-    Ok(launch)
+        env: environment(&command, access),
+        cwd: command.cwd,
+        argv: command.argv,
+    }
 }
 
 /// The harness's end of the socket.
 pub(crate) struct Control {
     socket: OwnedFd,
-    task: OwnedFd,
+    /// Found out while the helper starts.
+    task: Option<Box<dyn FnOnce() -> Task>>,
     /// The proxy, and the socket through which it gets its listener.
     proxy: Option<(Proxy, OwnedFd)>,
 }
@@ -126,9 +131,11 @@ const MOST_DESCRIPTORS: usize = 3;
 
 impl Control {
     /// Sends the task, and what the command gets as its standard input.
-    pub(crate) fn hand_over(&self, stdin: BorrowedFd<'_>) -> io::Result<()> {
+    pub(crate) fn hand_over(&mut self, stdin: BorrowedFd<'_>) -> io::Result<()> {
+        let Some(task) = self.task.take() else { return Ok(()) };
+        let task = memory_file("task", &task().encode())?;
         let proxy = self.proxy.iter().map(|(_, socket)| socket.as_fd());
-        let descriptors: Vec<_> = [self.task.as_fd(), stdin].into_iter().chain(proxy).collect();
+        let descriptors: Vec<_> = [task.as_fd(), stdin].into_iter().chain(proxy).collect();
         send_descriptors(self.socket.as_fd(), &descriptors)
     }
 

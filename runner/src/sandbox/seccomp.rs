@@ -41,6 +41,12 @@ pub(super) enum Sockets {
     Denied,
 }
 
+/// The size of a file, and open files.
+const GIVEN_LIMITS: [u64; 2] = [1 /* RLIMIT_FSIZE */, 7 /* RLIMIT_NOFILE */];
+
+/// `libc` has no name for it everywhere.
+const SET_LIMIT: i64 = if cfg!(target_arch = "x86_64") { 160 } else { 164 };
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The filters, compiled for the kernel, in the order in which they are installed: if both refuse a call, the
@@ -162,15 +168,25 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
         let others = others.map(|kind| compared(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind));
         pairs.extend(others.collect::<Result<Vec<_>, _>>()?);
         rules.extend(whole(SHARED));
-        // With a limit, any process of the user could be ended, including the harness. A process
-        // passes 0 to set its own limits.
-        rules.insert(libc::SYS_prlimit64, vec![compared(0, SeccompCmpOp::Ne, 0)?]);
+        rules.extend(limits()?);
     }
     rules.insert(libc::SYS_socketpair, pairs);
     let namespaces = NEW_NAMESPACES.map(|flag| u64::from(flag.cast_unsigned()));
     let namespaces = namespaces.map(|flag| compared(0, SeccompCmpOp::MaskedEq(flag), flag));
     rules.insert(libc::SYS_clone, namespaces.into_iter().collect::<Result<_, _>>()?);
     Ok(rules)
+}
+
+/// With a limit, any process of the user could be ended, including the harness. A process passes 0 to set its own: not
+/// those that the harness gives it, as it may do so only when the process runs already.
+fn limits() -> Result<Rules, seccompiler::BackendError> {
+    let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    let given = |argument| GIVEN_LIMITS.map(|limit| condition(argument, SeccompCmpOp::Eq, limit));
+    let own = given(0).into_iter().map(|limit| SeccompRule::new(vec![limit?]));
+    let any = given(1).into_iter().map(|limit| SeccompRule::new(vec![limit?, sets.clone()]));
+    let any = any.chain([compared(0, SeccompCmpOp::Ne, 0)]);
+    Ok([(SET_LIMIT, own.collect::<Result<_, _>>()?), (libc::SYS_prlimit64, any.collect::<Result<_, _>>()?)]
+        .into())
 }
 
 fn compared(argument: u8, how: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {

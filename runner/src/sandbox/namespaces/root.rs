@@ -25,8 +25,9 @@ use crate::sandbox::view::during;
 
 /// Where the new root is built.
 const SITE: &str = "/proc";
-/// What is private lies below this folder of the new root until it is mounted in its places.
-const SCRATCH: &str = "/scratch";
+/// What is private lies below this folder of the new root until it is mounted in its places; then the sandbox's own
+/// `/proc` covers it, which costs less than to unmount it.
+const SCRATCH: &str = "/proc";
 const DEVICE_LINKS: [(&str, &str); 6] = [
     ("/proc/self/fd", "/dev/fd"),
     ("/proc/self/fd/0", "/dev/stdin"),
@@ -216,9 +217,7 @@ impl Root {
         pivot_root(".", ".").map_err(during("enter the new root"))?;
         // Both roots are at the same place now; the upper one is the host's.
         unmount(".", UnmountFlags::DETACH).map_err(during("leave the old root"))?;
-        std::env::set_current_dir("/")?;
-        unmount(SCRATCH, UnmountFlags::DETACH).map_err(during("unmount what is private"))?;
-        fs::remove_dir(SCRATCH)
+        std::env::set_current_dir("/")
     }
 }
 
