@@ -31,7 +31,7 @@ pub use report::{Action, Applied, Changed, Warning};
 pub use set::{ChangeSet, dry_run};
 pub use transaction::TXN_FOLDER;
 pub use undo::{
-    Force, PreImage, UndoError, Undone, changed_anything, hashes_after, hashes_before, pre_images,
+    Force, PreImage, UndoError, Undone, changed_anything, hashes_after, hashes_before, intact, pre_images,
     read_applied, undo,
 };
 

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dir::Folder;
+use guard::Before;
 
 use crate::Steps;
 use crate::change::Change;
 use crate::error::ApplyError;
-use crate::journal::{Journal, MANIFEST, Unread};
+use crate::journal::{Journal, MANIFEST, Unread, hex, kept_name};
 use crate::lock::Lock;
 use crate::place::folders_above;
 use crate::report::Applied;
@@ -213,6 +214,25 @@ pub fn hashes_before(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option
 pub fn changed_anything(undo_folders: &[PathBuf]) -> Result<bool, UndoError> {
     let History { files, created_folders } = History::read(undo_folders)?;
     Ok(!files.is_empty() || !created_folders.is_empty())
+}
+
+/// Refuses sets that no undo could restore: one of their pre-images is not the file that the manifest names, or a
+/// path is not one that a run may write.
+pub fn intact(undo_folders: &[PathBuf]) -> Result<(), UndoError> {
+    History::read(undo_folders)?;
+    for undo in undo_folders {
+        let entries = manifest(undo)?.into_iter().flat_map(|journal| journal.entries);
+        for (number, entry) in entries.enumerate().filter(|(_, entry)| entry.old.is_some()) {
+            let kept = undo.join(kept_name(number));
+            let found = dir::open_regular(&kept)
+                .and_then(|file| file.map(|mut file| Before::of(&mut file)).transpose());
+            let found = found.map_err(|source| UndoError::Io { path: kept.clone(), source })?;
+            if found.map(|found| hex(found.sha256)) != entry.change.before_sha256 {
+                return Err(UndoError::Damaged { path: entry.change.path, kept });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn manifest(undo: &Path) -> Result<Option<Journal>, UndoError> {

@@ -34,12 +34,13 @@ pub(super) struct About {
 }
 
 impl About {
-    /// Reads the whole journal and checks its chain, and every file that it names.
+    /// Reads the whole journal and checks its chain, every file that it names, and every pre-image.
     pub(super) fn of(folder: &RunFolder, run: &str) -> anyhow::Result<Self> {
         let Head { kind, version, commit: tree, .. } =
             Head::of(folder).with_context(|| format!("{RUN_JSON} is missing or cannot be understood"))?;
         let past = Past::read(folder.path())?;
         past.intact(folder)?;
+        apply::intact(&perform::undo_folders(folder.path())?)?;
         let verdict = |verdict| match verdict {
             Verdict::Pass => "PASS".to_owned(),
             Verdict::Fail => "FAIL".to_owned(),
