@@ -16,7 +16,7 @@ pub(crate) fn judge(
     let answer = if content_type.starts_with("text/event-stream") {
         streamed(dialect, &body)
     } else {
-        dialect.read(body.clone(), None)
+        dialect.read(body.clone(), &llm::Request::default(), None)
     };
     // The service did work, and nobody knows how much.
     let Ok(Answer { reply, .. }) = answer else { return Outcome::Unknown };
