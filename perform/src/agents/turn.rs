@@ -6,8 +6,8 @@ use std::io::{self, Write as _};
 
 use agent::{End, Home, Kind, Session, Spawn};
 use engine::{
-    Amount, Denial, LimitReached, Line, Marked, ModelUsage, Named as _, Note, Project, Turn,
-    TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Usage,
+    Amount, Denial, LimitReached, Line, Marked, ModelUsage, Named as _, Note, Project, Turn, TurnAdvice,
+    TurnAnswer, TurnBegins, TurnEnd, Turned, Usage,
 };
 use logging::{Durability, Stamp};
 use runner::Cancel;
