@@ -177,9 +177,14 @@ impl RunFolder {
         io_error(doing, &self.path.join(file), source)
     }
 
-    /// A redacting writer that creates or replaces `file`, for output that is stored as it arrives.
+    /// A redacting writer that creates or replaces `file`, for text that is stored as it arrives.
     pub fn writer(&self, file: &str) -> Result<crate::RedactWriter<File>, FolderError> {
         Ok(self.redactor.writer(self.create_file(file)?))
+    }
+
+    /// The same for what a command prints, which may be tokens that the harness does not know.
+    pub fn output_writer(&self, file: &str) -> Result<crate::RedactWriter<File>, FolderError> {
+        Ok(self.redactor.with_tokens().writer(self.create_file(file)?))
     }
 
     /// Creates or replaces `file`. Everything written to it must already be redacted.

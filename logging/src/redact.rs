@@ -1,6 +1,7 @@
 //! Redacts keys in texts and streams. At most a key's last two characters are shown (S1 §Safety).
 
 mod spellings;
+mod tokens;
 mod view;
 mod writer;
 
@@ -34,7 +35,11 @@ const LAYERS: usize = 3;
 ///
 /// Cheap to clone; without keys, text passes through unchanged.
 #[derive(Clone, Default)]
-pub struct Redactor(Arc<Known>);
+pub struct Redactor {
+    known: Arc<Known>,
+    /// Whether tokens of well-known services are redacted as well.
+    tokens: bool,
+}
 
 /// What to redact, and the automaton that finds it; no automaton if there is nothing to find.
 #[derive(Default)]
@@ -60,7 +65,7 @@ impl Known {
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The spellings contain the keys, so they are never printed.
-        f.debug_struct("Redactor").field("spellings", &self.0.spellings.len()).finish_non_exhaustive()
+        f.debug_struct("Redactor").field("spellings", &self.known.spellings.len()).finish_non_exhaustive()
     }
 }
 
@@ -97,7 +102,7 @@ impl Redactor {
         table.sort();
         table.dedup_by(|a, b| a.0 == b.0);
         let (spellings, replacements): (Vec<_>, Vec<_>) = table.into_iter().unzip();
-        if self.0.spellings == spellings {
+        if self.known.spellings == spellings {
             return self.clone();
         }
         let automaton = automaton(&spellings);
@@ -106,7 +111,14 @@ impl Redactor {
             pairs.get_mut(number(*pair)).into_iter().for_each(|known| *known = true);
         }
         let longest = spellings.iter().map(Vec::len).max().unwrap_or(0);
-        Self(Arc::new(Known { spellings, replacements, automaton, pairs, longest }))
+        let known = Known { spellings, replacements, automaton, pairs, longest };
+        Self { known: Arc::new(known), tokens: self.tokens }
+    }
+
+    /// The same, which also redacts what looks like a token of a well-known service or a private key: for what commands print.
+    #[must_use]
+    pub fn with_tokens(&self) -> Self {
+        Self { known: Arc::clone(&self.known), tokens: true }
     }
 
     /// Whether `text` contains a key in any spelling.
@@ -133,14 +145,18 @@ impl Redactor {
     #[must_use]
     fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
         if !self.finds_key(bytes) {
-            return Cow::Borrowed(bytes);
+            return self.redact_tokens(bytes);
         }
         let mut redacted = Vec::with_capacity(bytes.len());
         self.pieces(bytes, |piece, searched| {
             self.replace(piece, searched, &mut redacted);
             true
         });
-        Cow::Owned(redacted)
+        Cow::Owned(self.redact_tokens(&redacted).into_owned())
+    }
+
+    fn redact_tokens<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        if self.tokens { tokens::replace(text) } else { Cow::Borrowed(text) }
     }
 
     /// A writer that redacts a stream, even if a key is split across two writes.
@@ -150,7 +166,7 @@ impl Redactor {
 
     /// Searches a text piece by piece until `see` returns false.
     fn pieces(&self, text: &[u8], mut see: impl FnMut(&[u8], &Searched) -> bool) {
-        let Some(automaton) = &self.0.automaton else { return };
+        let Some(automaton) = &self.known.automaton else { return };
         let mut left = text;
         while !left.is_empty() {
             let (piece, rest) = match left.get(..PIECE) {
@@ -202,7 +218,7 @@ impl Redactor {
 
     /// If the letters end with the beginning of a spelling, where that begins.
     fn begins_at(&self, letters: &[u8]) -> Option<usize> {
-        let known = &self.0;
+        let known = &self.known;
         let first = letters.len().saturating_sub(known.longest.saturating_sub(1));
         (first..letters.len()).find(|start| {
             let end = letters.get(*start..).unwrap_or_default();
@@ -216,8 +232,9 @@ impl Redactor {
         let mut from = 0;
         for key in searched.found.iter().filter(|key| key.at.end <= searched.settled) {
             redacted.extend_from_slice(piece.get(from..key.at.start).unwrap_or_default());
-            redacted
-                .extend(self.0.replacements.get(key.spelling).into_iter().flat_map(|shown| shown.bytes()));
+            redacted.extend(
+                self.known.replacements.get(key.spelling).into_iter().flat_map(|shown| shown.bytes()),
+            );
             from = key.at.end;
         }
         redacted.extend_from_slice(piece.get(from..searched.settled).unwrap_or_default());

@@ -77,7 +77,7 @@ impl BuildCommand {
     ) -> Result<(Output, Broken), Fault> {
         let folder = record.folder().clone();
         let failed = |source| folder.error("write", file, source);
-        let mut log = folder.redactor().writer(Tee { file: folder.create_file(file)?, record });
+        let mut log = folder.redactor().with_tokens().writer(Tee { file: folder.create_file(file)?, record });
         log.write_all(trial.head().as_bytes()).map_err(failed)?;
         let command = Command {
             deadline: self.timeout,

@@ -17,6 +17,7 @@ use crate::{AllowedHost, Command, Ended, Env, Programs, RunError};
 mod bwrap;
 mod caches;
 mod docker;
+mod git_config;
 mod helper;
 mod landlock;
 mod made;

@@ -497,6 +497,41 @@ fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
     }
 }
 
+/// Under Landlock and in Docker no other file can take its place.
+#[test]
+fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let scratch = Scratch::new();
+        fs::remove_dir_all(scratch.at("tree/.git")).unwrap();
+        let lines = "git init -q -b main . && git remote add origin https://me:s3cret@host/x.git && git config http.extraHeader s3cret";
+        assert!(scratch.sh(Rung::Off, lines).success());
+        for file in ["tree/.git/modules/sub/config", "cargo/git/db/x-1/config"] {
+            fs::create_dir_all(scratch.at(file).parent().unwrap()).unwrap();
+            fs::write(scratch.at(file), "[remote \"origin\"]\n\turl = https://s3cret@host/y.git\n").unwrap();
+        }
+        let mut access = scratch.access();
+        access.cargo_home = Some(scratch.at("cargo"));
+        let said = |line: &str| {
+            let confinement = Confinement { rung, access: access.clone() };
+            run(&scratch.command(&["sh", "-c", line]), &confinement, &Cancel::new().unwrap(), &mut |_, _| {})
+                .unwrap()
+        };
+        let all = format!(
+            "cat .git/config .git/modules/sub/config {}/git/db/x-1/config; git config --list",
+            scratch.at("cargo").display()
+        );
+        assert!(!said(&all).text().contains("s3cret"), "{rung}");
+        if matches!(rung, Rung::Namespaces | Rung::Bwrap) {
+            let output = said("git status && git remote get-url origin");
+            assert!(
+                output.success() && output.text().ends_with("\nhttps://host/x.git\n"),
+                "{rung}: {}",
+                output.text()
+            );
+        }
+    }
+}
+
 #[test]
 fn a_tool_that_the_sandbox_hides_is_told_with_what_takes_its_place() {
     let scratch = Scratch::new();

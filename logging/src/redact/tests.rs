@@ -52,7 +52,7 @@ fn other_keys_take_the_place_of_those_before() {
     let first = Redactor::new([KEY]);
     let other = first.with_only(["another-key-43"]);
     assert_eq!((other.finds_key(KEY), other.finds_key("another-key-43")), (false, true));
-    assert!(Arc::ptr_eq(&first.0, &first.with_only([KEY]).0));
+    assert!(Arc::ptr_eq(&first.known, &first.with_only([KEY]).known));
 }
 
 proptest! {

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::view::Rest;
-use super::{PIECE, Redactor};
+use super::{PIECE, Redactor, tokens, whole_keys};
 
 /// See [`Redactor::writer`]. Holds back only what may be the beginning of a key. If dropped without
 /// [`finish`](Self::finish), that part is lost.
@@ -32,16 +32,31 @@ impl<W: io::Write> RedactWriter<W> {
         Ok(self.inner)
     }
 
+    /// Up to where nothing that follows can make a token of what is held.
+    fn before_tokens(&self, end: usize) -> usize {
+        if self.redactor.tokens { tokens::settled(self.held.get(..end).unwrap_or_default()) } else { end }
+    }
+
     /// Writes everything in `held` that following text cannot make part of a key.
     fn settle(&mut self) -> io::Result<()> {
-        let Some(automaton) = &self.redactor.0.automaton else {
-            return self.inner.write_all(&std::mem::take(&mut self.held));
+        let Some(automaton) = &self.redactor.known.automaton else {
+            let over = self.before_tokens(self.held.len());
+            let settled: Vec<u8> = self.held.drain(..over).collect();
+            return self.inner.write_all(&self.redactor.redact_tokens(&settled));
         };
-        let searched = self.redactor.search(automaton, &self.held, Rest::MayFollow);
+        let mut searched = self.redactor.search(automaton, &self.held, Rest::MayFollow);
+        // A key may end where a token begins, and the other way round.
+        loop {
+            let over = whole_keys(&searched.found, self.before_tokens(searched.settled));
+            if over >= searched.settled {
+                break;
+            }
+            searched.settled = over;
+        }
         let mut redacted = Vec::with_capacity(searched.settled);
         self.redactor.replace(&self.held, &searched, &mut redacted);
         self.held.drain(..searched.settled);
-        self.inner.write_all(&redacted)
+        self.inner.write_all(&self.redactor.redact_tokens(&redacted))
     }
 }
 

@@ -19,7 +19,7 @@ impl<C> AgentWorld<'_, '_, C> {
         let ran = past.lines.iter().filter(|line| matches!(line, Line::ShellRan(_))).count();
         let number = u32::try_from(ran).unwrap_or(u32::MAX).saturating_add(1);
         let file = format!("{name}-{number}.txt");
-        let mut log = folder.writer(&file)?;
+        let mut log = folder.output_writer(&file)?;
         let mut failed = None;
         let settings = &self.shell;
         let command = Command {

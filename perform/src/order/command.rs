@@ -71,8 +71,8 @@ impl Run<'_> {
         let files = ["stdout", "stderr"].map(|stream| format!("{log}_{stream}.txt"));
         let [out_file, err_file] = &files;
         let mut sinks = Sinks {
-            out: record.folder().writer(out_file)?,
-            err: record.folder().writer(err_file)?,
+            out: record.folder().output_writer(out_file)?,
+            err: record.folder().output_writer(err_file)?,
             failed: None,
         };
         sinks.take(Stream::Err, trial.head().as_bytes());
@@ -89,7 +89,7 @@ impl Run<'_> {
         tell_about(&output, &settings.confinement, Hints::Told, record)?;
         let apart = output.apart.unwrap_or_default();
         let tail = |file: &str, text: String| {
-            let text = record.folder().redactor().redact(&text).into_owned();
+            let text = record.folder().redactor().with_tokens().redact(&text).into_owned();
             Tail { file: file.to_owned(), text: last_part(&text).to_owned() }
         };
         let err_text = format!("{}{}{}", trial.head(), apart.err.text(), note.unwrap_or_default());
@@ -115,7 +115,7 @@ impl Run<'_> {
         };
         let mut confinement = settings.confinement.clone();
         confinement.access.view = account.view()?;
-        let redactor = record.folder().redactor().clone();
+        let redactor = record.folder().redactor().with_tokens();
         let record = RefCell::new(record);
         // One for each stream: a key may be split across writes.
         let mut out = redactor.writer(Told(&record));

@@ -1,14 +1,15 @@
-//! Files of the sandbox's own: accounts and names of hosts.
+//! Files of the sandbox's own: accounts, names of hosts, configurations of git without secrets.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Access, HOST_NAME, mounts};
+use super::{Access, HOST_NAME, git_config, mounts};
 
 /// Their places and contents.
 pub(super) fn files(access: &Access) -> Vec<(PathBuf, String)> {
     let files = [("/etc/passwd", accounts(access)), ("/etc/group", groups()), ("/etc/hosts", hosts(access))];
-    files.map(|(path, content)| (path.into(), content)).into()
+    let files = files.into_iter().map(|(path, content)| (path.into(), content));
+    files.chain(git_config::without_secrets(access)).collect()
 }
 
 /// Programs look up their own account: just that one, and `nobody`.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use names::Kind;
 
-use super::{Access, caches, sockets, toolchains};
+use super::{Access, caches, git_config, sockets, toolchains};
 use crate::trusted::Changeable;
 
 /// One visible path.
@@ -289,6 +289,8 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
     let layers = access.view.iter().filter_map(|view| view.upper.parent()).map(Path::to_owned);
     let hidden = credentials.chain(layers).chain(access.caches.clone());
     masked.extend(hidden.filter(|path| path.exists() && shown.iter().any(|root| path.starts_with(root))));
+    // Where a sandbox can show other files, what is left of them takes this place.
+    masked.extend(git_config::without_secrets(access).into_iter().map(|(file, _)| file));
     masked
 }
 

@@ -36,7 +36,7 @@ pub(super) fn grants(access: &Access, private: &Path, give: &mut Give<'_>) -> Re
     let mut seen: Vec<PathBuf> = SYSTEM.iter().chain(&OTHERS).map(PathBuf::from).collect();
     seen.extend(mounts::etc(access).into_iter().chain(mounts::tools(access)));
 
-    let mut bare = Walk { held: Vec::new(), hidden: Vec::new(), give };
+    let mut bare = Walk { held: Vec::new(), hidden: mounts::masked(access), give };
     seen.iter().try_for_each(|path| bare.grant_by_name(path, read))?;
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
     DEVICES.iter().try_for_each(|path| bare.grant_by_name(Path::new(path), device))?;
