@@ -57,6 +57,19 @@ fn after_an_answer_in_prose_the_log_is_named_and_the_form_and_the_last_build_are
 }
 
 #[test]
+fn a_token_that_a_build_prints_reaches_neither_the_record_nor_a_prompt() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    let token = format!("ghp_{}", "aB3dE5gH1j".repeat(4));
+    scene.project.write("build.sh", format!("#!/bin/sh\necho token {token}\nexit 1\n").as_bytes()).unwrap();
+    scene.project.commit("a build that tells").unwrap();
+    let ran = scene.commit(&[]);
+    assert!(scene.recorded("1-build.txt").contains("token [token …1j]"), "{ran}");
+    assert!(scene.recorded("2-query.txt").contains("token [token …1j]"), "{ran}");
+    assert!(!ran.to_string().contains(&token), "{ran}");
+    assert!(scene.server.requests().iter().all(|request| !format!("{request:?}").contains(&token)));
+}
+
+#[test]
 fn three_repairs_that_fail_end_the_run_with_exit_code_1_and_leave_the_changes() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD; 4]);
     let ran = scene.commit(&[]);
