@@ -76,13 +76,24 @@ impl RunFolder {
     /// same second never share a folder.
     pub fn create(base: &Path, name: &str, redactor: Redactor) -> Result<Self, FolderError> {
         fs::create_dir_all(base).map_err(|source| io_error("create", base, source))?;
-        for number in 1_u32.. {
-            let name = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
-            let path = base.join(name);
+        for path in names(base, name) {
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(Self { path, redactor }),
                 Err(taken) if taken.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(source) => return Err(io_error("create", &path, source)),
+            }
+        }
+        unreachable!("four billion runs in one second")
+    }
+
+    /// The folder that [`create`](Self::create) would make, for one that is made beside it and then
+    /// renamed. Only a lock keeps the name free.
+    pub fn choose(base: &Path, name: &str, redactor: Redactor) -> Result<Self, FolderError> {
+        for path in names(base, name) {
+            match fs::symlink_metadata(&path) {
+                Err(free) if free.kind() == io::ErrorKind::NotFound => return Ok(Self { path, redactor }),
+                Ok(_) => {}
+                Err(source) => return Err(io_error("look at", &path, source)),
             }
         }
         unreachable!("four billion runs in one second")
@@ -209,6 +220,12 @@ impl RunFolder {
 
 fn lossy(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+/// `base/name`, `base/name-2` and so on.
+fn names(base: &Path, name: &str) -> impl Iterator<Item = PathBuf> {
+    let numbered = (2_u32..).map(move |number| base.join(format!("{name}-{number}")));
+    std::iter::once(base.join(name)).chain(numbered)
 }
 
 fn io_error(doing: &'static str, path: &Path, source: io::Error) -> FolderError {

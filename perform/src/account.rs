@@ -195,7 +195,8 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
     let name = noted.as_ref().and_then(|noted| noted.adopted.as_deref());
     if name.is_some_and(|name| is_recorded(run, name)) {
         layers.remove().map_err(failed)?;
-        return note::remove(&folder).map(|()| Settled::default()).map_err(failed);
+        note::remove(&folder).and_then(|()| remove_if_there(&folder)).map_err(failed)?;
+        return Ok(Settled::default());
     }
     let mut attic = Attic::of(run);
     layers.clear(&mut attic).map_err(failed)?;
@@ -211,6 +212,8 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
         set.map_or(Ok(()), |set| remove_if_there(&set)).map_err(failed)?;
         note::remove(&folder).map_err(failed)?;
     }
+    // The copies of a run that needs no note go as well.
+    remove_if_there(&folder).map_err(failed)?;
     Ok(Settled { restored, kept: attic.folder().map(Path::to_owned) })
 }
 

@@ -67,8 +67,11 @@ impl<'o> Record<'o> {
         Ok(Self { places: Places::around(folder.path()), texts: Texts::of(folder), journal, observer })
     }
 
-    /// Continues the journal of an unfinished run; gives its content.
+    /// Continues the journal of an unfinished run, or begins it; gives its content.
     pub fn resume(folder: RunFolder, observer: &'o mut dyn Observer) -> Result<(Self, Past), RecordError> {
+        if !past::has_journal(folder.path()) {
+            return Ok((Self::begin(folder, observer)?, Past::default()));
+        }
         let path = folder.path().join(JOURNAL);
         let (journal, entries) = Journal::reopen(&path, folder.redactor().clone())?;
         let past = Past::of(entries, &path)?;

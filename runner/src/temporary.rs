@@ -26,7 +26,7 @@ pub fn temporary_folder(parent: &Path) -> io::Result<TempDir> {
 }
 
 /// Removes what dead harnesses left in `parent`. What cannot be removed stays; nothing depends on it.
-pub(crate) fn remove_left(parent: &Path) {
+pub fn remove_left(parent: &Path) {
     let Ok(folder) = dir::reach::root(parent, dir::reach::LOOK) else { return };
     let user = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {

@@ -11,6 +11,7 @@ use repo::WorkTree;
 use report::{BAD, Output, phrases, printable};
 use serde_json::json;
 
+use crate::aside::Aside;
 use crate::clean::place::Place;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -62,11 +63,13 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         let done = match &run.stays {
             Some(why) => Done::Stays(why),
             None if args.dry_run => Done::WouldGo,
-            None => {
-                // First: a run that is only partly removed cannot be undone.
-                place.forget(&run.path)?;
-                fs::remove_dir_all(&run.path).map_or_else(Done::Failed, |()| Done::Gone)
-            }
+            None => match Aside::take(&run.path) {
+                Err(error) => Done::Failed(error),
+                Ok(aside) => {
+                    place.forget(&run.path)?;
+                    aside.remove().map_or_else(Done::Failed, |()| Done::Gone)
+                }
+            },
         };
         tally.count(&done, bytes);
         tell(run, &done, bytes, place.root(), output);

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod agents;
+mod aside;
 mod caches;
 pub mod changes;
 pub mod check;

@@ -17,6 +17,7 @@ use crate::commit::late;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::place::{state, state_of, work_tree};
+use crate::records::IMPORTED;
 use crate::{records, registry};
 
 /// Cleans up after a killed run: none of its processes keep writing, and the tree is in its old or its new
@@ -109,6 +110,10 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
         }
     }
     settle(lock, tree, host)?;
+    if lock.was_abandoned() {
+        let own = [records::logs(tree.root()), records::implement_logs(tree.root()), state.join(IMPORTED)];
+        registry::bases(tree)?.iter().chain(&own).for_each(|base| runner::remove_left(base));
+    }
     if lock.was_abandoned()
         && let Err(error) = late::summaries(tree)
     {

@@ -8,12 +8,13 @@ use std::time::SystemTime;
 use anyhow::{anyhow, ensure};
 use engine::{Line, Outcome};
 use llm::{ErrorCode, Model, Reply};
-use logging::{Redactor, RunFolder, Stored};
+use logging::{Durability, Redactor, RunFolder, Stored};
 use names::ours::{AGENT_CONFIG, LOGS};
 use perform::{Observer, Past, Record, RecordError, reply_again};
 use repo::WorkTree;
 use serde::Serialize;
 
+use crate::aside::Aside;
 use crate::exit::{Exit, Failure};
 use crate::order::recorded::Recorded;
 use crate::registry::{self, Known, RUN_JSON};
@@ -40,28 +41,65 @@ pub fn implement_logs(root: &Path) -> PathBuf {
 /// A new run folder. Removed again unless its run begins: nothing was changed, and no record is left.
 pub(crate) struct NewRun {
     folder: RunFolder,
+    /// Where it is made. If that is beside its place, a kill leaves nothing that looks like a run.
+    aside: Option<Aside>,
     has_begun: bool,
 }
 
 impl NewRun {
-    /// Creates the folder; `help` is the hint if that fails.
+    /// Makes the folder beside its place, where [`record`](Self::record) puts it; `help` is the hint if that fails.
     pub(crate) fn create(base: &Path, name: &str, redactor: Redactor, help: &str) -> Result<Self, Failure> {
-        let folder =
-            RunFolder::create(base, name, redactor).map_err(|error| Failure::refused(error, help))?;
-        Ok(Self { folder, has_begun: false })
+        let make = || {
+            let aside = Aside::beside(base)?;
+            std::fs::create_dir(aside.path())?;
+            anyhow::Ok((aside, RunFolder::choose(base, name, redactor)?))
+        };
+        let (aside, folder) = make().map_err(|error| Failure::refused(error, help))?;
+        Ok(Self { folder, aside: Some(aside), has_begun: false })
     }
 
+    /// Makes the folder in its place, where the same order finds it however early this is killed.
+    pub(crate) fn create_in_place(
+        base: &Path,
+        name: &str,
+        redactor: Redactor,
+        help: &str,
+    ) -> Result<Self, Failure> {
+        let folder =
+            RunFolder::create(base, name, redactor).map_err(|error| Failure::refused(error, help))?;
+        Ok(Self { folder, aside: None, has_begun: false })
+    }
+
+    /// Its place. Nothing may be there yet.
     pub(crate) fn folder(&self) -> &RunFolder {
         &self.folder
     }
 
     /// Stores what the run is to do.
     pub(crate) fn store(&self, plan: &impl Serialize) -> Result<Stored, Failure> {
-        self.folder.store_json(RUN_JSON, plan).map_err(cannot_begin)
+        self.made().store_json(RUN_JSON, plan).map_err(cannot_begin)
+    }
+
+    /// Stores the first prompt, which the plan refers to, so that the run can go on even if it is stopped before it
+    /// asks. A prompt with a key is never stored, and not sent either.
+    pub(crate) fn store_first(&self, file: &str, prompt: &str) -> Result<(), Failure> {
+        if self.folder.redactor().finds_key(prompt) {
+            return Ok(());
+        }
+        self.made().store(file, prompt, Durability::Written).map(drop).map_err(cannot_begin)
+    }
+
+    fn made(&self) -> RunFolder {
+        let made = self.aside.as_ref().map_or(self.folder.path(), Aside::path);
+        RunFolder::open(made.to_owned(), self.folder.redactor().clone())
     }
 
     /// Begins the run.
     pub(crate) fn record(mut self, observer: &mut dyn Observer) -> Result<Record<'_>, RecordError> {
+        if let Some(aside) = &self.aside {
+            aside.put(self.folder.path()).map_err(|error| self.folder.error("create", "", error))?;
+            self.aside = None;
+        }
         let record = Record::begin(self.folder.clone(), observer)?;
         self.has_begun = true;
         Ok(record)
@@ -70,7 +108,7 @@ impl NewRun {
 
 impl Drop for NewRun {
     fn drop(&mut self) {
-        if !self.has_begun {
+        if !self.has_begun && self.aside.is_none() {
             discard(&self.folder);
         }
     }

@@ -4,6 +4,7 @@
 //! sandbox, or with pre-images that restore a hook. Only listed runs are resumed, undone or replayed, and
 //! only with the plan that they began with.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -107,6 +108,12 @@ pub fn with_imported(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     known.retain(|run| run.path(tree.root()).is_dir());
     known.reverse();
     Ok(known)
+}
+
+/// The folders that hold runs on the list, and those that held one when a command was killed.
+pub(crate) fn bases(tree: &WorkTree) -> Result<BTreeSet<PathBuf>, Failure> {
+    let bases = read(tree)?.into_iter().filter_map(|run| Some(run.path(tree.root()).parent()?.to_owned()));
+    Ok(bases.collect())
 }
 
 /// Whether the run in this folder was made here. A run of another clone may be in the place of one that was.

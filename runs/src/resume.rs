@@ -50,7 +50,9 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 
 /// The named run, or the newest: an older one has a stale prompt, and its changes may be committed.
 fn meant(args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
-    let known = records::find_known(tree, args.run.as_deref());
+    // Also one that has not asked yet: it is what was asked for last.
+    let newest = || Some(registry::all(tree).ok()?.first()?.path(tree.root()).display().to_string());
+    let known = records::find_known(tree, args.run.clone().or_else(newest).as_deref());
     if let Some(past) = spec::history::meant(tree, args.run.as_deref(), &known) {
         let limits = args.limits.limits.clone();
         return spec::history::resume(&past, tree.root(), limits, host);
@@ -129,7 +131,8 @@ pub(crate) fn go_on(
     let exit = if known.has_plan() { Exit::Refused } else { Exit::NothingToDo };
     let mut plan =
         Plan::load(&folder, known).map_err(|error| Failure::new(exit, error).help("start a new run"))?;
-    let past = Past::read(folder.path()).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
+    let past =
+        Past::read_if_begun(folder.path()).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
     if !can_go_on(&past) {
         return Err(closed(&name, "is over"));
     }

@@ -1,5 +1,6 @@
 //! What a killed or stopped command leaves, and what the next one makes of it.
 
+use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 
 use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
@@ -9,7 +10,9 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use crate::disk_errors::injected;
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
-use crate::scenes::program::{Ran, if_mounted, interrupt, mounted};
+use crate::scenes::kills::{quietly, strace_works, traced};
+use crate::scenes::program::{Ran, if_mounted, interrupt, mounted, program};
+use crate::travel::killed_order;
 
 const DOOR: &str = "agent-config/door";
 
@@ -200,4 +203,154 @@ fn undo_without_a_name_after_a_run_that_changed_nothing_names_the_one_that_did()
     let said = String::from_utf8(undone.stderr).unwrap();
     assert_eq!(undone.status.code(), Some(7), "{said}{}", String::from_utf8_lossy(&undone.stdout));
     assert!(said.contains(&format!("code-commit undo {}\n", name(&scene.runs()[0]))), "{said}");
+}
+
+/// Calls that change what is on disk.
+const CHANGES: &str = "trace=/^(mkdir|rename|unlink|rmdir|link|symlink|fsync|fdatasync|ftruncate|connect)";
+
+/// Sends a signal at each of a command's calls that change something, in a scene of its own each; `judge` sees what is left.
+/// Without the calls after the first connection: that is to the model.
+fn at_each_change(
+    signal: &str,
+    scene: impl Fn() -> Scene,
+    command: impl Fn(&Scene) -> Command,
+    mut judge: impl FnMut(&Scene, &str),
+) {
+    if !strace_works() {
+        return;
+    }
+    let whole = scene();
+    let log = whole.project.beside().join("strace");
+    quietly(&mut traced(&log, &command(&whole), &["-e", CHANGES]));
+    let (trace, mut counts, mut judged) = (files::text(&log), BTreeMap::new(), 0);
+    for line in trace.lines().take_while(|line| !line.contains("AF_INET")) {
+        let Some((call, _)) = line.split_once('(') else { continue };
+        let count: &mut usize = counts.entry(call).or_default();
+        *count += 1;
+        if line.contains("= -1 ") {
+            continue;
+        }
+        let (scene, inject) = (scene(), format!("inject={call}:signal={signal}:when={count}"));
+        quietly(&mut traced(&log, &command(&scene), &["-e", &inject]));
+        judge(&scene, line);
+        judged += 1;
+    }
+    assert!(judged > 1, "it changed nothing: {trace}");
+}
+
+/// What a project and its state hold besides what belongs there.
+fn left_over(scene: &Scene) -> Vec<String> {
+    let own = [
+        "known-runs.json",
+        // The next write replaces it.
+        ".known-runs.json.new",
+        "lock",
+        "runs",
+        "imported",
+        "view",
+        "under-way.json",
+        "caches",
+        "bearings",
+        "trusted",
+    ];
+    let is_stale = |name: &String| !own.contains(&name.as_str()) && !name.starts_with("20");
+    let below =
+        |folder: &str| files::entries(scene.project.root().join(folder)).into_iter().map(|path| name(&path));
+    let logs = below("agent-config/logs")
+        .chain(below(".git/code-commit/imported"))
+        .chain(below(".git/code-commit/runs"));
+    below(".git/code-commit").chain(logs).filter(is_stale).collect()
+}
+
+#[test]
+fn a_run_that_was_stopped_before_its_first_prompt_is_resumed_and_leaves_nothing_beside_it() {
+    for signal in ["KILL", "INT"] {
+        let mut resumed = 0;
+        let scene = || Scene::new(Script::new([]).rule("enerateContent", Step::text(MENDS_IT)));
+        at_each_change(
+            signal,
+            scene,
+            |scene| scene.keyed(&scene.flags(), &[]),
+            |scene, place| {
+                // Another thread asks.
+                if !scene.server.requests().is_empty() {
+                    return;
+                }
+                let next = scene.run_keyed(&["resume"]);
+                resumed += usize::from(next.code == Some(0));
+                let is_none = next.code == Some(7) && next.err.contains("there is no run here yet");
+                assert!(is_none || next.code == Some(0), "{signal} {place}: {next}");
+                let done = if is_none { scene.commit(&[]) } else { next };
+                assert_eq!(
+                    (done.code, scene.server.requests().len()),
+                    (Some(0), 1),
+                    "{signal} {place}: {done}"
+                );
+                assert_eq!(scene.runs().len(), 1, "{signal} {place}: {:?}", scene.runs());
+                assert_eq!(left_over(scene), [""; 0], "{signal} {place}");
+            },
+        );
+        assert!(resumed > 2 || !strace_works(), "{signal}: {resumed}");
+    }
+}
+
+#[test]
+fn a_clean_that_was_killed_leaves_no_half_of_a_run() {
+    at_each_change(
+        "KILL",
+        || {
+            let scene = Scene::with_replies([MENDS_IT]);
+            assert_eq!(scene.commit(&[]).code, Some(0));
+            scene
+        },
+        |scene| scene.command(&["clean", "--keep", "0"], &[]),
+        |scene, place| {
+            if let Some(run) = scene.runs().pop().filter(|run| name(run).starts_with("20")) {
+                assert_eq!(scene.run(&["show"]).code, Some(0), "{place}: half of {run:?} is there");
+            }
+            let cleaned = scene.run(&["clean", "--keep", "0"]);
+            assert_eq!((cleaned.code, scene.runs().len()), (Some(0), 0), "{place}: {cleaned}");
+            assert_eq!(left_over(scene), [""; 0], "{place}");
+        },
+    );
+}
+
+#[test]
+fn an_import_and_an_export_that_were_killed_leave_nothing() {
+    let temporary = |scene: &Scene| scene.project.beside().join("tmp");
+    let scene = || {
+        let scene = Scene::with_replies([MENDS_IT]);
+        assert_eq!(scene.commit(&[]).code, Some(0));
+        std::fs::create_dir(temporary(&scene)).unwrap();
+        let bundle = scene.project.beside().join("run.bundle");
+        assert_eq!(scene.run(&["export", "-o", bundle.to_str().unwrap()]).code, Some(0));
+        scene
+    };
+    for command in [&["import"][..], &["export", "-o"]] {
+        let command = |scene: &Scene| {
+            let bundle = scene.project.beside().join("run.bundle");
+            let tmp = temporary(scene);
+            let args = [command, &[bundle.to_str().unwrap()]].concat();
+            scene.command(&args, &[("TMPDIR", tmp.to_str().unwrap())])
+        };
+        at_each_change("KILL", scene, command, |scene, place| {
+            let again = scene.ran(&mut command(scene));
+            assert_eq!(again.code, Some(0), "{place}: {again}");
+            assert_eq!(files::entries(temporary(scene)).len(), 0, "{place}");
+            assert!(
+                files::entries(scene.project.root().join(".git/code-commit/imported")).len() < 2,
+                "{place}"
+            );
+            assert_eq!(left_over(scene), [""; 0], "{place}");
+        });
+    }
+}
+
+#[test]
+fn the_copies_of_an_order_that_was_killed_go_with_the_next_command() {
+    let scene = killed_order();
+    let copies = scene.runs()[0].join("before");
+    assert!(copies.exists(), "{:?}", files::names(&scene.runs()[0]));
+    let cleaned = Ran::of(&mut program(scene.root(), scene.project.beside(), &["clean", "--keep", "9"], &[]));
+    assert_eq!((cleaned.code, copies.exists()), (Some(0), false), "{cleaned}");
 }

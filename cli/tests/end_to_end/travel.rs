@@ -86,7 +86,7 @@ fn change(run: &Path, name: &str, from: &str, to: &str) {
 }
 
 /// An order that was killed while its last command waited for a file named `go-on` beside the repository.
-fn killed_order() -> Order {
+pub fn killed_order() -> Order {
     let scene = Order::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))));
     let wait = "sh -c 'touch stray; test -e ../go-on || sleep 600'";
     scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));

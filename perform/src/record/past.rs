@@ -33,6 +33,11 @@ impl Past {
         Self::of(Journal::entries(&path)?, &path)
     }
 
+    /// The same; empty for a run that was stopped before it made a journal.
+    pub fn read_if_begun(folder: &Path) -> Result<Self, RecordError> {
+        if has_journal(folder) { Self::read(folder) } else { Ok(Self::default()) }
+    }
+
     pub(super) fn of(entries: Vec<Entry<Value>>, path: &Path) -> Result<Self, RecordError> {
         let mut past = Self::default();
         for Entry { index, at, fact, request, .. } in entries {
@@ -128,6 +133,12 @@ impl Past {
             if let Line::Ended { outcome, holds_for } = line { Some((outcome, holds_for)) } else { None }
         })
     }
+}
+
+/// False only if there certainly is none.
+pub(super) fn has_journal(folder: &Path) -> bool {
+    let found = folder.join(JOURNAL).symlink_metadata();
+    !found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// The file that says which files of an imported record stayed where it was made.

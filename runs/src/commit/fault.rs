@@ -4,7 +4,7 @@ use std::path::Path;
 
 use engine::Stop;
 use logging::RunFolder;
-use perform::{Fault, Past, UNDO};
+use perform::{Fault, UNDO};
 
 use crate::changes::{self, FileChange};
 use crate::commit::run::UNLIKE_RECORDED;
@@ -50,12 +50,8 @@ pub fn leaves_tree_changed(fault: &Fault) -> bool {
     matches!(fault, Fault::Apply(error) if error.leaves_tree_changed())
 }
 
-/// What has changed, and what to do. If the run has not sent a prompt yet, the prompt was not stored.
+/// What has changed, and what to do.
 fn after_interruption(root: &Path, folder: &RunFolder) -> String {
-    let past = Past::read(folder.path()).unwrap_or_default();
-    if past.lines.is_empty() {
-        return "the model was not asked yet: begin a new run".to_owned();
-    }
     let name = records::name(folder.path());
     let go_on = format!("go on with: code-commit resume {name}");
     let stats: Vec<FileStat> =
@@ -66,27 +62,4 @@ fn after_interruption(root: &Path, folder: &RunFolder) -> String {
     let files: Vec<String> = stats.iter().map(|file| format!("{} {}", file.status, file.path)).collect();
     let files = phrases::first(&files, NAMED_FILES);
     format!("changed so far: {files}; {go_on}; put them back with: code-commit undo {name}")
-}
-
-#[cfg(test)]
-mod tests {
-    use engine::Note;
-    use logging::Redactor;
-    use perform::{Record, Silent};
-
-    use super::*;
-
-    #[test]
-    fn a_run_is_said_to_go_on_only_once_it_has_asked() {
-        let scratch = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(scratch.path(), "a-run", Redactor::default()).unwrap();
-        let mut silent = Silent;
-        let mut record = Record::begin(folder.clone(), &mut silent).unwrap();
-        assert_eq!(
-            after_interruption(scratch.path(), &folder),
-            "the model was not asked yet: begin a new run"
-        );
-        record.note(&Note::Resumed { kept: 0 }).unwrap();
-        assert_eq!(after_interruption(scratch.path(), &folder), "go on with: code-commit resume a-run");
-    }
 }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
-use logging::{Redactor, RunFolder, Stamp};
+use anyhow::{Context as _, anyhow};
+use logging::{Redactor, Stamp};
 use repo::WorkTree;
 use report::Output;
 
@@ -14,10 +14,9 @@ use crate::records::{self, NewRun};
 pub(super) fn record(task: &Task, tree: &WorkTree, redactor: Redactor) -> Result<NewRun, Failure> {
     let logs = task.logs(tree.root());
     hide(tree, &logs)?;
+    stays_inside(tree.root(), &logs)?;
     let name = task.folder_name(&Stamp::now().folder_name());
-    let new = NewRun::create(&logs, &name, redactor, "make the folder writable")?;
-    stays_inside(tree.root(), new.folder())?;
-    Ok(new)
+    NewRun::create(&logs, &name, redactor, "make the folder writable")
 }
 
 /// Hides our untracked files from git. A folder that existed before is left to its owner.
@@ -34,12 +33,13 @@ fn hide(tree: &WorkTree, logs: &Path) -> Result<(), Failure> {
 }
 
 /// A repository may contain `logs` as a symlink: the record must not be written through it.
-fn stays_inside(root: &Path, folder: &RunFolder) -> Result<(), Failure> {
-    let real = std::fs::canonicalize(folder.path()).map_err(anyhow::Error::from)?;
-    if real.starts_with(root) {
+fn stays_inside(root: &Path, logs: &Path) -> Result<(), Failure> {
+    let real = std::fs::create_dir_all(logs).and_then(|()| logs.canonicalize());
+    let real = real.with_context(|| format!("cannot create {}", logs.display()));
+    if real.map_err(|error| Failure::refused(error, "make the folder writable"))?.starts_with(root) {
         return Ok(());
     }
-    let text = format!("{} leads out of the project", folder.path().display());
+    let text = format!("{} leads out of the project", logs.display());
     Err(Failure::refused(anyhow!(text), "remove the link: records are kept inside of the project"))
 }
 

@@ -93,11 +93,14 @@ fn enter<'o>(
 ) -> Result<(Confinement, Record<'o>), Failure> {
     let Prepared { plan, tree, host, .. } = prepared;
     let settings = crate::config::carried(&plan.settings, tree.root(), host.environment);
+    new.store_first(&plan.task.layout().query(1), &plan.first_prompt())?;
     let plan = new.store(&Plan { settings, ..plan.clone() })?;
-    // The sandbox protects what exists, and hides the listed records.
-    registry::add(prepared.tree, new.folder().path(), Some(plan))?;
-    let confinement = confine(prepared)?;
+    // Listed first: no kill leaves a record that no list knows.
+    let folder = new.folder().clone();
+    registry::add(prepared.tree, folder.path(), Some(plan))?;
     let record = new.record(observer).map_err(Failure::no_record)?;
+    // The sandbox protects what exists, and hides the listed records.
+    let confinement = confine(prepared).inspect_err(|_| records::discard(&folder))?;
     Ok((confinement, record))
 }
 

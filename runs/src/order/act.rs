@@ -18,6 +18,7 @@ use crate::changes::{self, FileChange};
 use crate::commit::run::UNLIKE_RECORDED;
 use crate::config;
 use crate::exit::{Exit, Failure};
+use crate::lock;
 use crate::model::asking;
 use crate::observer;
 use crate::order::folder::{self, Start};
@@ -97,6 +98,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     let spending = spending_of(read.order.max_cost, setting.settings);
     let asking = Asking { spending, ..asking };
     asking.spending.count(&past.lines, setting.settings.model.value.first());
+    lock::under_way(&lock, &tree, folder.path())?;
     let account = account(&inputs, setting.settings, tree.root(), folder.path());
     let account = sandbox::in_view(account, &tree, &confinement)?;
     let (root, run, asked) = (tree.root().to_owned(), folder.path().to_owned(), inputs.order.clone());

@@ -87,7 +87,7 @@ pub(super) fn folder(path: &Path, tree: &WorkTree, setting: &Setting<'_>) -> Res
     }
     let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     let help = "make the folder writable";
-    let run = NewRun::create(base, &name.to_string_lossy(), redactor.clone(), help)?;
+    let run = NewRun::create_in_place(base, &name.to_string_lossy(), redactor.clone(), help)?;
     Ok(Start::New { run, of_another })
 }
 

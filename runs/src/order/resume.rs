@@ -66,6 +66,7 @@ pub(crate) fn run(known: &Known, limits: &Layer, tree: &WorkTree, host: Host<'_>
 }
 
 fn is_over(folder: &RunFolder) -> Result<bool, Failure> {
-    let past = Past::read(folder.path()).map_err(|error| Failure::refused(error, "start a new run"))?;
+    let past =
+        Past::read_if_begun(folder.path()).map_err(|error| Failure::refused(error, "start a new run"))?;
     Ok(folder::is_over(&past))
 }

@@ -20,6 +20,7 @@ use crate::phase::agents::Secrets;
 use crate::travel::about::About;
 use crate::travel::meant;
 use crate::travel::signature::Signer;
+use crate::travel::verify::scratch;
 use crate::{place, records};
 
 /// Which run goes where.
@@ -113,7 +114,7 @@ fn holds_key(mut file: File, redactor: &Redactor) -> std::io::Result<bool> {
 
 fn write(folder: &Folder, manifest: &Manifest, args: &Request, host: Host<'_>) -> anyhow::Result<()> {
     let bytes = manifest.to_bytes();
-    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let scratch = scratch().map_err(|failure| failure.error)?;
     let signer = Signer::new(host, scratch.path());
     let key = args.sign.as_deref().map(std::path::absolute).transpose()?;
     let signature = key.map(|key| signer.sign(&bytes, &key)).transpose()?;

@@ -1,22 +1,22 @@
 //! `code-commit import`: a run of another clone comes into this one.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use logging::{Redactor, RunFolder, Stored};
 use perform::WITHHELD;
 use repo::WorkTree;
 use report::{Output, printable};
 use serde_json::json;
 
+use crate::aside::Aside;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::records::{self, IMPORTED};
 use crate::registry::{self, Imported, Known, RUN_JSON};
 use crate::travel::about::About;
 use crate::travel::signature::{Signed, allowed_by_git};
-use crate::travel::verify::{Checked, checked, in_words, run_folder, scratch};
+use crate::travel::verify::{Checked, checked, in_words};
 use crate::{lock, place};
 
 /// Which file, and whether to believe it.
@@ -43,14 +43,12 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
             format!("code-commit verify {} says the same; get it anew", args.file.display()),
         )
     };
-    let scratch = scratch()?;
+    // Beside the runs that were imported: what is unpacked becomes one of them by a rename.
+    let base = place::state(&tree)?.join(IMPORTED);
+    let writable = "make the folder writable";
+    let aside = Aside::beside(&base).map_err(|error| Failure::refused(error, writable))?;
     let Checked { about, signed, manifest, .. } =
-        checked(&args.file, scratch.path(), allowed.as_deref(), host).map_err(refused)?;
-    let unpacked = run_folder(scratch.path());
-    // They are compared with the tree and put into copies of it: reading them refuses every path that no run may
-    // write.
-    let rounds = perform::undo_folders(&unpacked).map_err(|error| refused(error.into()))?;
-    apply::pre_images(&rounds).context("its pre-images cannot be used").map_err(refused)?;
+        checked(&args.file, aside.around(), allowed.as_deref(), host).map_err(refused)?;
     let believed = match (&signed, args.trust) {
         (Signed::By(who), _) => Some(who.clone()),
         (_, true) => Some("--trust".to_owned()),
@@ -63,13 +61,11 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         tell(&about, &folder, Imported { believed }, &signed, output);
         return Ok(Exit::Done);
     }
-    let base = place::state(&tree)?.join(IMPORTED);
-    let target = RunFolder::create(&base, &about.run, Redactor::default())
-        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
+    let target = RunFolder::choose(&base, &about.run, Redactor::default())
+        .map_err(|error| Failure::refused(error, writable))?;
     let imported = Imported { believed };
-    let kept = keep(&unpacked, target.path())
-        .and_then(|plan| registry::import(&tree, target.path(), plan, imported.clone()));
-    kept.inspect_err(|_| records::discard(&target))?;
+    registry::import(&tree, target.path(), plan(aside.path())?, imported.clone())?;
+    aside.put(target.path()).map_err(|error| Failure::refused(error, writable))?;
     tell(&about, target.path(), imported, &signed, output);
     Ok(Exit::Done)
 }
@@ -100,26 +96,9 @@ fn tell(about: &About, folder: &Path, imported: Imported, signed: &Signed, outpu
     }
 }
 
-/// Moves the checked files; gives the plan.
-fn keep(unpacked: &Path, target: &Path) -> Result<Stored, Failure> {
+fn plan(unpacked: &Path) -> Result<Stored, Failure> {
     let plan = dir::read(&unpacked.join(RUN_JSON), u64::MAX, dir::Links::Refused);
     let plan = plan.ok().flatten().ok_or_else(|| anyhow!("{RUN_JSON} is gone"))?;
-    copy_all(unpacked, target).with_context(|| format!("cannot write {}", target.display()))?;
     let (bytes, sha256) = (plan.len() as u64, logging::sha256_hex(&plan));
     Ok(Stored { file: RUN_JSON.to_owned(), bytes, sha256 })
-}
-
-/// Both folders are ours, and the first holds plain files and folders only.
-fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (path, target) = (entry.path(), to.join(entry.file_name()));
-        if entry.file_type()?.is_dir() {
-            fs::create_dir(&target)?;
-            copy_all(&path, &target)?;
-        } else {
-            dir::copy(&path, &target)?;
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,51 @@
+//! Folders of runs that are being made or removed: in a folder beside their place that names its owner. They come
+//! and go by one rename, and what a killed owner left there is removed by the next one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// A place beside the runs; removed with what is in it when it is dropped.
+pub(crate) struct Aside {
+    around: TempDir,
+    path: PathBuf,
+}
+
+impl Aside {
+    /// A free place in `base`, which is created if it is missing.
+    pub(crate) fn beside(base: &Path) -> io::Result<Self> {
+        fs::create_dir_all(base)?;
+        let around = runner::temporary_folder(base)?;
+        let path = around.path().join("run");
+        Ok(Self { around, path })
+    }
+
+    /// Takes a run out of its place.
+    pub(crate) fn take(run: &Path) -> io::Result<Self> {
+        let aside = Self::beside(run.parent().unwrap_or(run))?;
+        fs::rename(run, &aside.path)?;
+        Ok(aside)
+    }
+
+    /// The folder around it, for other things that are needed meanwhile.
+    pub(crate) fn around(&self) -> &Path {
+        self.around.path()
+    }
+
+    /// Where to make the folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts the folder into its place.
+    pub(crate) fn put(&self, place: &Path) -> io::Result<()> {
+        fs::rename(&self.path, place)
+    }
+
+    /// Removes what is there.
+    pub(crate) fn remove(self) -> io::Result<()> {
+        self.around.close()
+    }
+}
