@@ -210,8 +210,11 @@ pub fn hashes_before(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option
     Ok(History::read(undo_folders)?.files.into_iter().map(|(path, file)| (path, file.was)).collect())
 }
 
-/// Whether the sets changed anything, if only a folder.
+/// Whether the sets changed anything, if only a folder. A set without a manifest may have.
 pub fn changed_anything(undo_folders: &[PathBuf]) -> Result<bool, UndoError> {
+    for folder in undo_folders {
+        manifest(folder)?.ok_or_else(|| UndoError::NoManifest { path: folder.join(MANIFEST) })?;
+    }
     let History { files, created_folders } = History::read(undo_folders)?;
     Ok(!files.is_empty() || !created_folders.is_empty())
 }

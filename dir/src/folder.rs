@@ -10,6 +10,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
+use crate::reach;
+
 /// Buffer size for the entries that one system call returns.
 const BUFFER_BYTES: usize = 32 << 10;
 /// For reading a file: does not follow a symlink, and does not wait for the other end of a FIFO.
@@ -75,9 +77,14 @@ impl Folder {
         Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(mode))?))
     }
 
-    /// Opens a regular file in this folder for reading. Anything else fails; a FIFO does not block.
+    /// Opens a regular file in this folder for reading, also one of ours whose mode forbids that. Anything else
+    /// fails; a FIFO does not block.
     pub fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
-        let file = File::from(rustix::fs::openat(&self.fd, single(name.as_ref())?, READ, Mode::empty())?);
+        let name = single(name.as_ref())?;
+        let file = match rustix::fs::openat(&self.fd, name, READ, Mode::empty()) {
+            Err(Errno::ACCESS) => reach::open_closed(&self.fd, name)?,
+            opened => File::from(opened?),
+        };
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
     }
 

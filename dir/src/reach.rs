@@ -128,6 +128,23 @@ fn change_mode(
     Ok(chmod(itself, change(Mode::from_raw_mode(data.st_mode)))?)
 }
 
+/// Opens a regular file of ours that its owner may not read, which any command can make. Its mode is restored at
+/// once; only its change time tells.
+pub(crate) fn open_closed(at: impl AsFd, name: &OsStr) -> io::Result<File> {
+    let there = openat(at, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let data = fstat(&there)?;
+    if kind(&data) != FileType::RegularFile || !lacks(&data, Mode::RUSR) {
+        return Err(Errno::ACCESS.into());
+    }
+    // As in `change_mode`: its name may be another file's by now.
+    let itself = format!("/proc/self/fd/{}", there.as_raw_fd());
+    let mode = Mode::from_raw_mode(data.st_mode);
+    chmod(&itself, mode | Mode::RUSR)?;
+    let opened = openat(CWD, &itself, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    chmod(&itself, mode)?;
+    Ok(File::from(opened?))
+}
+
 /// The type of the entry: file, folder, symlink, …
 pub fn kind(data: &Stat) -> FileType {
     FileType::from_raw_mode(data.st_mode)

@@ -82,7 +82,7 @@ fn nothing(named: Option<&str>, known: &Known, tree: &WorkTree, output: &Output)
         || "a run whose replies were all refused, or that was rolled back, has nothing to undo".to_owned(),
         |older| format!("the newest run that did: code-commit undo {}", records::name(&older)),
     );
-    Err(Failure::nothing_to_do(anyhow!("{name} changed no file that is still changed"), help))
+    Err(Failure::nothing_to_do(anyhow!("there is no record of what {name} may have changed"), help))
 }
 
 /// Either everything was restored or nothing; in both cases the old contents stay in the run folder.

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use engine::Line;
 use perform::Past;
+use repo::WorkTree;
 use report::{GOOD, STRONG, WARN, lines, rounds_asked};
 use runs::order::Recorded;
 use runs::records::account::Account;
@@ -65,6 +66,12 @@ fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
     Some((last_end, rounds_asked(&past.lines)))
 }
 
+/// What it changed. If that cannot be read, the rest of the record may be.
+fn changes_of(run: &Path, tree: &WorkTree) -> Result<Vec<changes::FileChange>, Failure> {
+    let help = || format!("its other files still exist: look in {}", run.display());
+    changes::of_run(tree.root(), run).map_err(|error| Failure::refused(error, help()))
+}
+
 /// Everything about one run: rounds, prompts, replies, refusals, builds, cost, changes.
 pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
@@ -79,7 +86,7 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
         return order::show(&known, &tree, output).map(|()| Exit::Done);
     }
     let past = records::past(&run)?;
-    let changes = changes::of_run(tree.root(), &run)?;
+    let changes = changes_of(&run, &tree)?;
     if output.json {
         let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
         output.object(&json!({

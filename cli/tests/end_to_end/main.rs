@@ -22,6 +22,7 @@ mod clean;
 mod commit;
 mod config;
 mod costs;
+mod daily;
 mod disk_errors;
 mod docs;
 mod doctor;

@@ -44,7 +44,7 @@ pub fn show(known: &Known, tree: &WorkTree, output: &Output) -> Result<(), Failu
     let run = &known.path(tree.root());
     let folder = records::open(run);
     let past = past(run)?;
-    let changes = changes::of_run(tree.root(), run)?;
+    let changes = super::changes_of(run, tree)?;
     let stats: Vec<_> = changes.iter().map(FileChange::stat).collect();
     let summary = summary(&folder, &past);
     output.object(&json!({
