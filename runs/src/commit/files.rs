@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use logging::{Redactor, Stamp};
 use repo::WorkTree;
 use report::Output;
@@ -35,6 +35,7 @@ fn hide(tree: &WorkTree, logs: &Path) -> Result<(), Failure> {
 /// A repository may contain `logs` as a symlink: the record must not be written through it.
 fn stays_inside(root: &Path, logs: &Path) -> Result<(), Failure> {
     let real = std::fs::create_dir_all(logs).and_then(|()| logs.canonicalize());
+    let real = real.with_context(|| format!("cannot create {}", logs.display()));
     if real.map_err(|error| Failure::refused(error, "make the folder writable"))?.starts_with(root) {
         return Ok(());
     }
