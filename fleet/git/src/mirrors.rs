@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Mutex;
 
-use crate::{GitError, git};
+use crate::{GitError, git, is_commit};
 
 /// A folder of mirrors. One process uses it at a time.
 #[derive(Debug)]
@@ -84,16 +84,19 @@ impl Mirror {
         Some(printed.trim().to_owned())
     }
 
-    /// Whether `commit` is in the history of `head`.
+    /// Whether `commit` is in the history of `head`. Whatever is no whole hash, such as the `+` of a forced push, is in none and
+    /// has none.
     pub async fn contains(&self, head: &str, commit: &str) -> bool {
-        git(&self.folder, &["merge-base", "--is-ancestor", commit, head]).await.is_ok()
+        let are_commits = is_commit(head) && is_commit(commit);
+        are_commits && git(&self.folder, &["merge-base", "--is-ancestor", commit, head]).await.is_ok()
     }
 
-    /// Moves a branch of the hub from `old` to `commit`, unless somebody else has moved it.
-    pub async fn advance(&self, branch: &str, old: &str, commit: &str) -> Result<(), GitError> {
-        let lease = format!("--force-with-lease=refs/heads/{branch}:{old}");
-        let update = format!("{commit}:refs/heads/{branch}");
-        git(&self.folder, &["push", "-q", &lease, "--", &self.hub, &update]).await.map(drop)
+    /// Moves a branch of the hub forward to `commit`. Never forced: git refuses if that loses a commit of the branch, also one
+    /// that somebody has pushed a moment ago.
+    pub async fn advance(&self, branch: &str, commit: &str) -> Result<(), GitError> {
+        let commit = git(&self.folder, &["rev-parse", "-q", "--verify", "--end-of-options", commit]).await?;
+        let update = format!("{}:refs/heads/{branch}", commit.trim());
+        git(&self.folder, &["push", "-q", "--", &self.hub, &update]).await.map(drop)
     }
 
     /// The names in the hub below `refs/fleet/`.
@@ -149,6 +152,32 @@ mod tests {
         let who = ["-c", "user.name=a", "-c", "user.email=a@example.invalid"];
         git(hub, &[&who[..], &["commit", "-q", "--allow-empty", "-m", "more"]].concat()).await.unwrap();
         git(hub, &["rev-parse", "HEAD"]).await.unwrap().trim().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_branch_of_the_hub_only_moves_forward() {
+        let scratch = tempfile::tempdir().unwrap();
+        let hub = scratch.path().join("hub");
+        std::fs::create_dir(&hub).unwrap();
+        git(&hub, &["init", "-q", "-b", "main"]).await.unwrap();
+        let first = commit(&hub).await;
+        let who = ["-c", "user.name=a", "-c", "user.email=a@example.invalid"];
+        let alone = [&who[..], &["commit-tree", "-m", "alone", "HEAD^{tree}"]].concat();
+        let orphan = git(&hub, &alone).await.unwrap().trim().to_owned();
+        git(&hub, &["branch", "orphan", &orphan]).await.unwrap();
+        git(&hub, &["checkout", "-q", "-b", "next"]).await.unwrap();
+        let next = commit(&hub).await;
+        let mirror = Mirrors::new(scratch.path().join("mirrors")).of(hub.to_str().unwrap()).await.unwrap();
+        let mirror = mirror.lock().await;
+        mirror.refresh().await.unwrap();
+        for refused in [&orphan, &format!("+{orphan}")] {
+            assert!(!mirror.contains(refused, &first).await);
+            mirror.advance("main", refused).await.unwrap_err();
+        }
+        assert_eq!(git(&hub, &["rev-parse", "main"]).await.unwrap().trim(), first);
+        assert!(mirror.contains(&next, &first).await);
+        mirror.advance("main", &next).await.unwrap();
+        assert_eq!(git(&hub, &["rev-parse", "main"]).await.unwrap().trim(), next);
     }
 
     #[tokio::test]

@@ -5,7 +5,10 @@
 //! order's context is unchanged.
 //!
 //! Idempotent: a branch that has moved already is noticed, so it may be killed between any two steps. Only one process has the
-//! right to land, and `--force-with-lease` guards against people who push at the same time.
+//! right to land, and no push is forced, so people may push at the same time.
+//!
+//! A worker says what has passed, but what it says is not taken for what git shows: a result that does not descend from the
+//! commit that it was verified on has failed.
 
 use git::{GitError, Mirror, Mirrors};
 use store::{Fence, Landed, Landing, StoreError};
@@ -30,6 +33,8 @@ pub struct Round {
     pub landed: usize,
     /// They are carried out again.
     pub moved: usize,
+    /// They do not descend from what they were verified on.
+    pub refused: usize,
     /// Their hub cannot be reached or refuses; the next round tries again.
     pub failed: usize,
 }
@@ -41,6 +46,7 @@ impl Round {
         Self {
             landed: self.landed + other.landed,
             moved: self.moved + other.moved,
+            refused: self.refused + other.refused,
             failed: self.failed + other.failed,
         }
     }
@@ -72,6 +78,18 @@ pub async fn round(landing: &mut Landing, mirrors: &Mirrors) -> Result<Round, La
                 );
                 round.moved += usize::from(fence == Fence::Held);
             }
+            Ok(Decision::Foreign) => {
+                let fence = landing.refused(&result).await?;
+                tracing::warn!(
+                    order = result.order.0,
+                    branch = result.branch,
+                    commit = result.commit,
+                    onto = result.onto,
+                    ?fence,
+                    "does not descend from what it was verified on"
+                );
+                round.refused += usize::from(fence == Fence::Held);
+            }
             Err(error) => {
                 tracing::error!(
                     order = result.order.0,
@@ -91,6 +109,8 @@ enum Decision {
     Landed,
     /// The branch is here, and the result was not verified on it.
     Moved(String),
+    /// The result does not descend from what it was verified on.
+    Foreign,
 }
 
 async fn decide(mirrors: &Mirrors, result: &Landed) -> Result<Decision, GitError> {
@@ -99,6 +119,9 @@ async fn decide(mirrors: &Mirrors, result: &Landed) -> Result<Decision, GitError
     let mirror = mirror.lock().await;
     mirror.refresh().await?;
     mirror.bring(commit).await?;
+    if !mirror.contains(commit, onto).await {
+        return Ok(Decision::Foreign);
+    }
     let head = head(&mirror, result).await?;
     if mirror.contains(&head, commit).await {
         // A push that we did not live to record.
@@ -107,7 +130,7 @@ async fn decide(mirrors: &Mirrors, result: &Landed) -> Result<Decision, GitError
     if head != *onto {
         return Ok(Decision::Moved(head));
     }
-    mirror.advance(branch, onto, commit).await?;
+    mirror.advance(branch, commit).await?;
     Ok(Decision::Landed)
 }
 

@@ -53,6 +53,13 @@ const AGAIN: &str = "
     )
     INSERT INTO events (order_id, epoch, event, detail) SELECT id, epoch, 'moved', $3 FROM again RETURNING order_id";
 
+const REFUSE: &str = "
+    WITH refused AS (
+        UPDATE orders SET state = 'failed', reason = 'its result does not descend from ' || onto, ended_at = now()
+        WHERE id = $1 AND commit = $2 AND state = 'passed' RETURNING id, epoch, reason
+    )
+    INSERT INTO events (order_id, epoch, event, detail) SELECT id, epoch, 'failed', reason FROM refused RETURNING order_id";
+
 impl Store {
     /// Becomes the one that moves branches; `None` if another process is.
     pub async fn landing(&self) -> Result<Option<Landing>, StoreError> {
@@ -93,6 +100,12 @@ impl Landing {
         queue::free(&all, landed.order, &landed.commit).await?;
         all.commit().await?;
         Ok(Fence::Held)
+    }
+
+    /// The result does not descend from what it was verified on: the order has failed.
+    pub async fn refused(&self, landed: &Landed) -> Result<Fence, StoreError> {
+        let refused = self.client.query_opt(REFUSE, &[&landed.order.0, &landed.commit]).await?;
+        Ok(if refused.is_some() { Fence::Held } else { Fence::Gone })
     }
 
     /// The branch is at `head`, which the result was not verified on: the order is carried out again there.

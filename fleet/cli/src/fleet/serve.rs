@@ -123,14 +123,16 @@ async fn once(store: &Store, mirrors: &Mirrors, out: print::Out) -> anyhow::Resu
     loop {
         let round = land::round(&mut landing, mirrors).await?;
         all = Round { failed: round.failed, ..all.and(round) };
-        if round.landed + round.moved == 0 {
+        if round.landed + round.moved + round.refused == 0 {
             break;
         }
     }
-    let Round { landed, moved, failed } = all;
-    let fact = serde_json::json!({ "landed": landed, "again": moved, "failed": failed });
-    out.line(&fact, || format!("{landed} landed, {moved} to be carried out again, {failed} failed"));
-    Ok(if failed > 0 { Exit::No } else { Exit::Done })
+    let Round { landed, moved, refused, failed } = all;
+    let fact = serde_json::json!({ "landed": landed, "again": moved, "refused": refused, "failed": failed });
+    let words =
+        || format!("{landed} landed, {moved} to be carried out again, {refused} refused, {failed} failed");
+    out.line(&fact, words);
+    Ok(if refused + failed > 0 { Exit::No } else { Exit::Done })
 }
 
 /// Lands until it is asked to end, or at once if another process does.
@@ -138,7 +140,7 @@ async fn land(store: &Store, mirrors: &Mirrors, end: &mut watch::Receiver<bool>)
     let Some(mut landing) = store.landing().await? else { return Ok(()) };
     while !*end.borrow() {
         let round = land::round(&mut landing, mirrors).await?;
-        if round.landed + round.moved == 0 {
+        if round.landed + round.moved + round.refused == 0 {
             pause(end).await;
         }
     }

@@ -1,3 +1,4 @@
+use serde_json::json;
 use trial::until;
 
 use crate::scene::Scene;
@@ -38,6 +39,32 @@ fn results_land_one_after_the_other_on_what_they_were_verified_on() {
     assert!(facts[0]["removed_refs"].as_i64().unwrap() >= 3, "{facts:?}");
     let refs = scene.hub.git(&["for-each-ref", "--format=%(refname)", "refs/fleet"]).unwrap();
     assert_eq!(refs.trim(), last["reference"].as_str().unwrap());
+}
+
+/// A worker is believed about its verdict, but not about what it puts on a branch.
+#[test]
+fn a_result_that_does_not_descend_from_what_it_was_verified_on_never_lands() {
+    let Some(mut scene) = Scene::new(2, 0) else { return };
+    let orders = scene.submit(0..1, &["--land", "main"]);
+    let main = scene.hub.git(&["rev-parse", "main"]).unwrap();
+    let who = ["-c", "user.name=a", "-c", "user.email=a@example.invalid"];
+    let alone = [&who[..], &["commit-tree", "-m", "alone", "main^{tree}"]].concat();
+    let alone = scene.hub.git(&alone).unwrap().trim().to_owned();
+    let ask = json!({ "worker": "hostile", "version": "1", "record": 1, "wait_ms": 5000 });
+    let lease = scene.post("/v1/lease", &ask);
+    let reference = format!("refs/fleet/{}/{}", lease["order"], lease["epoch"]);
+    scene.hub.git(&["update-ref", &reference, &alone]).unwrap();
+    let verdict = json!({ "verdict": "passed", "commit": alone });
+    let finish = json!({ "token": lease["token"], "verdict": verdict, "bundle": null, "elapsed_ms": 1 });
+    scene.post("/v1/finish", &finish);
+    scene.start_land();
+    assert_eq!(scene.watch(), 1);
+    assert_eq!(scene.hub.git(&["rev-parse", "main"]).unwrap(), main);
+    assert_eq!(scene.state(orders[0]), "failed");
+    // The branch is free for the next result.
+    let next = scene.submit(1..2, &["--land", "main"]);
+    scene.start_worker(1);
+    until("the next result", || (scene.state(next[0]) == "landed").then_some(())).unwrap();
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! A fleet on one machine, each part a process of its own.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -171,6 +172,22 @@ impl Scene {
     /// Where the gateway listens for other machines.
     pub(crate) fn remote(&self) -> String {
         format!("{}:{}", self.host, self.remote_port)
+    }
+
+    /// What a worker of its own making asks of the gateway; the answer's JSON, or null.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Value {
+        let body = body.to_string();
+        let mut stream = TcpStream::connect(self.remote()).unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {TOKEN}\r\n\
+             content-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 20"), "{answer}");
+        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap_or_default()
     }
 
     /// How often an order was lost.
