@@ -184,6 +184,8 @@ pub struct PreImage {
     pub path: String,
     /// The whole content; `None` if there was no file.
     pub content: Option<Vec<u8>>,
+    /// Its permission bits.
+    pub mode: Option<u32>,
     /// SHA-256, in hex, of the content that the last set wrote; `None` if it deleted the file.
     pub left_as: Option<String>,
 }
@@ -192,9 +194,10 @@ pub struct PreImage {
 /// first.
 pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> {
     let image = |(path, file): (String, File)| {
+        let mode = file.kept.as_ref().map(|(_, mode, _)| *mode);
         let content =
             file.kept.map(|(kept, ..)| read(&kept).map_err(|source| UndoError::Io { path: kept, source }));
-        Ok(PreImage { path, content: content.transpose()?, left_as: file.left_as })
+        Ok(PreImage { path, content: content.transpose()?, mode, left_as: file.left_as })
     };
     History::read(undo_folders)?.files.into_iter().map(image).collect()
 }
