@@ -177,11 +177,12 @@ pub(super) fn clear_up(
     }
     if !run.restored {
         let into = if is_ours { &run.run } else { state };
+        let has_written = !perform::undo_folders(into).map_err(|error| not_restored(error, into))?.is_empty();
         let warnings = run
             .baseline(git.clone())
             .restore(lock, tree.root(), into)
             .map_err(|error| not_restored(error, into))?;
-        if !warnings.is_empty() {
+        if has_written || !warnings.is_empty() {
             output.warn("a run was killed here; the tree is as it was before it");
         }
         warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
