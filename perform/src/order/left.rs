@@ -39,8 +39,11 @@ impl<'l> Left<'l> {
     pub(super) fn take(&mut self, path: &Path) -> io::Result<()> {
         let Some(place) = dir::obstacle::place(self.root, path)? else { return Ok(()) };
         let from = self.root.join(&place);
-        let is_taken = |folder: &&PathBuf| folder.join(&place).symlink_metadata().is_err();
-        let to = match self.folders.last().filter(is_taken) {
+        let is_free = |folder: &&PathBuf| {
+            let to = folder.join(&place);
+            fs::create_dir_all(to.parent().unwrap_or(&to)).is_ok() && to.symlink_metadata().is_err()
+        };
+        let to = match self.folders.last().filter(is_free) {
             Some(folder) => folder.join(&place),
             None => self.make(self.run)?.join(&place),
         };
@@ -52,6 +55,7 @@ impl<'l> Left<'l> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             moved => moved?,
         }
+        disarm(&to)?;
         self.paths.insert(name_as_text(&place).into_owned());
         Ok(())
     }
@@ -97,6 +101,18 @@ impl<'l> Left<'l> {
         );
         (!paths.is_empty()).then(|| Problem { code: "left".to_owned(), path: None, line: None, message })
     }
+}
+
+/// Renames what would make a folder of kept files a repository: git runs programs that its configuration names.
+fn disarm(kept: &Path) -> io::Result<()> {
+    let head = Some(kept).filter(|kept| kept.ends_with("HEAD") && kept.symlink_metadata().is_ok());
+    let git = Some(kept.join(".git")).filter(|git| git.symlink_metadata().is_ok());
+    for part in head.map(Path::to_owned).into_iter().chain(git) {
+        let mut name = part.clone().into_os_string();
+        name.push(".kept");
+        fs::rename(&part, name)?;
+    }
+    Ok(())
 }
 
 /// Everything that differs from the commit that is checked out, including in submodules.
@@ -160,12 +176,18 @@ mod tests {
         for path in [odd, Path::new("file"), Path::new("fifo/below"), Path::new("link"), Path::new("gone")] {
             left.take(path).unwrap();
         }
+        fs::create_dir_all(tree.join("nested/.git")).unwrap();
+        left.take(Path::new("nested")).unwrap();
+        assert!(!left.folders[0].join("nested/.git").exists());
         write(Path::new("file"), "second");
         left.take(Path::new("file")).unwrap();
         assert_eq!(fs::read_dir(&tree).unwrap().count(), 0);
         let read = |folder: usize, path: &Path| fs::read_to_string(left.folders[folder].join(path)).unwrap();
         assert_eq!((read(1, odd), read(1, Path::new("file"))), ("theirs".to_owned(), "first".to_owned()));
         assert_eq!(read(0, Path::new("file")), "second");
-        assert_eq!(left.paths.into_iter().collect::<Vec<_>>(), ["fifo", "file", "link", "odd\\xff"]);
+        assert_eq!(
+            left.paths.into_iter().collect::<Vec<_>>(),
+            ["fifo", "file", "link", "nested", "odd\\xff"]
+        );
     }
 }

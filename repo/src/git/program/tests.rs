@@ -138,7 +138,8 @@ fn a_git_whose_repository_is_gone_or_cannot_be_read_does_not_work_on_the_one_abo
         for refused in [git.commit_all(NONE, "m", ME), git.commit_paths(&["file"], "m", ME)] {
             refused.unwrap_err();
         }
-        git.clean().unwrap_err();
+        git.roll_back(&crate::Head::Detached, "HEAD", &mut moved).unwrap_err();
+        assert!(folder.join("file").exists());
         assert_eq!(scratch.hardened(&[]).commit_of("HEAD").unwrap(), commit);
         std::fs::remove_dir_all(&folder).unwrap();
     }
