@@ -46,9 +46,11 @@ impl WorkTree {
         outside.retain(|path| !path.starts_with(self.root()));
         outside.dedup();
         // The tree may be inside its bare repository, among other trees.
-        let parts = |path: PathBuf| match self.root().starts_with(&path) {
-            true => LAYOUT.iter().map(|name| path.join(name)).filter(|part| part.exists()).collect(),
-            false => vec![path],
+        let parts = |path: PathBuf| {
+            if !self.root().starts_with(&path) {
+                return vec![path];
+            }
+            LAYOUT.iter().map(|name| path.join(name)).filter(|part| part.exists()).collect()
         };
         outside.into_iter().flat_map(parts).collect()
     }

@@ -46,7 +46,7 @@ impl Baseline {
         for path in &foreign {
             left.take(path).map_err(Fault::file("move aside", path))?;
         }
-        self.undo(lock, root, run, &own, &mut left)?;
+        undo(lock, root, run, &own, &mut left)?;
         let aside = &mut |path: &Path| left.take(path.strip_prefix(root).unwrap_or(path));
         self.git.roll_back(&self.head, &self.commit, aside).map_err(Fault::RollBack)?;
         self.restore_folders(root)?;
@@ -60,29 +60,6 @@ impl Baseline {
         warnings.extend(left.warning());
         warnings.extend(self.ignored.restore(root, run, &own.into_keys().collect()));
         Ok(warnings)
-    }
-
-    /// Restores what the run wrote. What somebody saved there meanwhile is kept.
-    fn undo(
-        &self,
-        lock: &Lock,
-        root: &Path,
-        run: &Path,
-        own: &Written,
-        left: &mut Left<'_>,
-    ) -> Result<(), Fault> {
-        let written = undo_folders(run)?;
-        if written.is_empty() {
-            return Ok(());
-        }
-        let undone = apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
-        for image in apply::pre_images(&undone.replaced).map_err(Fault::Undo)? {
-            let was = image.content.as_deref().map(logging::sha256_hex);
-            if let Some(content) = image.content.filter(|_| own.get(&image.path) != Some(&was)) {
-                left.keep(&image.path, &content).map_err(Fault::file("keep", Path::new(&image.path)))?;
-            }
-        }
-        Ok(())
     }
 
     /// Git knows no empty folders.
@@ -110,4 +87,20 @@ impl Baseline {
         });
         Ok(warning.into_iter().collect())
     }
+}
+
+/// Restores what the run wrote. What somebody saved there meanwhile is kept.
+fn undo(lock: &Lock, root: &Path, run: &Path, own: &Written, left: &mut Left<'_>) -> Result<(), Fault> {
+    let written = undo_folders(run)?;
+    if written.is_empty() {
+        return Ok(());
+    }
+    let undone = apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
+    for image in apply::pre_images(&undone.replaced).map_err(Fault::Undo)? {
+        let was = image.content.as_deref().map(logging::sha256_hex);
+        if let Some(content) = image.content.filter(|_| own.get(&image.path) != Some(&was)) {
+            left.keep(&image.path, &content).map_err(Fault::file("keep", Path::new(&image.path)))?;
+        }
+    }
+    Ok(())
 }

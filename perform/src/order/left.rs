@@ -50,7 +50,7 @@ impl<'l> Left<'l> {
         fs::create_dir_all(to.parent().unwrap_or(&to))?;
         match fs::rename(&from, &to) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                self.take_through_state(&from, &to)?
+                self.take_through_state(&from, &to)?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             moved => moved?,
