@@ -100,6 +100,11 @@ impl Lock {
         Ok(Lock { file, state, path: state_dir.to_owned(), was_abandoned })
     }
 
+    /// The state folder that it is in.
+    pub fn state(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether the last holder was killed: its entry is still there, and perhaps some of its
     /// processes.
     pub fn was_abandoned(&self) -> bool {

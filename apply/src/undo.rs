@@ -185,6 +185,8 @@ pub struct PreImage {
     pub path: String,
     /// SHA-256, in hex, of its content; `None` if there was no file.
     pub sha256: Option<String>,
+    /// Its permission bits.
+    pub mode: Option<u32>,
     /// SHA-256, in hex, of the content that the last set wrote; `None` if it deleted the file.
     pub left_as: Option<String>,
     kept: Option<PathBuf>,
@@ -203,8 +205,9 @@ impl PreImage {
 /// first.
 pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> {
     let image = |(path, File { was, kept, left_as }): (String, File)| {
+        let mode = kept.as_ref().map(|(_, mode, _)| *mode);
         let kept = kept.map(|(kept, ..)| kept);
-        PreImage { path, sha256: was.filter(|_| kept.is_some()), left_as, kept }
+        PreImage { path, sha256: was.filter(|_| kept.is_some()), mode, left_as, kept }
     };
     Ok(History::read(undo_folders)?.files.into_iter().map(image).collect())
 }

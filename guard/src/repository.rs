@@ -176,9 +176,7 @@ fn discover(root: &Path, configuration: Configuration) -> Result<Option<gix::Rep
     match found {
         Ok(repo) => Ok(Some(repo.to_thread_local())),
         // If gix cannot open a `.git`, that is no reason to continue without ignore rules.
-        Err(error) if root.ancestors().any(|folder| folder.join(".git").symlink_metadata().is_ok()) => {
-            Err(unreadable(root, &error))
-        }
+        Err(error) if root.ancestors().any(may_have_dot_git) => Err(unreadable(root, &error)),
         Err(_) => Ok(None),
     }
 }
@@ -192,7 +190,13 @@ fn is_ours(repo: &gix::Repository) -> bool {
 /// Whether `root` has no nearer repository.
 fn is_nearest(repo: &gix::Repository, root: &Path) -> bool {
     let mut below = root.ancestors().take_while(|folder| Some(*folder) != repo.workdir());
-    below.all(|folder| folder.join(".git").symlink_metadata().is_err())
+    !below.any(may_have_dot_git)
+}
+
+/// Also if it cannot be inspected.
+fn may_have_dot_git(folder: &Path) -> bool {
+    let found = folder.join(".git").symlink_metadata();
+    !found.is_err_and(|error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
 }
 
 /// Whether the repository's own configuration affects what is read here.

@@ -18,7 +18,8 @@ use dir::Folder;
 
 /// Everything below the root that the captured rules do not ignore, sorted by path.
 ///
-/// Of a `.git`, lists only what makes git run programs later; of the root's own, nothing. Lists a `.gitignore` even
+/// Of a `.git`, lists only what makes git run programs later; of the root's own, nothing. The same for whatever git
+/// takes for a repository where the rules ignore everything else. Lists a `.gitignore` even
 /// if it ignores itself: it decides about everything beside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey(Vec<(PathBuf, Seen)>);
@@ -147,8 +148,8 @@ struct Level {
     way: Way,
 }
 
-/// A folder that still has to be looked into: its parent, its name, and whether the rules ignore it.
-type Todo = (Arc<Level>, OsString, bool);
+/// A folder that still has to be looked into: its parent, its name, what it belongs to, and whether the rules ignore it.
+type Todo = (Arc<Level>, OsString, Within, bool);
 
 /// What a folder belongs to, which decides what of it is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,6 +189,12 @@ impl Within {
             Self::Git | Self::Hooks => Listed::Never,
         }
     }
+}
+
+/// Whether git takes a folder with these entries for a repository.
+fn is_repository(entries: &[(Vec<u8>, FileType)]) -> bool {
+    let has = |wanted: &[u8]| entries.iter().any(|(name, _)| name == wanted);
+    has(b"HEAD") && ((has(b"objects") && has(b"refs")) || has(b"commondir"))
 }
 
 const DOT_GIT: &str = ".git";
@@ -240,7 +247,7 @@ impl Guard {
         let first = Level { folder: opened, within, is_ignored, way, path };
         let scope = (tracked, skipped);
         let mut todo = self.look_into(&Arc::new(first), scope, &mut found)?;
-        while let Some((parent, name, is_ignored)) = todo.pop() {
+        while let Some((parent, name, within, is_ignored)) = todo.pop() {
             let path = join(&parent.path, &name);
             let folder = match parent.folder.open_in(&name) {
                 Ok(folder) => folder,
@@ -250,7 +257,7 @@ impl Guard {
             let text = String::from_utf8_lossy(&path);
             let own = rules.of(&format!("{prefix}{text}"));
             let way = parent.way.iter().cloned().chain(own).collect();
-            let level = Level { folder, path, within: parent.within.enter(&name), is_ignored, way };
+            let level = Level { folder, path, within, is_ignored, way };
             todo.extend(self.look_into(&Arc::new(level), scope, &mut found)?);
         }
         Ok(Survey::new(found))
@@ -288,15 +295,21 @@ impl Guard {
             Err(error) if is_closed(&error) => return Ok(inner),
             entries => entries.map_err(at(&level.path))?,
         };
+        let is_tree = level.within == Within::Tree;
+        let within =
+            if level.is_ignored && is_tree && is_repository(&entries) { Within::Git } else { level.within };
         for (name, kind) in entries {
-            let listed = level.within.lists(&name);
+            let listed = within.lists(&name);
             let is_own_git = level.path.is_empty() && name == DOT_GIT.as_bytes();
-            if is_own_git || listed == Listed::Never {
+            if is_own_git || (listed == Listed::Never && !level.is_ignored) {
                 continue;
             }
             let name = OsString::from_vec(name);
             let path = join(&level.path, &name);
             let place = PathBuf::from(OsString::from_vec(path.clone()));
+            if skipped(&place) {
+                continue;
+            }
             // Ignore rules depend on whether it is a folder.
             let looked = if kind == FileType::Unknown { look(&level.folder, &name, &path)? } else { None };
             let kind = looked.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
@@ -305,13 +318,19 @@ impl Guard {
             let may_be_ignored = listed == Listed::UnlessIgnored;
             let is_ignored =
                 level.is_ignored || (may_be_ignored && self.captured.matches(&level.way, &from_top, of));
-            if skipped(&place) || (is_ignored && !tracked.has_below(&place)) {
+            let is_part = within != Within::Tree && listed == Listed::Always;
+            if is_ignored && !is_part && !tracked.has_below(&place) {
+                if kind.is_dir() && within != Within::Hooks && name != "objects" {
+                    let within = Within::Tree.enter(&name);
+                    inner.push((Arc::clone(level), name, within, true));
+                }
                 continue;
             }
             let Some(stat) = look(&level.folder, &name, &path)? else { continue };
             found.push((place, Seen::of(&stat)));
-            if kind.is_dir() && level.within != Within::Hooks {
-                inner.push((Arc::clone(level), name, is_ignored));
+            if kind.is_dir() && within != Within::Hooks {
+                let within = within.enter(&name);
+                inner.push((Arc::clone(level), name, within, is_ignored));
             }
         }
         Ok(inner)

@@ -9,6 +9,7 @@
 mod adopt;
 mod fate;
 mod layer;
+mod layout;
 mod note;
 mod put_back;
 mod settle;
@@ -26,6 +27,7 @@ use repo::WorkTree;
 
 use self::adopt::Places;
 use self::fate::Fates;
+use self::layout::{Layout, Role};
 use self::put_back::PutBack;
 pub use self::settle::{Settled, is_settled, settle};
 use self::source::Source;
@@ -210,7 +212,7 @@ impl Account {
     ) -> Result<Accounted, Fault> {
         let root = guard.root();
         let differences = self.differences(before, guard)?;
-        let fates = self.fates(root, &differences);
+        let fates = self.fates(guard, root, &differences);
         let mut attic = Attic::of(run.path());
         let gone = self.put_back(root, before, &fates.leave(), &mut attic)?;
         self.remove_empty(root, &fates);
@@ -288,7 +290,15 @@ impl Account {
     pub fn reset(&mut self, guard: &Guard, run: &RunFolder) -> Result<Option<Problem>, Fault> {
         match std::mem::take(&mut self.state) {
             State::InView(layers) => self.bring_in_ignored(&layers, guard, run),
-            State::Idle | State::Surveyed(_) => forget_note(run).map(|()| None),
+            State::Idle => forget_note(run).map(|()| None),
+            State::Surveyed(before) => {
+                let differences = self.differences(&before, guard)?;
+                let layout = Layout { now: guard.root(), guard };
+                let is_left = |one: &&Difference| layout.role(one) == Role::Dangerous;
+                let left: Vec<&Difference> = differences.iter().filter(is_left).collect();
+                self.put_back(guard.root(), &before, &left, &mut Attic::of(run.path()))?;
+                forget_note(run).map(|()| None)
+            }
         }
     }
 
@@ -304,7 +314,8 @@ impl Account {
         drop(dir::reach::root(root, dir::reach::CHANGE).map_err(Fault::file("open", root))?);
         let mut differences = before.differences(&self.look(guard)?);
         // A new time only suggests a change; compare the content.
-        differences.retain(|one| !self.source.is_same(root, one));
+        let layout = Layout { now: root, guard };
+        differences.retain(|one| layout.role(one) != Role::Harmless && !self.source.is_same(root, one));
         Ok(differences)
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use logging::FolderError;
+use rustix::io::Errno;
 
 use crate::record::RecordError;
 
@@ -74,6 +75,16 @@ impl From<FolderError> for Fault {
     fn from(error: FolderError) -> Self {
         Self::Record(error.into())
     }
+}
+
+/// Whether the machine failed, rather than the model or the project: the disk is full or broken. Then the run is
+/// stopped and can be resumed; nobody's attempt has failed.
+pub(crate) fn is_of_the_machine(error: &(dyn std::error::Error + 'static)) -> bool {
+    const BROKEN: [Errno; 7] =
+        [Errno::IO, Errno::NOSPC, Errno::DQUOT, Errno::ROFS, Errno::NOMEM, Errno::NFILE, Errno::MFILE];
+    std::iter::successors(Some(error), |error| error.source())
+        .filter_map(|error| Errno::from_io_error(error.downcast_ref()?))
+        .any(|error| BROKEN.contains(&error))
 }
 
 /// An error and its causes in one line.

@@ -39,7 +39,7 @@ pub use identity::identity;
 pub use intake::{Code, InPrompt, Intake, Rules, Shown, Taken};
 pub use kept::{UNDO, after_build, folders_to_undo, undo_folders};
 pub use note::{CannotNote, note_commit};
-pub use order::{Baseline, CommandSettings, Ignored, Left, OrderWorld};
+pub use order::{Baseline, CommandSettings, Ignored, OrderWorld};
 pub use paid::Paid;
 pub use record::{JOURNAL, Past, Record, RecordError, WITHHELD, note_withheld, output_text, withheld};
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};

@@ -10,5 +10,4 @@ mod world;
 pub use baseline::Baseline;
 pub use command::CommandSettings;
 pub use ignored::Ignored;
-pub use left::Left;
 pub use world::OrderWorld;

@@ -77,7 +77,7 @@ impl Seal {
     /// Fails if something could not be restored: nothing may be built in such a tree. A file that cannot be
     /// inspected counts as unchanged by the build: it stays, and the error is the disk's.
     pub(crate) fn restore(&self, attic: &mut Attic<'_>) -> Result<Vec<String>, Fault> {
-        let Restored { changed, lost, unseen } = self.put_each_back(Some(attic));
+        let Restored { changed, lost, unseen } = self.put_all_back(attic);
         if !lost.is_empty() {
             return Err(Fault::Seal { paths: lost.join(", ") });
         }
@@ -87,16 +87,12 @@ impl Seal {
         }
     }
 
-    /// The same for files that may also stay changed, and of which others keep copies.
-    pub(crate) fn put_all_back(&self) -> Restored {
-        self.put_each_back(None)
-    }
-
-    fn put_each_back(&self, mut attic: Option<&mut Attic<'_>>) -> Restored {
+    /// The same for files that may also stay changed.
+    pub(crate) fn put_all_back(&self, attic: &mut Attic<'_>) -> Restored {
         let mut restored = Restored::default();
         for file in &self.files {
             let mut put_back = || {
-                self.put_back(file, attic.as_deref_mut())?;
+                self.put_back(file, attic)?;
                 self.is_as_it_was(file)
             };
             let name = file.path.display().to_string();
@@ -141,10 +137,10 @@ impl Seal {
         Ok(())
     }
 
-    fn put_back(&self, sealed: &Sealed, mut attic: Option<&mut Attic<'_>>) -> io::Result<()> {
-        let folder = self.make_folders(&sealed.path, attic.as_deref_mut())?;
+    fn put_back(&self, sealed: &Sealed, attic: &mut Attic<'_>) -> io::Result<()> {
+        let folder = self.make_folders(&sealed.path, attic)?;
         let name = last(&sealed.path)?;
-        clear(&folder, name, &sealed.path, attic)?;
+        attic.clear(&folder, name, &sealed.path)?;
         match &sealed.state {
             Found::File { content, inode } => {
                 folder.make_file(name, &mut *self.contents.read(content)?, *inode)
@@ -156,14 +152,14 @@ impl Seal {
 
     /// The folder that holds `path`. Missing folders are made, and a file or symlink in place of one is
     /// replaced, so that writes below it cannot end up elsewhere.
-    fn make_folders(&self, path: &Path, mut attic: Option<&mut Attic<'_>>) -> io::Result<Folder> {
+    fn make_folders(&self, path: &Path, attic: &mut Attic<'_>) -> io::Result<Folder> {
         let (mut folder, mut so_far) = (self.root.try_clone()?, PathBuf::new());
         for name in path.parent().into_iter().flat_map(Path::iter) {
             so_far.push(name);
             let is_folder = |stat: &Stat| FileType::from_raw_mode(stat.st_mode).is_dir();
             let there = folder.stat(name)?.filter(is_folder);
             if there.is_none() {
-                clear(&folder, name, &so_far, attic.as_deref_mut())?;
+                attic.clear(&folder, name, &so_far)?;
                 folder.make_folder(name, 0o700)?;
             }
             if there.is_none_or(|stat| stat.st_mode & 0o700 != 0o700) {
@@ -179,20 +175,6 @@ impl Seal {
 /// The file name of a path below the root.
 pub(crate) fn last(path: &Path) -> io::Result<&OsStr> {
     Ok(path.file_name().ok_or(io::ErrorKind::InvalidInput)?)
-}
-
-/// Removes what is there. It goes to the attic, if there is one, folders too: a build may have moved other files
-/// into one.
-fn clear(folder: &Folder, name: &OsStr, path: &Path, attic: Option<&mut Attic<'_>>) -> io::Result<()> {
-    if let Some(attic) = attic {
-        return attic.clear(folder, name, path);
-    }
-    match folder.stat(name)? {
-        Some(stat) if !FileType::from_raw_mode(stat.st_mode).is_dir() => folder.remove_file(name),
-        Some(_) if name == ".git" => dir::reach::remove(&folder.as_fd().try_clone_to_owned()?, name),
-        Some(_) => folder.remove_folder(name),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]

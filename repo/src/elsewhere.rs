@@ -5,6 +5,23 @@ use std::path::{Path, PathBuf};
 
 use crate::WorkTree;
 
+/// What git reads of a repository (gitrepository-layout(5)).
+const LAYOUT: [&str; 13] = [
+    "HEAD",
+    "config",
+    "config.worktree",
+    "hooks",
+    "info",
+    "logs",
+    "modules",
+    "objects",
+    "packed-refs",
+    "refs",
+    "reftable",
+    "shallow",
+    "worktrees",
+];
+
 impl WorkTree {
     /// What git reads of this repository outside the root: for a folder below the top, the repository; for a
     /// linked work tree, what it shares with the others; for a submodule, its part of the enclosing
@@ -28,7 +45,14 @@ impl WorkTree {
         let mut outside = if names_us { vec![dot_git, git_dir, common] } else { Vec::new() };
         outside.retain(|path| !path.starts_with(self.root()));
         outside.dedup();
-        outside
+        // The tree may be inside its bare repository, among other trees.
+        let parts = |path: PathBuf| {
+            if !self.root().starts_with(&path) {
+                return vec![path];
+            }
+            LAYOUT.iter().map(|name| path.join(name)).filter(|part| part.exists()).collect()
+        };
+        outside.into_iter().flat_map(parts).collect()
     }
 
     /// Whether `core.worktree` of a submodule's git directory points to us.

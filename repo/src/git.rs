@@ -1,4 +1,4 @@
-//! Operations that only the git program can do: reset, clean, commit.
+//! Operations that only the git program can do: roll back, commit.
 //!
 //! A model may have written into the tree and a build may have run in it, so git is started such that it
 //! cannot run a program of the repository: no hooks, no file-system monitor, no filter of the repository's
@@ -80,8 +80,16 @@ pub enum GitError {
         /// The cause.
         source: io::Error,
     },
+    /// Something that differs could not be moved away.
+    #[error("cannot move {} aside", path.display())]
+    InTheWay {
+        /// What.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
     /// Git reported success, but the work tree is still not as it was.
-    #[error("after a reset and a clean, the work tree still differs: {}", paths.join(", "))]
+    #[error("after a rollback, the work tree still differs: {}", paths.join(", "))]
     StillDirty {
         /// What differs, relative to the top.
         paths: Vec<String>,
@@ -112,6 +120,12 @@ pub enum Head {
     /// At a commit.
     Detached,
 }
+
+/// Moves the file, symlink or folder at a path away.
+pub type Aside<'a> = &'a mut dyn FnMut(&Path) -> io::Result<()>;
+
+/// How often a rollback moves away what somebody saves meanwhile.
+const TRIES: u32 = 5;
 
 /// Runs git in one work tree. The repository is found once: if it is damaged or removed later, git fails
 /// instead of working on a repository in a parent folder.
@@ -231,29 +245,57 @@ impl Git {
         Ok(listed.split('\0').filter_map(|entry| entry.strip_prefix("!! ")).map(str::to_owned).collect())
     }
 
-    /// Removes everything that is neither tracked nor ignored, including folders and nested
-    /// repositories.
-    pub fn clean(&self) -> Result<(), GitError> {
-        self.run(&["clean", "--quiet", "-ffd"]).map(drop)
-    }
-
-    /// Restores everything that git knows about to the state when `head` was at `commit`, and
-    /// checks the result.
-    pub fn roll_back(&self, head: &Head, commit: &str) -> Result<(), GitError> {
+    /// Restores everything that git knows about to the state when `head` was at `commit`, and checks the
+    /// result. Whatever differs is first moved away by `aside`, which gets absolute paths, also of files that
+    /// are gone: nothing is deleted or overwritten, since somebody may save a file at any moment.
+    pub fn roll_back(&self, head: &Head, commit: &str, aside: Aside<'_>) -> Result<(), GitError> {
         if self.head()? != *head {
             match head {
                 Head::Branch(name) => self.run(&["symbolic-ref", "HEAD", name])?,
                 Head::Detached => self.run(&["update-ref", "--no-deref", "HEAD", commit])?,
             };
         }
-        self.reset_hard(commit)?;
-        self.clean()?;
-        if self.differing()?.is_empty() {
-            return Ok(());
+        self.reset(commit)?;
+        let mut refused = None;
+        for _ in 0..TRIES {
+            self.clear(aside)?;
+            match self.check_out() {
+                Err(error @ GitError::Failed { .. }) => refused = Some(error),
+                done => done?,
+            }
+            if self.differing()?.is_empty() {
+                return Ok(());
+            }
+            self.roll_back_submodules(aside)?;
         }
-        self.roll_back_submodules()?;
-        let paths = self.differing()?;
-        if paths.is_empty() { Ok(()) } else { Err(GitError::StillDirty { paths }) }
+        // A new file that appears again and again is somebody's work in progress.
+        let (new, mut paths) = (self.untracked()?, self.differing()?);
+        paths.retain(|path| !new.iter().any(|new| Path::new(path).starts_with(new)));
+        if paths.is_empty() { Ok(()) } else { Err(refused.unwrap_or(GitError::StillDirty { paths })) }
+    }
+
+    /// Moves everything away that differs, except submodules.
+    fn clear(&self, aside: Aside<'_>) -> Result<(), GitError> {
+        let submodules = self.submodules()?;
+        for path in self.dirty_paths()? {
+            let whole = self.folder.join(&path);
+            if !(submodules.contains(&path) && whole.is_dir()) {
+                aside(&whole).map_err(|source| GitError::InTheWay { path: whole.clone(), source })?;
+            }
+            // Git knows no empty folders.
+            let above = whole.ancestors().skip(1).take_while(|above| *above != self.folder);
+            above.map(std::fs::remove_dir).take_while(Result::is_ok).for_each(drop);
+        }
+        Ok(())
+    }
+
+    /// What git neither tracks nor ignores, relative to the top. An untracked folder is listed as a whole, even
+    /// if it is empty, with a slash.
+    pub fn untracked(&self) -> Result<Vec<PathBuf>, GitError> {
+        let words = ["ls-files", "--others", "--directory", "--exclude-standard", "-z"];
+        let listed = self.run_for_bytes(&words)?;
+        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 
     /// What differs from the commit, including changes in submodules.

@@ -16,7 +16,7 @@ mod tracked;
 
 use std::cell::RefCell;
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 use gix::bstr::{BStr, BString};
@@ -25,7 +25,7 @@ use gix::sec::Trust;
 
 pub use changed_in::ChangedIn;
 pub use committed::{Committed, OnDisk};
-pub use git::{Blame, BlamedLine, Git, GitError, Head, Identity, Source};
+pub use git::{Aside, Blame, BlamedLine, Git, GitError, Head, Identity, Source};
 pub use init::init;
 pub use look::{Asked, Look};
 pub use named::config_names_nothing;
@@ -149,13 +149,18 @@ impl WorkTree {
     pub fn at(root: &Path) -> Result<Self, OpenError> {
         let unreadable = |reason: String| OpenError::Unreadable { folder: root.to_owned(), reason };
         let root = fs::canonicalize(root).map_err(|e| unreadable(e.to_string()))?;
-        let (found, trust) =
-            gix::discover::upwards(&root).map_err(|_| OpenError::NotARepository { folder: root.clone() })?;
-        let (git_dir, top) = found.into_repository_and_work_tree_directories();
+        let found = gix::discover::upwards(&root)
+            .map_err(|_| OpenError::NotARepository { folder: root.clone() })
+            .map(|(found, trust)| (found.into_repository_and_work_tree_directories(), trust));
+        let nearest = found.as_ref().ok().and_then(|((_, top), _)| top.as_deref());
+        can_look(&root, nearest).map_err(unreadable)?;
+        let ((git_dir, top), trust) = found?;
         let Some(top) = top else { return Err(OpenError::Bare { git_dir }) };
         let options = gix::open::Options::default()
             .with(Trust::Reduced)
             .filter_config_section(may_start_programs)
+            // Reduced so that it starts no program. Its files are the user's, of whatever size.
+            .config_overrides([NO_ALLOCATION_LIMIT])
             .permissions(permissions());
         // Opened by its work tree: for the git directory of a submodule, or one that is elsewhere,
         // gix cannot determine the owner.
@@ -166,7 +171,9 @@ impl WorkTree {
         if trust != Trust::Full && repository.git_dir_trust() != Trust::Full {
             return Err(OpenError::ForeignOwner { git_dir, top });
         }
-        if repository.is_bare() || !root.starts_with(&top) {
+        // A bare repository may have linked work trees.
+        let is_linked = repository.git_dir() != repository.common_dir();
+        if (repository.is_bare() && !is_linked) || !root.starts_with(&top) {
             return Err(OpenError::Bare { git_dir });
         }
         Ok(Self { root, top, repository, below: RefCell::default() })
@@ -276,6 +283,24 @@ impl WorkTree {
         }
         Ok(())
     }
+}
+
+const NO_ALLOCATION_LIMIT: &str = "gitoxide.objects.allocLimitIfReducedTrust=0";
+
+/// Fails if a nearer repository than the one found cannot be inspected: gix takes it for none, and another one, or
+/// none at all, would decide where the state is.
+fn can_look(root: &Path, found: Option<&Path>) -> Result<(), String> {
+    for folder in root.ancestors().take_while(|folder| Some(*folder) != found) {
+        for name in [".git", ".git/HEAD", ".git/objects", ".git/refs"] {
+            match fs::metadata(folder.join(name)) {
+                Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                    return Err(format!("{}: {error}", folder.join(name).display()));
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 /// In one line. The outermost error says only what was tried, and a cause may quote lines of an

@@ -1,7 +1,8 @@
 //! Files of the tree that git's own configuration names: includes, hooks, filters, helpers, drivers.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use gix::config::source::Kind;
 
@@ -9,7 +10,7 @@ use crate::WorkTree;
 
 /// Keys whose values are names of people and branches, addresses, numbers or switches: a branch may be called
 /// like a folder. All other keys may name a file, today or in a later git.
-const NO_FILES: [&str; 26] = [
+const NO_FILES: [&str; 27] = [
     "author.email",
     "author.name",
     "branch.description",
@@ -31,6 +32,7 @@ const NO_FILES: [&str; 26] = [
     "remote.pushdefault",
     "remote.pushurl",
     "remote.url",
+    "safe.directory",
     "submodule.active",
     "submodule.branch",
     "submodule.url",
@@ -42,10 +44,11 @@ fn names_no_file(section: &str, key: &str) -> bool {
     NO_FILES.contains(&&*format!("{section}.{key}").to_ascii_lowercase())
 }
 
-/// Whether the configuration of the repository at `root` certainly names no file, judged by its lines alone:
-/// opening the repository costs a run a millisecond each time. False if in doubt.
-pub fn config_names_nothing(root: &Path) -> bool {
-    let Ok(text) = std::fs::read_to_string(root.join(".git").join("config")) else { return false };
+/// Keys whose values are paths, even without a slash or a dot.
+const PATHS: [&str; 4] = ["core.attributesfile", "core.hookspath", "include.path", "includeif.path"];
+
+/// Whether a configuration certainly names no file, judged by its lines alone. False if in doubt.
+pub fn config_names_nothing(text: &str) -> bool {
     let mut section = "";
     text.lines().map(str::trim).all(|line| {
         if let Some(header) = line.strip_prefix('[') {
@@ -59,50 +62,102 @@ pub fn config_names_nothing(root: &Path) -> bool {
 }
 
 impl WorkTree {
-    /// The files and folders below the root, relative to it, that any value of the repository's own
-    /// configuration names. Git reads them or runs them, so whoever writes them runs code later.
+    /// The files and folders below the root, relative to it, that any value of git's configuration names, and
+    /// those to which symlinks in the git directory lead. Git reads them or runs them, so whoever writes them
+    /// runs code later. They need not exist yet.
     ///
-    /// A value may be a path or a command line: each word is tried, relative to the top of the work tree and
-    /// to the git directory.
+    /// A value may be a path or a command line: each word is tried, relative to the top of the work tree, to the
+    /// git directory and to the file that it is in. In the user's configuration and the system's, a word without a
+    /// slash is a program or a name.
     pub fn named_by_config(&self) -> Vec<PathBuf> {
         let config = self.repository.config_snapshot();
-        let sections = config.plumbing().sections();
-        let own = sections.filter(|section| section.meta().source.kind() == Kind::Repository);
-        let values = own.flat_map(|section| {
-            let name = section.header().name().to_string();
-            let keys = section.value_names().filter(|key| !names_no_file(&name, key));
-            let values = keys.flat_map(|key| section.values(&key)).map(|value| value.to_string());
-            values.collect::<Vec<_>>()
-        });
         let mut found = BTreeSet::new();
-        for value in values {
-            let words =
-                value.split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '&' | '|' | '='));
-            let words = words.map(|word| word.trim_start_matches('!')).filter(|word| !word.is_empty());
-            found.extend(
-                words
-                    .flat_map(|word| [self.top.join(word), self.git_dir().join(word)])
-                    .filter_map(|path| self.below_root(&path)),
-            );
+        for section in config.plumbing().sections() {
+            let (name, meta) = (section.header().name().to_string().to_ascii_lowercase(), section.meta());
+            let own = meta.source.kind() == Kind::Repository;
+            let beside = meta.path.as_deref().and_then(Path::parent).unwrap_or(self.git_dir());
+            let bases = [self.top.as_path(), self.git_dir(), beside];
+            for key in section.value_names().filter(|key| !names_no_file(&name, key)) {
+                let is_path = PATHS.contains(&&*format!("{name}.{}", key.to_ascii_lowercase()));
+                for value in section.values(&key) {
+                    self.add_words(&value.to_string(), bases, is_path, own, &mut found);
+                }
+            }
+        }
+        for part in ["config", "config.worktree", "hooks", "info/attributes"] {
+            let common = self.repository.common_dir().join(part);
+            [common, self.git_dir().join(part)].iter().for_each(|part| self.add_way(part, &mut found));
         }
         found.into_iter().collect()
     }
 
-    /// The path relative to the root, if it exists below the root and outside the root's `.git`.
-    fn below_root(&self, path: &Path) -> Option<PathBuf> {
-        let mut plain = PathBuf::new();
-        for part in path.components() {
-            match part {
-                Component::ParentDir => drop(plain.pop()),
-                Component::CurDir => {}
-                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+    fn add_words(
+        &self,
+        value: &str,
+        bases: [&Path; 3],
+        is_path: bool,
+        own: bool,
+        found: &mut BTreeSet<PathBuf>,
+    ) {
+        let words =
+            value.split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '&' | '|' | '='));
+        for word in words.map(|word| word.trim_start_matches('!')).filter(|word| !word.is_empty()) {
+            let at_home = word.strip_prefix("~/").or_else(|| word.strip_prefix("$HOME/"));
+            if let Some(below) = at_home {
+                let home = gix::path::env::home_dir();
+                home.iter().for_each(|home| self.add_way(&home.join(below), found));
+                continue;
+            }
+            let looks_like_one = is_path || word.contains('/') || (own && word.contains('.'));
+            for path in bases.map(|base| base.join(word)) {
+                if looks_like_one || (own && path.symlink_metadata().is_ok()) {
+                    self.add_way(&path, found);
+                }
             }
         }
-        let below = plain.strip_prefix(&self.root).ok()?;
-        let is_plain = below != Path::new("") && !below.starts_with(".git");
-        (is_plain && plain.symlink_metadata().is_ok()).then(|| below.to_owned())
+    }
+
+    /// Adds what a path leads to, and what a folder of links leads to, such as one of hooks.
+    fn add_way(&self, path: &Path, found: &mut BTreeSet<PathBuf>) {
+        self.add_steps(path, found);
+        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                self.add_steps(&entry.path(), found);
+            }
+        }
+    }
+
+    /// Adds the end of a path and each symlink on the way to it, if they are below the root and outside its
+    /// `.git`. The last names need not exist.
+    fn add_steps(&self, path: &Path, found: &mut BTreeSet<PathBuf>) {
+        let parts = |path: &Path| path.components().rev().map(|part| part.as_os_str().to_owned()).collect();
+        let (mut todo, mut place, mut links): (Vec<OsString>, _, _) = (parts(path), PathBuf::new(), 0);
+        while let Some(name) = todo.pop() {
+            if name == ".." {
+                place.pop();
+                continue;
+            }
+            // A root replaces what was before it.
+            place.push(&name);
+            let is_end = todo.is_empty();
+            let target = std::fs::read_link(&place).ok().filter(|_| links < MOST_LINKS);
+            if is_end || target.is_some() {
+                let below = place.strip_prefix(&self.root).unwrap_or(Path::new(""));
+                if below != Path::new("") && !below.starts_with(".git") {
+                    found.insert(below.to_owned());
+                }
+            }
+            if let Some(target) = target {
+                links += 1;
+                place.pop();
+                todo.extend(parts(&target));
+            }
+        }
     }
 }
+
+/// As many as the kernel follows.
+const MOST_LINKS: u32 = 40;
 
 #[cfg(test)]
 mod tests {
@@ -110,15 +165,20 @@ mod tests {
     use crate::scratch::Scratch;
 
     #[test]
-    fn a_plain_configuration_is_told_without_opening_the_repository() {
+    fn a_plain_configuration_is_told_by_its_lines() {
         let scratch = Scratch::new();
         scratch.git(&["remote", "add", "origin", "https://host.invalid/x"]);
-        assert!(config_names_nothing(scratch.path()));
-        scratch.write(".git/config", "[core] hooksPath = hooks[1]\n");
-        assert!(!config_names_nothing(scratch.path()));
-        scratch.write(".git/config", "[core]\n\thooksPath = hooks\n");
-        assert!(!config_names_nothing(scratch.path()));
-        assert!(!config_names_nothing(&scratch.path().join("none")));
+        assert!(config_names_nothing(&std::fs::read_to_string(scratch.path().join(".git/config")).unwrap()));
+        for text in
+            ["[core] hooksPath = hooks[1]\n", "[core]\n\thooksPath = hooks\n", "[core]\n\tbare = \\\nx"]
+        {
+            assert!(!config_names_nothing(text), "{text}");
+        }
+    }
+
+    fn named(scratch: &Scratch) -> Vec<String> {
+        let tree = WorkTree::at(scratch.path()).unwrap();
+        tree.named_by_config().iter().map(|path| path.display().to_string()).collect()
     }
 
     #[test]
@@ -135,11 +195,34 @@ mod tests {
         scratch.git(&["config", "alias.x", "!sh ./src/a"]);
         scratch.git(&["config", "core.pager", "less"]);
         scratch.git(&["config", "user.name", "src team"]);
-        assert!(!config_names_nothing(scratch.path()));
-        let tree = WorkTree::at(scratch.path()).unwrap();
-        let named: Vec<String> =
-            tree.named_by_config().iter().map(|path| path.display().to_string()).collect();
-        assert_eq!(named, ["hooks", "own.config", "second.config", "src/a", "tools/diff.sh"]);
+        assert_eq!(named(&scratch), ["hooks", "own.config", "second.config", "src/a", "tools/diff.sh"]);
+    }
+
+    #[test]
+    fn what_does_not_exist_yet_is_named_too() {
+        let scratch = Scratch::new();
+        scratch.git(&["config", "core.hooksPath", "githooks"]);
+        scratch.git(&["config", "include.path", "../later.cfg"]);
+        scratch.git(&["config", "core.fsmonitor", "tools/watch --all"]);
+        scratch.git(&["config", "diff.pdf.textconv", "python3 conv.py"]);
+        scratch.git(&["config", "push.default", "simple"]);
+        assert_eq!(named(&scratch), ["conv.py", "githooks", "later.cfg", "tools/watch"]);
+    }
+
+    #[test]
+    fn every_link_on_the_way_to_a_file_and_the_file_are_named() {
+        let (scratch, beside) = (Scratch::new(), tempfile::tempdir().unwrap());
+        let link = |target: &Path, name: &Path| std::os::unix::fs::symlink(target, name).unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        scratch.write("real/hooks/readme", "");
+        link(Path::new("real"), &at("short"));
+        link(Path::new("../tools/x"), &at("real/hooks/pre-commit"));
+        link(scratch.path(), &beside.path().join("project"));
+        let way = beside.path().join("project/short/hooks").display().to_string();
+        scratch.git(&["config", "core.hooksPath", &way]);
+        link(Path::new("../../tools/hook"), &at(".git/hooks/post-checkout"));
+        let all = ["real/hooks", "real/hooks/pre-commit", "real/tools/x", "short", "tools/hook"];
+        assert_eq!(named(&scratch), all);
     }
 
     /// One configuration with all of these keys, each with a file of its own; asserts that each file is found.
@@ -162,7 +245,6 @@ mod tests {
         for (number, key) in keys {
             assert!(named.contains(&PathBuf::from(format!("tools/{number}"))), "{key}");
         }
-        assert!(!config_names_nothing(scratch.path()));
         keys.len()
     }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use names::ours::STATE;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use rustix::io::Errno;
 
 use crate::{RepoError, WorkTree};
 
@@ -138,8 +139,11 @@ fn same_disk(one: &Path, other: &Path) -> Result<bool, RepoError> {
 /// The device and, if the kernel reports it (Linux 5.8), the mount.
 fn place(path: &Path) -> io::Result<(u64, Option<u64>)> {
     let device = fs::metadata(path)?.dev();
-    let mount = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok();
-    let mount = mount.filter(|found| found.stx_mask & StatxFlags::MNT_ID.bits() != 0);
+    let mount = match statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID) {
+        // Older kernels, and containers that do not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => None,
+        found => Some(found?).filter(|found| found.stx_mask & StatxFlags::MNT_ID.bits() != 0),
+    };
     Ok((device, mount.map(|found| found.stx_mnt_id)))
 }
 

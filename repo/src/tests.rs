@@ -322,3 +322,69 @@ fn what_was_changed_since_a_moment_is_known_without_a_look_at_the_files() {
     assert_eq!(since(&scratch.path().join("sub")), [PathBuf::from("after")]);
     assert!(WorkTree::at(scratch.path()).unwrap().look(&Asked::default()).unwrap().since.is_empty());
 }
+
+#[test]
+fn a_quarter_of_a_million_tracked_files_are_read() {
+    let scratch = Scratch::new();
+    scratch.write("file", "x");
+    scratch.git(&["add", "."]);
+    // Each step puts all files into one more folder, too.
+    for _ in 0..18 {
+        let tree = scratch.git(&["write-tree"]);
+        scratch.git(&["read-tree", "--empty"]);
+        for prefix in ["--prefix=a/", "--prefix=b/"] {
+            scratch.git(&["read-tree", prefix, tree.trim()]);
+        }
+    }
+    let tree = WorkTree::at(scratch.path()).unwrap();
+    assert_eq!(tree.tracked().unwrap().len(), 1 << 18);
+}
+
+#[test]
+fn a_git_directory_that_cannot_be_inspected_is_not_taken_for_a_missing_one() {
+    let outer = Scratch::new();
+    outer.write("inner/file", "x");
+    outer.commit();
+    std::os::unix::fs::symlink(".git", outer.path().join("inner/.git")).unwrap();
+    let opened = WorkTree::at(&outer.path().join("inner"));
+    assert!(matches!(opened, Err(OpenError::Unreadable { .. })), "{opened:?}");
+}
+
+#[test]
+fn a_conflicted_file_is_one_tracked_file_and_is_named() {
+    let scratch = Scratch::new();
+    scratch.write("src/both", "base\n");
+    scratch.write("src/same", "same\n");
+    scratch.commit();
+    scratch.git(&["checkout", "-qb", "theirs"]);
+    scratch.write("src/both", "theirs\n");
+    scratch.commit();
+    scratch.git(&["checkout", "-q", "main"]);
+    scratch.write("src/both", "ours\n");
+    scratch.commit();
+    assert_eq!(WorkTree::at(scratch.path()).unwrap().conflicted().unwrap(), [] as [PathBuf; 0]);
+    scratch.git(&["-c", "merge.ours.driver=true", "read-tree", "-m", "main~1", "main", "theirs"]);
+    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tracked: Vec<String> = tree.tracked().unwrap().into_iter().map(|file| file.path).collect();
+    assert_eq!(tracked, ["src/both", "src/same"]);
+    assert_eq!(tree.conflicted().unwrap(), [PathBuf::from("src/both")]);
+}
+
+#[test]
+fn a_work_tree_inside_its_bare_repository_shows_what_git_reads_and_not_itself() {
+    let scratch = Scratch::new();
+    scratch.write("file", "x");
+    scratch.commit();
+    let bare = scratch.path().join("all.git");
+    scratch.git(&["clone", "-q", "--bare", ".", "all.git"]);
+    scratch.git(&["--git-dir=all.git", "worktree", "add", "-q", "all.git/trees/one", "main"]);
+    scratch.git(&["--git-dir=all.git", "worktree", "add", "-q", "all.git/trees/two", "HEAD~0"]);
+    let root = bare.join("trees/one");
+    let elsewhere = WorkTree::at(&root).unwrap().git_elsewhere();
+    assert!(elsewhere.iter().all(|path| !root.starts_with(path)), "{elsewhere:?}");
+    for read in ["HEAD", "config", "objects", "refs", "worktrees/one"] {
+        let read = bare.join(read);
+        assert!(elsewhere.iter().any(|path| read.starts_with(path)), "{} in {elsewhere:?}", read.display());
+    }
+    assert!(elsewhere.iter().all(|path| !path.starts_with(bare.join("trees"))), "{elsewhere:?}");
+}

@@ -4,7 +4,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use gix::bstr::{BStr, ByteSlice as _};
-use gix::index::entry::Mode;
+use gix::index::Entry;
+use gix::index::entry::{Mode, Stage};
 
 use crate::{RepoError, WorkTree};
 
@@ -31,7 +32,7 @@ impl WorkTree {
     /// the length that git last saw. Leaves out names that are not UTF-8; see
     /// [`besides`](Self::besides).
     pub fn tracked(&self) -> Result<Vec<Tracked>, RepoError> {
-        let found = self.entries(|mode, _| matches!(mode, Mode::FILE | Mode::FILE_EXECUTABLE))?;
+        let found = self.entries(|entry, _| matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE))?;
         let named =
             found.into_iter().filter_map(|(path, _, bytes)| Some(Tracked { path: named(path).ok()?, bytes }));
         Ok(named.collect())
@@ -39,7 +40,13 @@ impl WorkTree {
 
     /// Everything below the root that git tracks, except submodules, relative to the root, in git's order.
     pub fn tracked_paths(&self) -> Result<Vec<PathBuf>, RepoError> {
-        let found = self.entries(|mode, _| mode != Mode::COMMIT && mode != Mode::DIR)?;
+        let found = self.entries(|entry, _| entry.mode != Mode::COMMIT && entry.mode != Mode::DIR)?;
+        Ok(found.into_iter().map(|(path, ..)| path).collect())
+    }
+
+    /// The files that a merge left in conflict, relative to the root.
+    pub fn conflicted(&self) -> Result<Vec<PathBuf>, RepoError> {
+        let found = self.entries(|entry, _| entry.stage() != Stage::Unconflicted)?;
         Ok(found.into_iter().map(|(path, ..)| path).collect())
     }
 
@@ -51,7 +58,8 @@ impl WorkTree {
 
     /// What git tracks below the root in addition to [`tracked`](Self::tracked), except submodules.
     pub fn besides(&self) -> Result<Besides, RepoError> {
-        let found = self.entries(|mode, path| {
+        let found = self.entries(|entry, path| {
+            let mode = entry.mode;
             mode == Mode::SYMLINK
                 || (mode != Mode::COMMIT && mode != Mode::DIR && std::str::from_utf8(path).is_err())
         })?;
@@ -78,15 +86,20 @@ impl WorkTree {
         entries.filter_map(|entry| self.relative(entry.path(index))).collect()
     }
 
-    /// The index entries below the root that are selected by mode and path from git's top, with the
-    /// length that git last saw.
-    fn entries(&self, wanted: impl Fn(Mode, &BStr) -> bool) -> Result<Vec<(PathBuf, Mode, u64)>, RepoError> {
+    /// The index entries below the root that are selected, by their path from git's top, too, with the length
+    /// that git last saw. A conflicted file, of which the index has up to three versions, occurs once.
+    fn entries(
+        &self,
+        wanted: impl Fn(&Entry, &BStr) -> bool,
+    ) -> Result<Vec<(PathBuf, Mode, u64)>, RepoError> {
         let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
-        let entries = index.entries().iter().filter(|entry| wanted(entry.mode, entry.path(&index)));
-        let below = |entry: &gix::index::Entry| {
+        let entries = index.entries().iter().filter(|entry| wanted(entry, entry.path(&index)));
+        let below = |entry: &Entry| {
             Some((self.relative(entry.path(&index))?, entry.mode, u64::from(entry.stat.size)))
         };
-        Ok(entries.filter_map(below).collect())
+        let mut found: Vec<_> = entries.filter_map(below).collect();
+        found.dedup_by(|one, other| one.0 == other.0);
+        Ok(found)
     }
 }
 

@@ -37,9 +37,7 @@ pub(crate) fn find(root: &Path, settings: &Settings) -> Vec<Decider> {
         let path = end(&root, name).filter(|path| path != name)?;
         Some(Decider { path, what: format!("{name} leads to it"), is_builds: *is_builds })
     });
-    let is_plain = repo::config_names_nothing(&root);
-    let tree = if is_plain { None } else { WorkTree::at(&root).ok() };
-    let by_git = tree.map(|tree| tree.named_by_config()).unwrap_or_default();
+    let by_git = WorkTree::at(&root).ok().map(|tree| tree.named_by_config()).unwrap_or_default();
     let by_git = by_git.into_iter().filter_map(|path| path.to_str().map(str::to_owned)).map(|path| Decider {
         path,
         what: "git's configuration names it: git reads or starts it".to_owned(),

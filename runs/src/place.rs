@@ -8,6 +8,8 @@ use repo::{OpenError, WorkTree};
 use crate::exit::Failure;
 use crate::host::Host;
 
+const ASK_GIT: &str = "run git status there";
+
 /// The current folder.
 pub fn here(host: Host<'_>) -> Result<&Path, Failure> {
     host.folder.map_err(|error| {
@@ -31,7 +33,7 @@ pub fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
         } else if let OpenError::ForeignOwner { top, .. } = &error {
             format!("if you trust it: git config --global --add safe.directory {}", top.display())
         } else {
-            "run git status there".to_owned()
+            ASK_GIT.to_owned()
         };
         Failure::refused(error, help)
     })
@@ -51,6 +53,7 @@ pub(crate) fn is_in_tree(state: &Path, tree: &WorkTree) -> bool {
 pub(crate) fn state_of(root: &Path) -> Result<PathBuf, Failure> {
     let state = match WorkTree::at(root) {
         Ok(tree) => tree.state_dir(),
+        Err(error @ OpenError::Unreadable { .. }) => return Err(Failure::refused(error, ASK_GIT)),
         Err(_) => repo::state_dir_in_tree(root),
     };
     Ok(state?)

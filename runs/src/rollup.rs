@@ -7,7 +7,7 @@ mod on_disk;
 use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use guard::Choice;
 use logging::{Redactor, name_as_text};
 use prompt::rollup::{Builder, LeftOut, text_of};
@@ -85,6 +85,7 @@ fn read(
     let Sources { tree, redactor, .. } = sources;
     let (include, exclude) = (Choice::of(&options.include), Choice::of(&options.exclude));
     let is_wanted = |path: &str| (include.is_empty() || include.covers(path)) && !exclude.covers(path);
+    refuse_conflicts(tree)?;
     let mut rollup = RollUp { besides: tree.besides()?, ..RollUp::default() };
     let on_disk =
         OnDisk::at(tree.root()).map_err(|error| Failure::refused(error, "make the folder readable"))?;
@@ -106,6 +107,17 @@ fn read(
         }
     }
     Ok(rollup)
+}
+
+/// A model would take both versions, and git's marks between them, for the code.
+fn refuse_conflicts(tree: &WorkTree) -> Result<(), Failure> {
+    let files = tree.conflicted()?;
+    if files.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = files.iter().map(|file| printable_name(&file.to_string_lossy())).collect();
+    let error = anyhow!("a merge left conflicts in {}", names.join(", "));
+    Err(Failure::refused(error, "resolve them, then mark them as resolved: git add FILE"))
 }
 
 impl RollUp {

@@ -17,7 +17,7 @@ mod trusted_base;
 
 /// Each attack and its shell lines; `evil` prints a configuration with which `git status` runs a program, and `plant` makes a repository with
 /// it.
-const ATTACKS: [(&str, &str); 10] = [
+const ATTACKS: [(&str, &str); 15] = [
     ("ignore rules", "echo '*' > src/.gitignore; mkdir new; echo made > new/.gitignore; echo x > new/made\n"),
     ("a formatter", "echo formatted > formatted\n"),
     ("a repository in the empty folder of a submodule", "plant sub\n"),
@@ -31,6 +31,20 @@ const ATTACKS: [(&str, &str); 10] = [
     ),
     ("a file that the configuration includes", "evil >> included.cfg\n"),
     ("a hook in the folder that the configuration names", "evil > hooks/post-index-change\n"),
+    ("a bare repository in a folder that exists", "bare data\n"),
+    ("the rest of a bare repository", "mkdir parts/objects; evil > parts/config\n"),
+    (
+        "files that the configuration names and that do not exist yet",
+        "for it in later relative tilde through; do evil > $it.cfg; done\n",
+    ),
+    (
+        "programs that the configuration names and that do not exist yet",
+        "mkdir tools; evil | tee tools/watch > linked\n",
+    ),
+    (
+        "repositories in ignored folders",
+        "evil >> ignored/old/.git/config; mkdir ignored/old/.git/hooks; evil > ignored/old/.git/hooks/post-index-change; plant ignored/new; bare ignored/bare\n",
+    ),
     ("the inputs of the next run", "echo planted | tee -a query.txt >> gemini-system-prompt.txt\n"),
     ("what decides", "{ cat build.sh; echo '# changed'; } > b && mv b build.sh; chmod +x build.sh\n"),
     (
@@ -41,6 +55,8 @@ const ATTACKS: [(&str, &str); 10] = [
 
 /// Changes of ordinary files, which may stay: the account names them, and `undo` takes them back.
 const ORDINARY: [&str; 5] = ["b", "docs/page", "formatted", "new.txt", "new/made"];
+/// Parts of ignored repositories for which git runs nothing.
+const HARMLESS: [&str; 2] = ["ignored/bare/HEAD", "ignored/new/.git/HEAD"];
 /// What a run leaves, and what git itself writes.
 const OWN: [&str; 5] = ["logs", "llm-user-output.txt", ".git/code-commit", ".git/index", "agent-config"];
 
@@ -59,6 +75,7 @@ fn script(attacks: &[(&str, &str)], canary: &Path) -> String {
         "#!/bin/sh\nexec 2>/dev/null\n\
          evil() {{ printf '[core]\\n\\tfsmonitor = \"touch {canary}; false\"\\n'; }}\n\
          plant() {{ mkdir -p $1/.git/objects $1/.git/refs; echo 'ref: refs/heads/main' > $1/.git/HEAD; evil > $1/.git/config; }}\n\
+         bare() {{ mkdir -p $1/objects $1/refs; echo 'ref: refs/heads/main' > $1/HEAD; {{ evil; printf '\\tworktree = ..\\n'; }} > $1/config; }}\n\
          {lines}exit 0\n"
     )
 }
@@ -74,6 +91,9 @@ fn scene(repositories: usize) -> commit::Scene {
         ("docs/page", "page\n"),
         ("formatted", "  formatted\n"),
         ("src/file", "file\n"),
+        ("data/page", "page\n"),
+        ("parts/HEAD", "ref: refs/heads/main\n"),
+        ("parts/refs/kept", "\n"),
         ("src/.gitignore", "made\n"),
         (".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ./nowhere\n"),
     ];
@@ -89,8 +109,24 @@ fn scene(repositories: usize) -> commit::Scene {
     for (key, value) in [("include.path", "../included.cfg"), ("core.hooksPath", "hooks")] {
         scene.project.git(&["config", key, value]).unwrap();
     }
-    for number in 0..repositories {
-        let git = root.join(format!("many/{number}/.git"));
+    let names_more =
+        |key, value: &str| scene.project.git(&["config", "--add", key, value]).map(drop).unwrap();
+    names_more("include.path", "../later.cfg");
+    names_more("core.fsmonitor", "tools/watch");
+    std::os::unix::fs::symlink("../linked", root.join("hooks/pre-commit")).unwrap();
+    scene.project.git(&["add", "hooks/pre-commit"]).unwrap();
+    scene.project.git(&["commit", "-qm", "a hook"]).unwrap();
+    let beside = scene.project.beside();
+    std::os::unix::fs::symlink(root, beside.join("link")).unwrap();
+    let below = root.strip_prefix(beside).unwrap().display();
+    let through = beside.join("link/through.cfg");
+    let paths =
+        format!("path = {below}/relative.cfg\npath = ~/{below}/tilde.cfg\npath = {}\n", through.display());
+    fs::write(beside.join(".gitconfig"), format!("[include]\n{paths}")).unwrap();
+    scene.project.write(".git/info/exclude", b"/ignored/\n").unwrap();
+    let gits = (0..repositories).map(|number| format!("many/{number}/.git"));
+    for git in gits.chain(["ignored/old/.git".to_owned()]) {
+        let git = root.join(git);
         ["objects", "refs"].iter().for_each(|name| fs::create_dir_all(git.join(name)).unwrap());
         fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
         fs::write(git.join("config"), "[core]\n\tbare = false\n").unwrap();
@@ -106,7 +142,7 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             let path = entry.unwrap().path();
             let below = path.strip_prefix(root).unwrap().to_owned();
             let stat = fs::symlink_metadata(&path).unwrap();
-            if OWN.iter().any(|own| below == Path::new(own)) {
+            if OWN.iter().chain(&HARMLESS).any(|own| below == Path::new(own)) {
                 continue;
             }
             if stat.is_dir() {
@@ -173,7 +209,8 @@ fn nothing_is_left(rung: &str, repositories: usize, user: u32) {
     assert_eq!(left.iter().find(|path| !is_ordinary(path)), None, "{case}");
     assert!(left.contains(Path::new("new.txt")) && ran.err.contains("M formatted"), "{case}");
     let last = format!("many/{}", repositories - 1);
-    for repository in ["", "sub", "fresh/deep", "many/0", &last] {
+    let ignored = ["ignored/old", "ignored/new", "ignored/bare"];
+    for repository in ["", "sub", "fresh/deep", "many/0", &last, "data", "parts"].into_iter().chain(ignored) {
         let mut git = Command::new("git");
         git.args(["-c", "safe.directory=*", "status"]).env("HOME", beside);
         // It need not be there any more.

@@ -578,3 +578,19 @@ fn logs_at_the_root_are_the_projects_own_but_in_the_first_loop() {
     let ran = scene.run_keyed(&args);
     assert!(ran.code == Some(1) && ran.err.contains("`logs/format.sh` is protected"), "{ran}");
 }
+
+#[test]
+fn a_conflicted_file_is_refused_by_name_before_a_model_is_asked() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let git = |args: &[&str]| scene.project.git(args).unwrap();
+    git(&["checkout", "-qb", "theirs"]);
+    scene.project.write("src/greet.sh", b"theirs\n").unwrap();
+    scene.project.commit("theirs").unwrap();
+    git(&["checkout", "-q", "-"]);
+    scene.project.write("src/greet.sh", b"ours\n").unwrap();
+    scene.project.commit("ours").unwrap();
+    let _ = scene.project.git(&["merge", "-q", "theirs"]);
+    let ran = scene.commit(&[]);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0), "{ran}");
+    assert!(ran.err.contains("a merge left conflicts in src/greet.sh"), "{ran}");
+}

@@ -1,22 +1,30 @@
 //! A disk that fails once: errors injected into the program's system calls by strace.
 
+use std::path::Path;
 use std::process::Command;
 
 use fixtures::demo::{FILES, MENDS_IT};
+use fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
+use crate::scenes::order;
 use crate::scenes::program::{Ran, below};
 
 /// The program with an injection by strace. None where strace cannot trace, which is said.
 pub fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injected> {
+    let log = scene.project.beside().join("strace");
+    injected_into(&scene.keyed(args, &[]), &log, &["-e", &format!("inject={injection}")])
+}
+
+/// The same for any command, with options of strace.
+fn injected_into(command: &Command, log: &Path, options: &[&str]) -> Option<Injected> {
     let probe = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
     if !probe.is_ok_and(|status| status.success()) {
         eprintln!("SKIPPED: errors at system calls because strace cannot trace here");
         return None;
     }
-    let log = scene.project.beside().join("strace");
-    let strace = ["strace", "-qq", "-o", log.to_str().unwrap(), "-e", &format!("inject={injection}")];
-    let Ran { code, err: words, .. } = Ran::of(&mut below(strace, &scene.keyed(args, &[])));
+    let strace = [&["strace", "-qq", "-o", log.to_str().unwrap()], options].concat();
+    let Ran { code, err: words, .. } = Ran::of(&mut below(strace, command));
     let was_hit = std::fs::read_to_string(log).unwrap().contains("(INJECTED)");
     Some(Injected { code, was_hit, words })
 }
@@ -61,4 +69,47 @@ fn a_file_that_cannot_be_looked_at_once_is_not_taken_for_one_that_the_build_chan
         }
     }
     assert!(stopped > 3, "the seal was not looked at");
+}
+
+#[test]
+fn a_disk_that_is_full_once_is_no_failed_attempt_of_an_order() {
+    let mut stopped = 0;
+    for number in 1.. {
+        let good = Script::new([]).rule("chat/completions", Step::text(&order::greet(order::GOOD)));
+        let scene = order::Scene::scripted(&order::FILES, good);
+        let log = scene.beside("strace");
+        let injection = format!("inject=fsync,fdatasync:error=ENOSPC:when={number}");
+        let command = scene.command(&["--max-attempts", "1"]);
+        let Some(ran) = injected_into(&command, &log, &["-e", &injection]) else { return };
+        match ran.code {
+            Some(0 | 3) => {}
+            Some(70) => {
+                assert!(ran.words.contains("No space left on device"), "{number}: {}", ran.words);
+                let again = scene.run(&["--max-attempts", "1"]);
+                assert_eq!(again.code, Some(0), "{number}: {}\n{again}", ran.words);
+                stopped += 1;
+            }
+            other => panic!("{number}: exit {other:?}, {}", ran.words),
+        }
+        if !ran.was_hit {
+            break;
+        }
+    }
+    assert!(stopped > 1, "nothing was synced");
+}
+
+#[test]
+fn a_git_directory_that_cannot_be_inspected_once_does_not_move_the_state_into_the_tree() {
+    for number in 1.. {
+        let scene = Scene::with_replies([]);
+        let (root, log) = (scene.project.root(), scene.project.beside().join("strace"));
+        let injection = format!("inject=statx:error=EIO:when={number}");
+        let git = root.join(".git");
+        let options = ["-P", git.to_str().unwrap(), "-e", &injection];
+        let Some(ran) = injected_into(&scene.command(&["check"], &[]), &log, &options) else { return };
+        assert!(!root.join(".code-commit").exists(), "statx {number}: {}", ran.words);
+        if !ran.was_hit {
+            return assert!(number > 2, "it was never inspected");
+        }
+    }
 }

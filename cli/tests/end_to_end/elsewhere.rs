@@ -58,6 +58,18 @@ fn a_build_in_a_linked_work_tree_can_ask_git() {
 }
 
 #[test]
+fn a_build_in_a_work_tree_inside_its_bare_repository_can_ask_git() {
+    let scene = scene();
+    scene.project.git(&["mv", "below/build.sh", "build.sh"]).unwrap();
+    scene.project.commit("at the top").unwrap();
+    let bare = scene.project.beside().canonicalize().unwrap().join("all.git");
+    scene.project.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]).unwrap();
+    let (dir, tree) = (format!("--git-dir={}", bare.display()), bare.join("trees/one"));
+    scene.project.git(&[&dir, "worktree", "add", "-q", tree.to_str().unwrap(), "-b", "other"]).unwrap();
+    check_build_in(&scene, &tree);
+}
+
+#[test]
 fn more_protected_files_than_a_sandbox_can_hold_are_held_by_the_seal() {
     let build =
         "#!/bin/sh\n[ -e ../once ] || chmod u+w many many/*\necho x > many/3999 && touch ../once\ntrue\n";

@@ -7,6 +7,7 @@ use std::path::Path;
 use guard::{Difference, Guard, Seen};
 
 use super::Account;
+use super::layout::{Layout, Role};
 
 /// What to do with a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,14 +44,15 @@ impl<'d> Fates<'d> {
 
 impl Account {
     /// `now` is the folder with the new state: the tree, or the layer with its changes.
-    pub(super) fn fates<'d>(&self, now: &Path, differences: &'d [Difference]) -> Fates<'d> {
+    pub(super) fn fates<'d>(&self, guard: &Guard, now: &Path, differences: &'d [Difference]) -> Fates<'d> {
+        let layout = Layout { now, guard };
         // Sorted: a folder comes before its content.
         let mut whole = BTreeSet::new();
         let mut fates = Vec::new();
         for one in differences {
             // Decided with the folder.
             let is_below = one.path.ancestors().skip(1).any(|above| whole.contains(above));
-            let fate = if is_below { Fate::Follows } else { self.fate(now, one) };
+            let fate = if is_below { Fate::Follows } else { self.fate(layout, one) };
             if is_made(one) && matches!(fate, Fate::PutBack | Fate::Dropped) {
                 whole.insert(&*one.path);
             }
@@ -70,8 +72,13 @@ impl Account {
         sorted
     }
 
-    fn fate(&self, now: &Path, one: &Difference) -> Fate {
+    fn fate(&self, layout: Layout<'_>, one: &Difference) -> Fate {
         let Difference { path, before, after } = one;
+        match layout.role(one) {
+            Role::Dangerous => return Fate::PutBack,
+            Role::Harmless => return Fate::Follows,
+            Role::None => {}
+        }
         let Some(text) = path.to_str() else { return Fate::PutBack };
         // A folder that is not in scope itself may hold a file that is.
         let refusal = self.may_change.refuses(text);
@@ -82,7 +89,7 @@ impl Account {
             return Fate::PutBack;
         }
         if is_made(one) {
-            return match (new_folder(&now.join(path)), before) {
+            return match (new_folder(layout, path), before) {
                 (Fate::Follows, Some(before)) if before.kind().is_file() => Fate::Stays,
                 (_, Some(_)) => Fate::PutBack,
                 (fate, None) => fate,
@@ -137,11 +144,12 @@ fn is_folder(seen: Option<&Seen>) -> bool {
 
 /// A repository is not kept, with a work tree or without: git runs programs named in its configuration. A
 /// folder whose own ignore rules cover everything in it is a tool's cache.
-fn new_folder(folder: &Path) -> Fate {
+fn new_folder(layout: Layout<'_>, path: &Path) -> Fate {
+    let folder = layout.now.join(path);
     let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
-    if has(".git") || (has("HEAD") && ((has("objects") && has("refs")) || has("commondir"))) {
+    if has(".git") || layout.is_repository(path) {
         Fate::PutBack
-    } else if has(".gitignore") && Guard::ignores_itself(folder) {
+    } else if has(".gitignore") && Guard::ignores_itself(&folder) {
         Fate::Dropped
     } else {
         Fate::Follows

@@ -87,13 +87,20 @@ impl<'l> Layer<'l> {
     pub(super) fn differences(&self) -> io::Result<Vec<Difference>> {
         let mut found = Vec::new();
         self.walk(|level, entry| {
-            if entry.belongs != Belongs::Accounted {
-                let has_tracked =
-                    entry.belongs == Belongs::Unaccounted && self.tracked.has_below(&entry.path);
-                if has_tracked && entry.covers_folder(level) {
+            if entry.belongs == Belongs::Ours {
+                return Ok(false);
+            }
+            if entry.belongs == Belongs::Unaccounted {
+                if self.tracked.has_below(&entry.path) && entry.covers_folder(level) {
                     found.extend(self.hidden_below(&entry.path)?);
                 }
-                return Ok(has_tracked && is_folder(&entry.upper));
+                // Of what git ignores, only what git would read.
+                if is_of_repository(&entry.path) && !is_whiteout(&entry.upper) && !entry.is_unchanged(level) {
+                    let before = entry.tree.as_ref().map(Seen::of);
+                    let after = Some(Seen::of(&entry.upper));
+                    found.push(Difference { path: entry.path.clone(), before, after });
+                }
+                return Ok(is_folder(&entry.upper) && entry.name != "objects");
             }
             if !entry.is_unchanged(level) {
                 let before = entry.tree.as_ref().map(Seen::of);
@@ -254,6 +261,13 @@ impl Entry {
         self.tree.as_ref().is_some_and(is_folder)
             && (!is_folder(&self.upper) || is_opaque(&level.upper, &self.name))
     }
+}
+
+/// Whether a path may be a part of a repository.
+fn is_of_repository(path: &Path) -> bool {
+    const PARTS: [&str; 7] = ["HEAD", "config", "config.worktree", "commondir", "hooks", "objects", "refs"];
+    let is_part = |name: &OsStr| PARTS.iter().any(|part| name == *part);
+    path.file_name().is_some_and(is_part) || path.iter().any(|name| name == "hooks")
 }
 
 /// `None` if the command, or the user, removed their own permissions for the folder.

@@ -87,8 +87,12 @@ impl<'p, 'r> PutBack<'p, 'r> {
         let (mut folder, mut so_far) = (self.root.try_clone()?, PathBuf::new());
         for name in path.parent().into_iter().flat_map(Path::iter) {
             so_far.push(name);
-            let was = self.before.get(&so_far).copied().ok_or(io::ErrorKind::NotFound)?;
-            self.make_folder(&folder, &so_far, &was)?;
+            match self.before.get(&so_far).copied() {
+                Some(was) => self.make_folder(&folder, &so_far, &was)?,
+                // Of ignored folders, only the parts of repositories are surveyed.
+                None if folder.stat(name)?.is_some() => {}
+                None => folder.make_folder(name, 0o700)?,
+            }
             folder = folder.open_in(name)?;
         }
         Ok(folder)

@@ -16,6 +16,7 @@ use crate::{Record, Silent};
 mod by_hand;
 mod closed;
 mod ignoring;
+mod layout;
 mod touched;
 
 /// A project with a run in progress.

@@ -18,6 +18,7 @@ use rustix::fs::Stat;
 use super::adopt::Places;
 use super::layer::bring_in::Incoming;
 use super::layer::{Layer, stat_below};
+use super::layout::{Layout, Role};
 use super::{Account, Accounted, State, named, warning};
 use crate::fault::Fault;
 use crate::seal::{Attic, last};
@@ -133,7 +134,9 @@ impl Account {
         let mut bring_in = || {
             let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked)?;
             let differences = layer.differences()?;
-            let refused = refused(&differences.iter().collect::<Vec<_>>());
+            let layout = Layout { now: &upper, guard };
+            let leaves = |one: &&Difference| layout.role(one) != Role::Harmless;
+            let refused = refused(&differences.iter().filter(leaves).collect::<Vec<_>>());
             let brought = layer.bring_in(&layers.incoming(&refused, &differences)?, &mut attic)?;
             layers.remove()?;
             Ok(others_kept(self.who, &brought.others, &attic))
@@ -153,7 +156,7 @@ impl Account {
         let failed = |source| Fault::file("bring in what the command changed, from", &upper)(source);
         let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked).map_err(failed)?;
         let differences = layer.differences().map_err(failed)?;
-        let fates = self.fates(&upper, &differences);
+        let fates = self.fates(guard, &upper, &differences);
         let refused = refused(&fates.leave());
         let is_refused = |path: &Path| path.ancestors().any(|above| refused.contains(above));
         let made = fates.made.iter().filter(|one| !is_refused(&one.path));

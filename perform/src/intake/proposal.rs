@@ -17,7 +17,7 @@ use super::remarks::{changed_content, flagged};
 use super::{Rules, unusable};
 use engine::{Problem, Reply, WhyRefused};
 
-use crate::fault::Fault;
+use crate::fault::{Fault, is_of_the_machine};
 use crate::intake::problem_of;
 
 /// The result of a proposal.
@@ -83,7 +83,9 @@ impl Rules {
         }
         match apply::apply(&self.lock, &self.root, set, undo) {
             Ok(applied) => Ok(Taken::Written { touched, applied, warnings }),
-            Err(error) if error.leaves_tree_changed() => Err(Fault::Apply(error)),
+            Err(error) if error.leaves_tree_changed() || is_of_the_machine(&error) => {
+                Err(Fault::Apply(error))
+            }
             Err(error) => Ok(Taken::Refused {
                 why: WhyRefused::NotWritten,
                 touched,

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use apply::Lock;
 use repo::{EmptyFolder, Git, Head};
@@ -12,7 +12,7 @@ use engine::Problem;
 use crate::fault::Fault;
 use crate::kept::{UNDO, undo_folders};
 use crate::order::ignored::Ignored;
-use crate::order::left::{self, Left};
+use crate::order::left::{self, Left, Written};
 use crate::order::world::unreadable;
 
 /// The tree before the first attempt.
@@ -31,49 +31,48 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Restores the tree at `root` to its state before the run in the given folder. Content that the run did
-    /// not write is first copied to that folder: it may be from commands or from the user. Gives warnings for
-    /// the user.
+    /// Restores the tree at `root` to its state before the run in the given folder: first the files that the
+    /// run wrote, ignored ones included, then what git tracks, then the folders unknown to git. Whatever the run
+    /// did not write is moved to that folder: it may be from commands or from the user. Gives warnings for the
+    /// user.
     pub fn restore(&self, lock: &Lock, root: &Path, run: &Path) -> Result<Vec<Problem>, Fault> {
         let mut warnings = self.commits_left_out()?;
         let own = left::written(run)?;
-        let left = Left::keep(&self.git, root, run, &own, self.ignored.differing(root))?;
-        self.put_back(lock, root, run)?;
-        warnings.extend(left.map(|left| left.warning()));
-        warnings.extend(self.ignored.restore(root, &own.into_keys().collect()));
+        let mut left = Left::new(root, run, lock.state());
+        let mut foreign = left::differing(&self.git)?;
+        foreign.extend(own.keys().map(PathBuf::from));
+        foreign.extend(self.ignored.differing(root));
+        foreign.retain(|path| !left::is_as_written(root, path, &own));
+        for path in &foreign {
+            left.take(path).map_err(Fault::file("move aside", path))?;
+        }
+        undo(lock, root, run, &own, &mut left)?;
+        let aside = &mut |path: &Path| left.take(path.strip_prefix(root).unwrap_or(path));
+        self.git.roll_back(&self.head, &self.commit, aside).map_err(Fault::RollBack)?;
+        self.restore_folders(root)?;
+        let undo = run.join(UNDO);
+        match fs::remove_dir_all(&undo) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Fault::file("remove", &undo)(error));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        warnings.extend(left.warning());
+        warnings.extend(self.ignored.restore(root, run, &own.into_keys().collect()));
         Ok(warnings)
     }
 
-    /// Restores first the files that the run wrote, ignored ones included, then what git tracks, then the
-    /// folders unknown to git. Makes no copies.
-    ///
-    /// If that fails, untracked files are removed first, because commands may have filled the disk; so is
-    /// anything that commands put in place of a file that the run wrote.
-    pub fn put_back(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
-        match self.put_back_once(lock, root, run) {
-            Err(_) if self.git.clean().is_ok() => {
-                for path in left::written(run)?.keys() {
-                    // If it cannot be removed, the next line reports the obstacle.
-                    let _ = dir::obstacle::remove(root, path);
-                }
-                self.put_back_once(lock, root, run)
-            }
-            done => done,
-        }
-    }
-
-    fn put_back_once(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
-        let written = undo_folders(run)?;
-        if !written.is_empty() {
-            apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
-        }
-        self.git.roll_back(&self.head, &self.commit).map_err(Fault::RollBack)?;
-        repo::restore_empty_folders(root, &self.empty_folders).map_err(unreadable)?;
-        let undo = run.join(UNDO);
-        match fs::remove_dir_all(&undo) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Fault::file("remove", &undo)(error)),
-            Ok(()) | Err(_) => Ok(()),
-        }
+    /// Git knows no empty folders.
+    fn restore_folders(&self, root: &Path) -> Result<(), Fault> {
+        let (now, new) =
+            (repo::empty_folders(root).map_err(unreadable)?, self.git.untracked().map_err(Fault::Git)?);
+        let is_new = |folder: &&EmptyFolder| {
+            self.empty_folders.iter().all(|was| was.path != folder.path)
+                && new.iter().any(|new| folder.path.starts_with(new))
+        };
+        // The innermost first. Only empty ones can be removed like that.
+        now.iter().rev().filter(is_new).for_each(|folder| drop(fs::remove_dir(root.join(&folder.path))));
+        repo::restore_empty_folders(root, &self.empty_folders).map_err(unreadable)
     }
 
     /// A commit made meanwhile is no longer on the branch after the rollback; git still has it.
@@ -88,4 +87,22 @@ impl Baseline {
         });
         Ok(warning.into_iter().collect())
     }
+}
+
+/// Restores what the run wrote. What somebody saved there meanwhile is kept.
+fn undo(lock: &Lock, root: &Path, run: &Path, own: &Written, left: &mut Left<'_>) -> Result<(), Fault> {
+    let written = undo_folders(run)?;
+    if written.is_empty() {
+        return Ok(());
+    }
+    let undone = apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
+    for image in apply::pre_images(&undone.replaced).map_err(Fault::Undo)? {
+        if own.get(&image.path) == Some(&image.sha256) {
+            continue;
+        }
+        if let Some(content) = image.content(u64::MAX).map_err(Fault::Undo)? {
+            left.keep(&image.path, &content).map_err(Fault::file("keep", Path::new(&image.path)))?;
+        }
+    }
+    Ok(())
 }

@@ -1,7 +1,10 @@
 //! Commits an order that has passed.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use apply::PreImage;
 use repo::Git;
 
 use engine::{CommitAnswer, Committed, NotCommitted};
@@ -38,12 +41,16 @@ pub(super) fn commit(
 /// The files that differ from before the run, by path.
 fn changed(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
     let images = apply::pre_images(&undo_folders(run)?).map_err(Fault::Undo)?;
-    let now = |path: &str| {
-        let file = dir::open_regular(&root.join(path)).ok().flatten();
-        file.and_then(|mut file| logging::sha256_of(&mut file).ok())
+    let differs = |image: &PreImage| {
+        let path = root.join(&image.path);
+        let mode = fs::symlink_metadata(&path).ok().map(|found| found.permissions().mode());
+        let now = dir::open_regular(&path).ok().flatten();
+        let now = now.and_then(|mut file| logging::sha256_of(&mut file).ok());
+        // Git knows no other bit of it.
+        let is_program = |mode: Option<u32>| mode.is_some_and(|mode| mode & 0o100 != 0);
+        now != image.sha256 || is_program(mode) != is_program(image.mode)
     };
-    let differing = images.into_iter().filter(|image| now(&image.path) != image.sha256);
-    let mut paths: Vec<String> = differing.map(|image| image.path).collect();
+    let mut paths: Vec<String> = images.into_iter().filter(differs).map(|image| image.path).collect();
     paths.sort();
     Ok(paths)
 }

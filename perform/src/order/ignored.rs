@@ -12,7 +12,7 @@ use engine::Problem;
 
 use crate::account::named;
 use crate::fault::Fault;
-use crate::seal::{Restored, Seal};
+use crate::seal::{Attic, Restored, Seal};
 
 /// Larger files are not remembered.
 const SMALL_BYTES: u64 = 64 << 10;
@@ -77,9 +77,10 @@ impl Ignored {
 
     /// Restores the remembered files, and says which of the others differ; the run's own files are handled
     /// elsewhere.
-    pub(super) fn restore(&self, root: &Path, own: &BTreeSet<String>) -> Option<Problem> {
+    pub(super) fn restore(&self, root: &Path, run: &Path, own: &BTreeSet<String>) -> Option<Problem> {
+        let mut attic = Attic::of(run);
         let Restored { lost: mut differ, unseen, .. } =
-            self.small.as_ref().map(Seal::put_all_back).unwrap_or_default();
+            self.small.as_ref().map(|seal| seal.put_all_back(&mut attic)).unwrap_or_default();
         differ.extend(unseen.into_iter().map(|(path, _)| path.display().to_string()));
         for Group { name, files } in &self.others {
             let differs = |(path, before): &&(PathBuf, Mark)| {

@@ -1,7 +1,8 @@
-//! Copies, in the run's folder, of files that a rollback would remove although the run did not write them.
+//! What a rollback finds in the tree although the run did not write it: moved to the run's folder, never deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use logging::{Redactor, RunFolder, Stamp, name_as_text};
@@ -13,92 +14,109 @@ use crate::account::named;
 use crate::fault::Fault;
 use crate::kept::undo_folders;
 
-/// Bytes to keep at most: commands may have made far more than a user would miss.
-const MOST_BYTES: u64 = 64 << 20;
-/// Files to keep at most.
-const MOST_FILES: usize = 2000;
-
 /// The hash of each file as the run last wrote it; `None` if the run deleted it.
 pub(super) type Written = BTreeMap<String, Option<String>>;
 
-/// Copies of files, and where they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
-    /// Where they are, by their paths below the root.
-    pub folder: PathBuf,
-    /// Relative to the root, as given by [`name_as_text`].
-    pub kept: Vec<String>,
-    /// Files without a copy.
-    pub lost: Vec<String>,
+/// What a rollback has moved out of its way.
+#[derive(Debug)]
+pub(super) struct Left<'l> {
+    root: &'l Path,
+    run: &'l Path,
+    /// Always on the disk of the tree.
+    state: &'l Path,
+    folders: Vec<PathBuf>,
+    paths: BTreeSet<String>,
 }
 
-impl Left {
-    /// Copies what differs from the commit, and these other files, into the run's folder, except files with
-    /// just the content that the run wrote. Small files first, as far as there is room. `None` if there is
-    /// nothing to copy.
-    pub(super) fn keep(
-        git: &Git,
-        root: &Path,
-        run: &Path,
-        own: &Written,
-        others: Vec<PathBuf>,
-    ) -> Result<Option<Self>, Fault> {
-        let mut files = differing(git)?;
-        files.extend(own.keys().map(PathBuf::from));
-        files.extend(others);
-        files.retain(|path| !is_as_written(root, path, own));
-        Ok(Self::copy(root, run, files, MOST_BYTES, MOST_FILES))
+impl<'l> Left<'l> {
+    pub(super) fn new(root: &'l Path, run: &'l Path, state: &'l Path) -> Self {
+        Self { root, run, state, folders: Vec::new(), paths: BTreeSet::new() }
     }
 
-    /// The same for everything that differs from the commit, whatever its size: used after a kill, when the
-    /// run's own files are unknown.
-    pub fn keep_all(git: &Git, root: &Path, run: &Path) -> Result<Option<Self>, Fault> {
-        Ok(Self::copy(root, run, differing(git)?, u64::MAX, usize::MAX))
-    }
-
-    fn copy(root: &Path, run: &Path, files: BTreeSet<PathBuf>, bytes: u64, count: usize) -> Option<Self> {
-        let mut found: Vec<(u64, PathBuf)> =
-            files.into_iter().filter_map(|path| Some((size(&root.join(&path))?, path))).collect();
-        if found.is_empty() {
-            return None;
-        }
-        found.sort_unstable();
-        let name = format!("left-{}", Stamp::now().folder_name());
-        // The tree is restored even if there is no room for a copy.
-        let made = RunFolder::create(run, &name, Redactor::default());
-        let folder = made.map_or_else(|_| run.join(&name), |made| made.path().to_owned());
-        let mut left = Self { folder, kept: Vec::new(), lost: Vec::new() };
-        let mut room = bytes;
-        for (size, path) in found {
-            let fits = size <= room && left.kept.len() < count;
-            if fits && dir::copy(&root.join(&path), &left.folder.join(&path)).is_ok() {
-                room -= size;
-                left.kept.push(name_as_text(&path).into_owned());
-            } else {
-                left.lost.push(name_as_text(&path).into_owned());
+    /// Moves what is at a path below the root, or the non-folder on the way to it, to the same place below a
+    /// folder of the run. If that is on another disk, it is copied there only after it was moved: somebody may
+    /// save it at any moment.
+    pub(super) fn take(&mut self, path: &Path) -> io::Result<()> {
+        let Some(place) = dir::obstacle::place(self.root, path)? else { return Ok(()) };
+        let from = self.root.join(&place);
+        let is_free = |folder: &&PathBuf| {
+            let to = folder.join(&place);
+            fs::create_dir_all(to.parent().unwrap_or(&to)).is_ok() && to.symlink_metadata().is_err()
+        };
+        let to = match self.folders.last().filter(is_free) {
+            Some(folder) => folder.join(&place),
+            None => self.make(self.run)?.join(&place),
+        };
+        fs::create_dir_all(to.parent().unwrap_or(&to))?;
+        match fs::rename(&from, &to) {
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                self.take_through_state(&from, &to)?;
             }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            moved => moved?,
         }
-        left.kept.sort_unstable();
-        Some(left)
+        disarm(&to)?;
+        self.paths.insert(name_as_text(&place).into_owned());
+        Ok(())
+    }
+
+    fn take_through_state(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        let folder = self.make(self.state)?;
+        let staged = folder.join(from.file_name().unwrap_or_default());
+        fs::rename(from, &staged)?;
+        // What cannot be copied, such as a folder, stays.
+        if dir::copy(&staged, to).is_ok() {
+            fs::remove_file(&staged)?;
+            fs::remove_dir(&folder)?;
+            self.folders.retain(|known| *known != folder);
+        }
+        Ok(())
+    }
+
+    /// Keeps the content of a file that was replaced by an undo.
+    pub(super) fn keep(&mut self, path: &str, content: &[u8]) -> io::Result<()> {
+        let to = self.make(self.run)?.join(path);
+        fs::create_dir_all(to.parent().unwrap_or(&to))?;
+        dir::replace(&to, content)?;
+        self.paths.insert(path.to_owned());
+        Ok(())
+    }
+
+    fn make(&mut self, base: &Path) -> io::Result<PathBuf> {
+        let name = format!("left-{}", Stamp::now().folder_name());
+        let made = RunFolder::create(base, &name, Redactor::default()).map_err(io::Error::other)?;
+        self.folders.insert(0, made.path().to_owned());
+        Ok(made.path().to_owned())
     }
 
     /// For the user.
-    pub fn warning(&self) -> Problem {
-        let mut message = "while the run was under way, its commands or somebody else".to_owned();
-        if !self.kept.is_empty() {
-            let kept = named(&self.kept);
-            message += &format!(" wrote {kept}; copies are in {}", self.folder.display());
-        }
-        if !self.lost.is_empty() {
-            let joint = if self.kept.is_empty() { "" } else { ";" };
-            message += &format!("{joint} wrote {}, of which no copy could be kept", named(&self.lost));
-        }
-        Problem { code: "left".to_owned(), path: None, line: None, message }
+    pub(super) fn warning(&self) -> Option<Problem> {
+        let paths: Vec<String> = self.paths.iter().cloned().collect();
+        let folders: Vec<String> =
+            self.folders.iter().rev().map(|folder| folder.display().to_string()).collect();
+        let message = format!(
+            "while the run was under way, its commands or somebody else wrote {}; what was there is in {}",
+            named(&paths),
+            named(&folders)
+        );
+        (!paths.is_empty()).then(|| Problem { code: "left".to_owned(), path: None, line: None, message })
     }
 }
 
+/// Renames what would make a folder of kept files a repository: git runs programs that its configuration names.
+fn disarm(kept: &Path) -> io::Result<()> {
+    let head = Some(kept).filter(|kept| kept.ends_with("HEAD") && kept.symlink_metadata().is_ok());
+    let git = Some(kept.join(".git")).filter(|git| git.symlink_metadata().is_ok());
+    for part in head.map(Path::to_owned).into_iter().chain(git) {
+        let mut name = part.clone().into_os_string();
+        name.push(".kept");
+        fs::rename(&part, name)?;
+    }
+    Ok(())
+}
+
 /// Everything that differs from the commit that is checked out, including in submodules.
-fn differing(git: &Git) -> Result<BTreeSet<PathBuf>, Fault> {
+pub(super) fn differing(git: &Git) -> Result<BTreeSet<PathBuf>, Fault> {
     let mut found = BTreeSet::new();
     let submodules = git.submodules().map_err(Fault::Git)?;
     found
@@ -124,16 +142,10 @@ pub(super) fn written(run: &Path) -> Result<Written, Fault> {
     Ok(written)
 }
 
-fn is_as_written(root: &Path, path: &Path, own: &Written) -> bool {
+pub(super) fn is_as_written(root: &Path, path: &Path, own: &Written) -> bool {
     let Some(Some(sha256)) = path.to_str().and_then(|path| own.get(path)) else { return false };
     let now = dir::open_regular(&root.join(path));
     now.ok().flatten().and_then(|mut file| logging::sha256_of(&mut file).ok()).as_ref() == Some(sha256)
-}
-
-/// The size of a file, symlink or repository that a rollback removes; `None` if nothing is there.
-fn size(path: &Path) -> Option<u64> {
-    let found = fs::symlink_metadata(path).ok()?;
-    Some(if found.is_file() || found.is_symlink() { found.len() } else { u64::MAX })
 }
 
 #[cfg(test)]
@@ -145,31 +157,37 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_file_whose_name_is_not_utf8_is_kept_too() {
-        let (tree, run) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        repo::init(tree.path()).unwrap();
-        let name = OsStr::from_bytes(b"odd\xff");
-        fs::File::create(tree.path().join(name)).unwrap().write_all(b"theirs").unwrap();
-        let git = Git::new(tree.path(), "git", [("PATH".into(), "/usr/bin:/bin".into())]);
-        let left = Left::keep_all(&git, tree.path(), run.path()).unwrap().unwrap();
-        assert_eq!((left.kept.as_slice(), left.lost.len()), (["odd\\xff".to_owned()].as_slice(), 0));
-        assert_eq!(fs::read(left.folder.join(name)).unwrap(), b"theirs");
-    }
-
-    #[test]
-    fn a_fifo_in_the_place_of_a_file_is_lost_and_keeps_nothing_waiting() {
+    fn whatever_is_in_the_way_is_moved_and_nothing_that_was_moved_is_replaced() {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        fs::create_dir(at("run")).unwrap();
-        mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
-        fs::File::create(at("file")).unwrap();
-        symlink("/nowhere", at("link")).unwrap();
-        let files = ["fifo", "file", "link"].map(PathBuf::from).into();
-        let left = Left::copy(folder.path(), &at("run"), files, u64::MAX, usize::MAX).unwrap();
+        ["tree", "run", "state"].iter().for_each(|name| fs::create_dir(at(name)).unwrap());
+        let tree = at("tree");
+        let odd = Path::new(OsStr::from_bytes(b"odd\xff"));
+        let write = |path: &Path, text: &str| {
+            fs::File::create(tree.join(path)).unwrap().write_all(text.as_bytes()).unwrap();
+        };
+        write(odd, "theirs");
+        write(Path::new("file"), "first");
+        mknodat(CWD, tree.join("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        symlink("/nowhere", tree.join("link")).unwrap();
+        let (run, state) = (at("run"), at("state"));
+        let mut left = Left::new(&tree, &run, &state);
+        for path in [odd, Path::new("file"), Path::new("fifo/below"), Path::new("link"), Path::new("gone")] {
+            left.take(path).unwrap();
+        }
+        fs::create_dir_all(tree.join("nested/.git")).unwrap();
+        left.take(Path::new("nested")).unwrap();
+        assert!(!left.folders[0].join("nested/.git").exists());
+        write(Path::new("file"), "second");
+        left.take(Path::new("file")).unwrap();
+        assert_eq!(fs::read_dir(&tree).unwrap().count(), 0);
+        let read = |folder: usize, path: &Path| fs::read_to_string(left.folders[folder].join(path)).unwrap();
+        assert_eq!((read(1, odd), read(1, Path::new("file"))), ("theirs".to_owned(), "first".to_owned()));
+        assert_eq!(read(0, Path::new("file")), "second");
         assert_eq!(
-            (left.kept, left.lost),
-            (vec!["file".to_owned(), "link".to_owned()], vec!["fifo".to_owned()])
+            left.paths.into_iter().collect::<Vec<_>>(),
+            ["fifo", "file", "link", "nested", "odd\\xff"]
         );
     }
 }

@@ -15,7 +15,7 @@ use rustix::fs::FileType;
 
 use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
-use crate::fault::Fault;
+use crate::fault::{Fault, is_of_the_machine};
 use crate::intake::{InPrompt, Rules, Taken};
 use crate::kept::{UNDO, after_build, undo_folders};
 use crate::note_commit;
@@ -269,11 +269,13 @@ impl OrderWorld<'_, '_> {
     }
 }
 
-/// After an error the loop ends the run, so that the tree is restored and a summary written.
+/// After an error the loop ends the run, so that the tree is restored and a summary written. An error of the machine
+/// stops it instead.
 fn tried<A>(record: &Record<'_>, answer: Result<A, Fault>) -> Result<Tried<A>, Fault> {
     let broke = |error: &dyn std::error::Error| Ok(Tried::Broke(Broke { message: record.words(error) }));
     match answer {
         Ok(answer) => Ok(Tried::Done(answer)),
+        Err(fault) if is_of_the_machine(&fault) => Err(fault),
         Err(Fault::Judge(error)) => broke(&error),
         Err(Fault::Run(error)) => broke(&error),
         Err(error @ (Fault::File { .. } | Fault::Undo(_) | Fault::Seal { .. })) => broke(&error),

@@ -23,21 +23,28 @@ const LOOKS: u32 = 100;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 impl Git {
-    /// Resets the index, the tracked files and the current branch to `commit`. The caller must hold
-    /// the harness's lock on the tree, because leftovers of a killed rollback in place of the index
-    /// are removed. A foreign lock is waited for and never removed.
-    pub(super) fn reset_hard(&self, commit: &str) -> Result<(), GitError> {
+    /// Resets the index and the current branch to `commit`. The caller must hold the harness's lock on the
+    /// tree, because leftovers of a killed rollback in place of the index are removed. A foreign lock is
+    /// waited for and never removed.
+    pub(super) fn reset(&self, commit: &str) -> Result<(), GitError> {
         // A commit ID cannot be mistaken for a flag. `--end-of-options` would ensure that, too, but
         // git 2.39 rejects it here.
         let none = || self.failed("reset", format!("there is no commit `{commit}`"));
         let id = self.commit_of(commit)?.ok_or_else(none)?;
+        self.work_held(&["reset", "--quiet", "--mixed", &id])
+    }
+
+    /// Writes the tracked files that are missing. Replaces none: that needs `--force`. So it fails if somebody
+    /// has created one meanwhile.
+    pub(super) fn check_out(&self) -> Result<(), GitError> {
+        self.work_held(&["checkout-index", "--all", "--index"])
+    }
+
+    fn work_held(&self, words: &[&str]) -> Result<(), GitError> {
         let held = Held::take(self.index()?)?;
-        // Files with correct content are not rewritten, which could change their line endings. It
-        // is not a failure if others differ.
-        self.work_on(&held, &["update-index", "-q", "--refresh"])?;
-        let words = ["reset", "--quiet", "--hard", &id];
-        let done = self.work_on(&held, &words)?;
-        if done.status.success() { held.replace() } else { Err(self.refused(&words, &done)) }
+        let done = self.work_on(&held, words)?;
+        held.replace()?;
+        if done.status.success() { Ok(()) } else { Err(self.refused(words, &done)) }
     }
 
     /// Lets git work on the copy, and records its process ID.

@@ -1,10 +1,10 @@
-//! Submodules, which a reset and a clean of the outer repository do not touch.
+//! Submodules, which a rollback of the outer repository does not touch.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Git, GitError, Head, text};
+use super::{Aside, Git, GitError, Head, text};
 use crate::WorkTree;
 
 /// The mode of a submodule in the index.
@@ -26,7 +26,7 @@ impl Git {
     }
 
     /// Resets each checked-out submodule to the commit in the index.
-    pub(super) fn roll_back_submodules(&self) -> Result<(), GitError> {
+    pub(super) fn roll_back_submodules(&self, aside: Aside<'_>) -> Result<(), GitError> {
         let around = self.tree()?;
         for (commit, path) in self.gitlinks()? {
             let inside = self.folder().join(path);
@@ -34,7 +34,7 @@ impl Git {
                 let submodule = self.at(inside);
                 let stays = submodule.commit_of("HEAD")?.as_deref() == Some(commit.as_str());
                 let head = if stays { submodule.head()? } else { Head::Detached };
-                submodule.roll_back(&head, &commit)?;
+                submodule.roll_back(&head, &commit, aside)?;
             }
         }
         Ok(())

@@ -31,6 +31,15 @@ impl Scratch {
     }
 }
 
+/// Moves what is in a rollback's way to a folder that stays.
+pub(super) fn moved(path: &Path) -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?.keep();
+    match fs::rename(path, folder.join("aside")) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 pub(super) const NONE: &[&str] = &[];
 
 pub(super) const ME: Option<Identity<'_>> =
@@ -50,7 +59,7 @@ fn a_rollback_brings_files_index_and_branch_back_and_leaves_ignored_files_alone(
     scratch.write("new/deep/file", "x");
     scratch.write("nested/file", "x");
     scratch.git(&["init", "-q", "nested"]);
-    git.roll_back(&head, &commit).unwrap();
+    git.roll_back(&head, &commit, &mut moved).unwrap();
     assert_eq!(
         (scratch.read("kept"), scratch.read("folder/changed")),
         ("one\n".to_owned(), "one\n".to_owned())
@@ -127,7 +136,7 @@ fn nothing_of_the_repository_is_started() {
     git.commit_paths(&["kept"], "m", ME).unwrap();
     let commit = git.commit_of("HEAD").unwrap().unwrap();
     scratch.write("kept", "three, longer\n");
-    git.roll_back(&git.head().unwrap(), &commit).unwrap();
+    git.roll_back(&git.head().unwrap(), &commit, &mut moved).unwrap();
     assert!(!trap.exists());
 }
 
@@ -280,7 +289,7 @@ fn a_name_that_looks_like_a_flag_is_a_name() {
     let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);
     assert_eq!(git.commit_of("--help").unwrap(), None);
-    assert!(matches!(git.reset_hard("--soft"), Err(GitError::Failed { .. })));
+    assert!(matches!(git.reset("--soft"), Err(GitError::Failed { .. })));
 }
 
 /// A commit that cannot be checked out: its file's content is missing from the repository.
@@ -294,9 +303,11 @@ pub(super) fn commit_without_its_file(scratch: &Scratch) -> String {
 #[test]
 fn a_failure_says_what_git_said() {
     let scratch = Scratch::with_files();
-    let error = scratch.hardened(&[]).reset_hard(&commit_without_its_file(&scratch)).unwrap_err();
+    let git = scratch.hardened(&[]);
+    let error = git.roll_back(&git.head().unwrap(), &commit_without_its_file(&scratch), &mut moved);
+    let error = error.unwrap_err();
     let GitError::Failed { command, message, .. } = error else { panic!("{error}") };
-    assert!(command == "reset" && message.contains("unable to read"), "{command}: {message}");
+    assert!(command == "checkout-index" && message.contains("unable to read"), "{command}: {message}");
     let gone = Git::new(scratch.path().join("gone"), "git", []);
     assert!(matches!(gone.dirty(), Err(GitError::Open(OpenError::Unreadable { .. }))));
 }
@@ -313,6 +324,40 @@ fn a_repository_that_names_its_objects_by_sha256_is_usable() {
     assert_eq!(tree.dirty().unwrap(), ["file"]);
     let git = scratch.hardened(&[]);
     let commit = git.commit_of("HEAD").unwrap().unwrap();
-    git.roll_back(&git.head().unwrap(), &commit).unwrap();
+    git.roll_back(&git.head().unwrap(), &commit, &mut moved).unwrap();
     assert!(tree.dirty().unwrap().is_empty());
+}
+
+/// Somebody saves files while a rollback is at work: each is there, or where it was moved.
+#[test]
+fn a_rollback_loses_no_file_that_somebody_saves_meanwhile() {
+    let scratch = Scratch::with_files();
+    let git = scratch.hardened(&[]);
+    let aside = tempfile::tempdir().unwrap();
+    let saves = || (0..1000).for_each(|number| scratch.write(&format!("new-{number}"), "x"));
+    std::thread::scope(|scope| {
+        let person = scope.spawn(saves);
+        let mut number = 0;
+        while !person.is_finished() {
+            git.roll_back(&git.head().unwrap(), "HEAD", &mut |path| {
+                number += 1;
+                // A file that is only tracked, or gone.
+                if !path.exists() {
+                    return Ok(());
+                }
+                fs::create_dir(aside.path().join(number.to_string()))?;
+                fs::rename(path, aside.path().join(number.to_string()).join(path.file_name().unwrap()))
+            })
+            .unwrap();
+        }
+    });
+    let moved = fs::read_dir(aside.path()).unwrap().map(|folder| folder.unwrap().path());
+    let moved: Vec<_> = moved.flat_map(|folder| fs::read_dir(folder).unwrap()).collect();
+    let moved: std::collections::HashSet<_> =
+        moved.into_iter().map(|file| file.unwrap().file_name()).collect();
+    let is_lost = |number: &u32| {
+        let name = format!("new-{number}");
+        !scratch.path().join(&name).exists() && !moved.contains(&*OsString::from(name))
+    };
+    assert_eq!((0..1000).filter(is_lost).collect::<Vec<_>>(), [0; 0]);
 }

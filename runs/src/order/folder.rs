@@ -9,12 +9,12 @@ use apply::Lock;
 use engine::{Keep, Note, Outcome, Request as _};
 use logging::{Journal, Redactor, RunFolder};
 use loop_order::still_holds;
-use perform::{JOURNAL, Left, Observer, Past, Record};
+use perform::{JOURNAL, Observer, Past, Record};
 use repo::{Git, WorkTree};
-use report::Output;
+use report::{Output, printable};
 use serde_json::Value;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::order::recorded;
 use crate::order::setting::{Setting, not_restored};
 use crate::order::settle::settle;
@@ -177,16 +177,15 @@ pub(super) fn clear_up(
     }
     if !run.restored {
         let into = if is_ours { &run.run } else { state };
-        let left = keep_what_is_there(into, tree, git)?;
-        run.baseline(git.clone())
-            .put_back(lock, tree.root(), into)
+        let has_written = !perform::undo_folders(into).map_err(|error| not_restored(error, into))?.is_empty();
+        let warnings = run
+            .baseline(git.clone())
+            .restore(lock, tree.root(), into)
             .map_err(|error| not_restored(error, into))?;
-        if let Some(left) = left {
-            output.warn(&format!(
-                "a run was killed here; the tree is as it was before it, and what was there is in {}",
-                left.display()
-            ));
+        if has_written || !warnings.is_empty() {
+            output.warn("a run was killed here; the tree is as it was before it");
         }
+        warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
         // From here on changes in the tree are the user's.
         run.restored = true;
         run.write(state)?;
@@ -198,18 +197,4 @@ pub(super) fn clear_up(
 /// the beginning is gone too, the folder was cleared, and nothing can be concluded.
 fn was_killed_at_once(run: &Path) -> bool {
     run.join(RUN_JSON).is_file() && recorded::is_beginning(run).unwrap_or(false)
-}
-
-/// Copies every file that a rollback would change or remove; the user may have worked on them since.
-fn keep_what_is_there(into: &Path, tree: &WorkTree, git: &Git) -> Result<Option<PathBuf>, Failure> {
-    let kept = Left::keep_all(git, tree.root(), into);
-    let left = kept.map_err(|error| Failure::refused(error, "run git status"))?;
-    let Some(left) = left else { return Ok(None) };
-    // A nested repository is not one of its files.
-    if let Some(path) = left.lost.iter().find(|path| !path.ends_with('/')) {
-        let error = anyhow!("cannot keep a copy of {path} in {}", left.folder.display());
-        let help = "nothing was restored; see that there is room";
-        return Err(Failure::new(Exit::TreeNotRestored, error).help(help));
-    }
-    Ok(Some(left.folder))
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use serde_json::json;
 
@@ -36,10 +37,38 @@ fn what_somebody_writes_while_a_command_runs_is_kept_and_named() {
         assert_eq!(fs::read_to_string(left[0].join(file)).unwrap(), text);
     }
     let folder = left[0].strip_prefix(scene.beside("out")).unwrap();
-    let named = format!("new.txt, src/greet.sh, src/other.txt; copies are in {}", folder.display());
+    let named = format!("new.txt, src/greet.sh, src/other.txt; what was there is in {}", folder.display());
     assert!(ran.err.contains(&named), "{}", ran.err);
     let shown = Ran::of(&mut scene.program(&["show"]));
     assert!(shown.out.contains(&named), "{}", shown.out);
+}
+
+/// A person who saves a new file every few milliseconds, all the time.
+#[test]
+fn no_file_that_somebody_saves_while_an_order_fails_is_lost() {
+    let scene = Scene::with(&[&greet(BAD), &greet(BAD)]);
+    let mut run = scene.command(&["--max-attempts", "2"]).stderr(Stdio::null()).spawn().unwrap();
+    while scene.server.requests().is_empty() {
+        assert!(run.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    let mut saved = 0;
+    while run.try_wait().unwrap().is_none() {
+        scene.project.write(&format!("mine/{saved}"), saved.to_string().as_bytes()).unwrap();
+        saved += 1;
+        std::thread::yield_now();
+    }
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    let folders: Vec<PathBuf> = left(&scene).into_iter().chain([scene.root().to_owned()]).collect();
+    let is_there = |number: &u32| {
+        let found = folders
+            .iter()
+            .filter_map(|folder| fs::read_to_string(folder.join(format!("mine/{number}"))).ok());
+        found.into_iter().any(|text| text == number.to_string())
+    };
+    let lost: Vec<u32> = (0..saved).filter(|number| !is_there(number)).collect();
+    assert_eq!(lost, [0; 0], "of {saved}");
+    assert!(folders.len() > 1, "none of {saved} was moved");
 }
 
 #[test]

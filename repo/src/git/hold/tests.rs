@@ -4,11 +4,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::SystemTime;
 
 use super::*;
-use crate::git::tests::commit_without_its_file;
+use crate::git::tests::{commit_without_its_file, moved};
 use crate::scratch::Scratch;
 
 fn lock(scratch: &Scratch) -> PathBuf {
     scratch.path().join(".git/index.lock")
+}
+
+fn roll_back(git: &Git) -> Result<(), GitError> {
+    git.roll_back(&git.head()?, "HEAD", &mut moved)
 }
 
 /// The content of a lock of ours, with the process ID of a dead git.
@@ -23,7 +27,7 @@ fn a_lock_that_a_killed_rollback_has_left_is_no_obstacle() {
     for left in [LEFT, LEFT.trim_end_matches("4194304")] {
         fs::write(lock(&scratch), left).unwrap();
         fs::write(scratch.path().join(".git/index.code-commit.lock"), "half").unwrap();
-        scratch.hardened(&[]).reset_hard("HEAD").unwrap();
+        roll_back(&scratch.hardened(&[])).unwrap();
         assert_eq!(
             (scratch.read("kept").as_str(), scratch.git(&["status", "--porcelain"]).as_str()),
             ("one\n", "")
@@ -45,14 +49,14 @@ fn a_git_that_is_dead_but_not_yet_reaped_is_not_waited_for() {
         std::thread::yield_now();
     }
     fs::write(lock(&scratch), LEFT.replace("4194304", &dead.id().to_string())).unwrap();
-    scratch.hardened(&[]).reset_hard("HEAD").unwrap();
+    roll_back(&scratch.hardened(&[])).unwrap();
     assert_eq!(scratch.read("kept"), "one\n");
     dead.wait().unwrap();
 }
 
 /// A git that waits until the lock names it before it works on the index.
 const WAITS: &str = "#!/bin/sh
-case \"$*\" in *update-index*|*--hard*)
+case \"$*\" in *--mixed*|*checkout-index*)
     n=0
     until test \"$(tail -n 1 '[LOCK]')\" = $$ || test $n = 500; do n=$((n + 1)); sleep 0.02; done
     test $n = 500 || echo noted >> '[HERE]/said'
@@ -69,7 +73,7 @@ fn each_git_that_works_for_a_rollback_is_noted_in_its_lock() {
         (WAITS.replace("[LOCK]", &lock(&scratch).display().to_string()), beside.path().join("git"));
     fs::write(&git, words.replace("[HERE]", &here).replace("[PATH]", &path)).unwrap();
     fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
-    scratch.hardened(&[("PATH", &format!("{here}:{path}"))]).reset_hard("HEAD").unwrap();
+    roll_back(&scratch.hardened(&[("PATH", &format!("{here}:{path}"))])).unwrap();
     assert_eq!(fs::read_to_string(beside.path().join("said")).unwrap(), "noted\nnoted\n");
     assert_eq!(scratch.read("kept"), "one\n");
 }
@@ -80,7 +84,7 @@ fn a_lock_of_another_git_is_waited_for() {
     scratch.write("kept", "two\n");
     fs::write(lock(&scratch), "").unwrap();
     let git = scratch.hardened(&[]);
-    let reset = std::thread::spawn(move || git.reset_hard("HEAD"));
+    let reset = std::thread::spawn(move || roll_back(&git));
     fs::remove_file(lock(&scratch)).unwrap();
     reset.join().unwrap().unwrap();
     assert_eq!(scratch.read("kept"), "one\n");
@@ -102,7 +106,7 @@ fn a_file_that_was_changed_in_the_moment_of_the_last_commit_is_reset() {
     scratch.write("kept", "two\n");
     set("kept");
     set(".git/index");
-    scratch.hardened(&[]).reset_hard("HEAD").unwrap();
+    roll_back(&scratch.hardened(&[])).unwrap();
     assert_eq!(scratch.read("kept"), "one\n");
 }
 
@@ -112,7 +116,7 @@ fn a_lock_of_another_git_is_never_removed_and_named_with_a_hint() {
     scratch.write("kept", "two\n");
     for content in ["", "DIRC", "code-commit is rolling back"] {
         fs::write(lock(&scratch), content).unwrap();
-        let error = scratch.hardened(&[]).reset_hard("HEAD").unwrap_err();
+        let error = roll_back(&scratch.hardened(&[])).unwrap_err();
         assert!(error.to_string().contains(&lock(&scratch).display().to_string()), "{error}");
         assert!(error.to_string().contains("remove that file"), "{error}");
         assert_eq!(
@@ -123,9 +127,9 @@ fn a_lock_of_another_git_is_never_removed_and_named_with_a_hint() {
 }
 
 #[test]
-fn a_reset_that_fails_leaves_the_index_and_no_lock() {
+fn a_rollback_that_fails_leaves_no_lock() {
     let scratch = Scratch::with_files();
-    scratch.hardened(&[]).reset_hard(&commit_without_its_file(&scratch)).unwrap_err();
+    let git = scratch.hardened(&[]);
+    git.roll_back(&git.head().unwrap(), &commit_without_its_file(&scratch), &mut moved).unwrap_err();
     assert!(!lock(&scratch).exists());
-    assert_eq!(scratch.git(&["status", "--porcelain"]), "");
 }

@@ -1,5 +1,5 @@
 use crate::GitError;
-use crate::git::tests::{ME, NONE};
+use crate::git::tests::{ME, NONE, moved};
 use crate::scratch::Scratch;
 
 /// A command that leaves a trace and copies its input to its output.
@@ -32,7 +32,7 @@ fn no_filter_of_the_repositorys_own_configuration_is_started() {
     assert_eq!(git.commit_of("HEAD").unwrap().as_ref(), Some(&commit));
     scratch.write(".gitattributes", "new filter=trap=odd.name\n");
     git.commit_paths(&["kept", ".gitattributes"], "m", ME).unwrap();
-    git.roll_back(&head, &commit).unwrap();
+    git.roll_back(&head, &commit, &mut moved).unwrap();
     assert!(!sprung.exists());
     assert_eq!(scratch.read("kept"), "one\n");
 }
@@ -102,7 +102,7 @@ fn no_git_is_started_in_a_submodule_that_a_command_has_made() {
     scratch.write("kept", "two\n");
     git.commit_paths(&["kept"], "m", ME).unwrap();
     git.commit_paths(&["sub"], "m", ME).unwrap_err();
-    let _ = git.roll_back(&head, &commit);
+    let _ = git.roll_back(&head, &commit, &mut moved);
     assert!(!sprung.exists());
 }
 
@@ -114,7 +114,7 @@ fn a_work_tree_that_the_configuration_names_is_not_touched() {
     let (commit, head) = (git.commit_of("HEAD").unwrap().unwrap(), git.head().unwrap());
     scratch.git(&["config", "core.worktree", other.path().to_str().unwrap()]);
     scratch.write("new", "x");
-    git.roll_back(&head, &commit).unwrap();
+    git.roll_back(&head, &commit, &mut moved).unwrap();
     assert_eq!(other.read("precious"), "x");
     assert!(!scratch.path().join("new").exists());
 }
@@ -138,7 +138,8 @@ fn a_git_whose_repository_is_gone_or_cannot_be_read_does_not_work_on_the_one_abo
         for refused in [git.commit_all(NONE, "m", ME), git.commit_paths(&["file"], "m", ME)] {
             refused.unwrap_err();
         }
-        git.clean().unwrap_err();
+        git.roll_back(&crate::Head::Detached, "HEAD", &mut moved).unwrap_err();
+        assert!(folder.join("file").exists());
         assert_eq!(scratch.hardened(&[]).commit_of("HEAD").unwrap(), commit);
         std::fs::remove_dir_all(&folder).unwrap();
     }
@@ -172,7 +173,7 @@ fn a_submodule_that_a_command_has_led_elsewhere_is_not_rolled_back_there() {
     let (commit, head) = (git.commit_of("HEAD").unwrap().unwrap(), git.head().unwrap());
     let roll_back = || {
         scratch.write("sub/kept", "two, longer\n");
-        git.roll_back(&head, &commit)
+        git.roll_back(&head, &commit, &mut moved)
     };
     roll_back().unwrap();
     assert_eq!(scratch.read("sub/kept"), "one\n");
