@@ -141,6 +141,18 @@ pub(crate) fn has_applied(run: &Path) -> bool {
     apply::read_applied(&run.join(perform::UNDO).join("1")).is_ok_and(|applied| applied.is_some())
 }
 
+/// Refuses to do the work of a key again whose run cannot be read: it was paid for, unless nothing was asked.
+pub(crate) fn refuse_unread(run: &RunFolder, error: anyhow::Error) -> Result<(), Failure> {
+    let is_sent = |line: &Line| matches!(line, Line::Asked(_));
+    if Past::read(run.path()).is_ok_and(|past| !past.lines.iter().any(is_sent)) {
+        return Ok(());
+    }
+    let error =
+        error.context(format!("the key was used for {}, which cannot be read here", name(run.path())));
+    let help = "the version that made it may go on with it; --new asks again, which is paid for again";
+    Err(Failure::refused(error, help))
+}
+
 /// The answers of a run in order, for reuse.
 pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
     let unreadable = "name a run with an intact journal";

@@ -6,7 +6,7 @@ pub use apply::Force;
 
 use anyhow::anyhow;
 use apply::{Action, UndoError};
-use perform::{UNDO, folders_to_undo};
+use perform::{JOURNAL, UNDO, folders_to_undo};
 use report::{phrases, printable};
 use serde_json::json;
 
@@ -32,8 +32,17 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
         return Err(Failure::nothing_to_do(error, "another run: code-commit undo RUN"));
     }
     let folder = records::open(&run);
-    let rounds = folders_to_undo(&folder)
-        .map_err(|error| Failure::refused(error, "make the folder readable; it holds the old contents"))?;
+    if known.has_plan() && run.join(UNDO).is_dir() && !run.join(JOURNAL).is_file() {
+        let error =
+            anyhow!("the journal of {} is gone, so nothing says what may be undone", records::name(&run));
+        return Err(Failure::refused(error, format!("the old contents are in {}", run.join(UNDO).display())));
+    }
+    let rounds = folders_to_undo(&folder).map_err(|error| {
+        Failure::refused(
+            error,
+            format!("nothing was restored; the old contents are in {}", run.join(UNDO).display()),
+        )
+    })?;
     if rounds.is_empty() {
         return Err(Failure::nothing_to_do(
             anyhow!("there is no record of what {} may have changed", records::name(&run)),

@@ -10,7 +10,7 @@ use repo::{EmptyFolder, Git, Head};
 use engine::Problem;
 
 use crate::fault::Fault;
-use crate::kept::{UNDO, undo_folders};
+use crate::kept::{UNDO, checked, undo_folders};
 use crate::order::ignored::Ignored;
 use crate::order::left::{self, Left};
 use crate::order::world::unreadable;
@@ -63,6 +63,7 @@ impl Baseline {
     }
 
     fn put_back_once(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
+        checked(run)?;
         let written = undo_folders(run)?;
         if !written.is_empty() {
             apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
