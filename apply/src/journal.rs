@@ -13,7 +13,7 @@ use crate::report::{Applied, Changed, Warning};
 pub(crate) const JOURNAL: &str = "journal";
 /// The name of the record once the new tree is in place. The rename from one to the other is the
 /// commit.
-pub(crate) const MANIFEST: &str = "manifest.json";
+pub const MANIFEST: &str = "manifest.json";
 
 /// The format of records that are written, and the only one that can be read.
 const VERSION: u32 = 1;

@@ -24,7 +24,7 @@ use dir::Folder;
 
 pub use adopt::{Found, OldFile, PreImageOf, adopt};
 pub use error::ApplyError;
-pub use journal::kept_name;
+pub use journal::{MANIFEST, kept_name};
 pub use lock::{LOCK, Lock, LockError};
 pub use recover::{RecoverError, Recovery, RolledBack, recover};
 pub use report::{Action, Applied, Changed, Warning};

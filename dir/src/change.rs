@@ -126,4 +126,9 @@ impl Folder {
     pub fn sync(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(self)?)
     }
+
+    /// Syncs everything on the file system of this folder, in one call.
+    pub fn sync_file_system(&self) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(self)?)
+    }
 }

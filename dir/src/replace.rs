@@ -5,17 +5,24 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Replaces a file's content completely or not at all, and syncs it: half a state file would lose a
-/// run. A symlink in its place is replaced, not followed; missing folders are created. After a
-/// failure, `.NAME.new` may stay beside the file until the next call.
+/// Replaces a file's content completely or not at all, even in a power cut: half a state file would lose a
+/// run. A symlink in its place is replaced, not followed; missing folders are created. When this returns, the
+/// new content is on disk under its name. After a failure, `.NAME.new` may stay beside the file until the next
+/// call.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = &std::path::absolute(path)?;
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
     replace_with(path, |file| {
         file.write_all(bytes)?;
+        // Before the rename: a name without its content would be neither the old file nor the new one.
         file.sync_all()
-    })
+    })?;
+    let folders_above = missing.iter().filter_map(|folder| folder.parent());
+    folders_above.chain([folder]).try_for_each(|folder| File::open(folder)?.sync_all())
 }
 
-/// The same with what `fill` writes. `fill` has to sync it, if needed.
+/// The same with what `fill` writes, which a power cut may lose unless `fill` syncs it.
 pub fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(folder)?;

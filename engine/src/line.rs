@@ -106,4 +106,10 @@ impl Line {
                 | Self::Ended { .. }
         )
     }
+
+    /// Whether it was paid for: a model's answer or an agent's turn. It was synced before the next line was
+    /// written.
+    pub fn is_paid(&self) -> bool {
+        matches!(self, Self::Answered(_) | Self::Turned(_))
+    }
 }

@@ -41,17 +41,6 @@ pub enum FolderError {
     },
 }
 
-/// Whether a write must survive a power failure: it must if it was paid for, or if it is needed to
-/// restore the tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// On disk when the call returns: a stored file with its name, a journal line with all lines
-    /// before it.
-    Synced,
-    /// Handed to the system, which writes it to disk later.
-    Written,
-}
-
 /// A file of the run folder as the journal names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
@@ -117,9 +106,10 @@ impl RunFolder {
         &self.redactor
     }
 
-    /// Redacts `text` and stores it as `file`, replacing an existing one.
-    pub fn store(&self, file: &str, text: &str, durability: Durability) -> Result<Stored, FolderError> {
-        self.store_and_tell(file, text, durability).map(|(stored, _)| stored)
+    /// Redacts `text` and stores it as `file`, replacing an existing one. Like every new file of a record it is not
+    /// synced: whoever names it in the journal does that.
+    pub fn store(&self, file: &str, text: &str) -> Result<Stored, FolderError> {
+        self.store_and_tell(file, text).map(|(stored, _)| stored)
     }
 
     /// Like [`store`](Self::store); also returns the text as stored.
@@ -127,11 +117,10 @@ impl RunFolder {
         &self,
         file: &str,
         text: &'t str,
-        durability: Durability,
     ) -> Result<(Stored, Cow<'t, str>), FolderError> {
         let text = self.redactor.redact(text);
         let path = self.path_of(file)?;
-        write_file(&path, text.as_bytes(), durability).map_err(|source| io_error("write", &path, source))?;
+        write_file(&path, text.as_bytes()).map_err(|source| io_error("write", &path, source))?;
         let (bytes, sha256) = (text.len() as u64, sha256_hex(text.as_bytes()));
         Ok((Stored { file: file.to_owned(), bytes, sha256 }, text))
     }
@@ -139,14 +128,13 @@ impl RunFolder {
     /// Writes a value as indented JSON with a final newline.
     pub fn store_json<T: Serialize>(&self, file: &str, value: &T) -> Result<Stored, FolderError> {
         let text = serde_json::to_string_pretty(value).map_err(|e| self.error("write", file, e.into()))?;
-        self.store(file, &format!("{text}\n"), Durability::Written)
+        self.store(file, &format!("{text}\n"))
     }
 
     /// Stores what `write` writes as `file`, redacted, without holding all of it in memory.
     pub fn store_with(
         &self,
         file: &str,
-        durability: Durability,
         write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<Stored, FolderError> {
         let redacting = self.redactor.writer(Hashing::new(self.create_file(file)?));
@@ -156,7 +144,6 @@ impl RunFolder {
         let done = write(&mut writer)
             .and_then(|()| writer.into_inner().map_err(io::IntoInnerError::into_error))
             .and_then(crate::RedactWriter::finish)
-            .and_then(|done| settle(&self.path, &done.inner, durability).map(|()| done))
             .map_err(|source| self.error("write", file, source))?;
         Ok(Stored { file: file.to_owned(), bytes: done.bytes, sha256: done.sha256() })
     }
@@ -250,29 +237,15 @@ fn anew(path: &Path) -> io::Result<File> {
 }
 
 /// A file that is there already is replaced by a rename: the journal may name it, and a kill between its removal
-/// and its return would make the record unreadable.
-fn write_file(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
-    let (place, is_new) = match path.symlink_metadata() {
-        Ok(_) => (path.with_added_extension("new"), false),
-        Err(_) => (path.to_owned(), true),
-    };
+/// and its return would make the record unreadable. So would a power cut between the rename and the content.
+fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if path.symlink_metadata().is_err() {
+        return anew(path)?.write_all(bytes);
+    }
+    let place = path.with_added_extension("new");
     let mut file = anew(&place)?;
-    let written = file.write_all(bytes);
-    if is_new {
-        written?;
-    } else {
-        let replaced = written.and_then(|()| fs::rename(&place, path));
-        replaced.inspect_err(|_| drop(fs::remove_file(&place)))?;
-    }
-    path.parent().map_or(Ok(()), |folder| settle(folder, &file, durability))
-}
-
-/// Makes a written file survive a power failure, if asked to.
-fn settle(folder: &Path, file: &File, durability: Durability) -> io::Result<()> {
-    match durability {
-        Durability::Written => Ok(()),
-        Durability::Synced => file.sync_all().and_then(|()| File::open(folder)?.sync_all()),
-    }
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.and_then(|()| fs::rename(&place, path)).inspect_err(|_| drop(fs::remove_file(&place)))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! A line is `{"index":N,"at":"…","prev":"…","fact":{…}}`; `prev` is the SHA-256 of the previous
 //! line without its newline, and sixty-four zeros on the first line. A last line without a newline
-//! is unfinished: reading skips it, reopening cuts it off.
+//! is unfinished, and so is what begins with bytes that a power cut lost: reading skips it, reopening cuts it
+//! off.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -13,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Durability, Redactor, Stamp, sha256_hex};
+use crate::{Redactor, Stamp, sha256_hex};
 
 const NO_LINE_BEFORE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -130,10 +131,9 @@ impl Journal {
     }
 
     /// Appends one fact as one line in one write. Its texts are redacted; names and numbers are the
-    /// program's own. A line that cannot be written leaves nothing; one that cannot be synced
-    /// stays, since it may record something that was paid for.
-    pub fn append<F: Serialize>(&mut self, fact: &F, durability: Durability) -> Result<(), JournalError> {
-        self.append_answer(fact, None, durability)
+    /// program's own. A line that cannot be written leaves nothing.
+    pub fn append<F: Serialize>(&mut self, fact: &F) -> Result<(), JournalError> {
+        self.append_answer(fact, None)
     }
 
     /// Like [`append`](Self::append), for a fact that answers a request.
@@ -141,7 +141,6 @@ impl Journal {
         &mut self,
         fact: &F,
         request: Option<Value>,
-        durability: Durability,
     ) -> Result<(), JournalError> {
         let mut line = self.line(fact, request).map_err(|e| io_error("write", &self.path, e.into()))?;
         let hash = sha256_hex(line.as_bytes());
@@ -155,8 +154,13 @@ impl Journal {
         self.whole_bytes += line.len() as u64;
         self.next += 1;
         self.last_hash = hash;
-        let synced = if durability == Durability::Synced { self.file.sync_data() } else { Ok(()) };
-        synced.map_err(|source| io_error("write", &self.path, source))
+        Ok(())
+    }
+
+    /// Puts every line on disk; the files that they name have to be there. Lines that cannot be synced stay, since
+    /// they may record something that was paid for.
+    pub fn sync(&self) -> Result<(), JournalError> {
+        self.file.sync_data().map_err(|source| io_error("write", &self.path, source))
     }
 
     fn line<F: Serialize>(&self, fact: &F, request: Option<Value>) -> serde_json::Result<String> {
@@ -203,7 +207,8 @@ fn read<F: DeserializeOwned>(mut file: &File, path: &Path) -> Result<Lines<F>, J
     let mut read = Lines { entries: Vec::new(), last_hash: NO_LINE_BEFORE.to_owned(), whole_bytes: 0 };
     // Split before decoding: an unfinished line may end inside a character.
     for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let Some(whole) = line.strip_suffix(b"\n") else { break };
+        // Bytes that a power cut kept from the disk read as zeros; nothing after them was ever synced.
+        let Some(whole) = line.strip_suffix(b"\n").filter(|line| !line.contains(&0)) else { break };
         let broken = |what: String| JournalError::Broken { path: path.to_owned(), line: number + 1, what };
         let entry: Entry<F> =
             serde_json::from_slice(whole).map_err(|e| broken(format!("cannot be understood: {e}")))?;
@@ -242,7 +247,7 @@ mod tests {
         let path = folder.path().join("events.jsonl");
         let mut journal = Journal::create(&path, Redactor::default()).unwrap();
         for fact in facts {
-            journal.append(fact, Durability::Written).unwrap();
+            journal.append(fact).unwrap();
         }
         (folder, path)
     }
@@ -252,7 +257,7 @@ mod tests {
         let (_folder, path) = journal_of(&["one", "two"]);
         let (mut journal, old) = Journal::reopen::<String>(&path, Redactor::default()).unwrap();
         assert_eq!(old.len(), 2);
-        journal.append(&"three", Durability::Synced).unwrap();
+        journal.append(&"three").unwrap();
         let facts: Vec<String> = Journal::entries(&path).unwrap().into_iter().map(|e| e.fact).collect();
         assert_eq!(facts, ["one", "two", "three"]);
     }
@@ -264,7 +269,7 @@ mod tests {
         let path = folder.path().join("events.jsonl");
         let mut journal = Journal::create(&path, Redactor::new([KEY])).unwrap();
         for fact in [json!({ "what": "asked", "round": 1 }), json!({ "what": "said", "text": KEY })] {
-            journal.append(&fact, Durability::Written).unwrap();
+            journal.append(&fact).unwrap();
         }
         let text = fs::read_to_string(&path).unwrap();
         insta::with_settings!({
@@ -283,7 +288,7 @@ mod tests {
             File::create(&path).unwrap().write_all(&text.as_bytes()[..cut]).unwrap();
             let (mut journal, old) = Journal::reopen::<String>(&path, Redactor::default()).unwrap();
             assert_eq!(old.len(), 1, "cut at {cut}");
-            journal.append(&"again", Durability::Written).unwrap();
+            journal.append(&"again").unwrap();
             assert_eq!(Journal::entries::<String>(&path).unwrap().len(), 2);
         }
         assert!(
@@ -310,8 +315,8 @@ mod tests {
         }
         let (_folder, path) = journal_of(&["one"]);
         let (mut journal, _) = Journal::reopen::<String>(&path, Redactor::default()).unwrap();
-        journal.append(&"two".repeat(1000), Durability::Written).unwrap_err();
-        journal.append(&"three", Durability::Written).unwrap();
+        journal.append(&"two".repeat(1000)).unwrap_err();
+        journal.append(&"three").unwrap();
         let facts: Vec<String> = Journal::entries(&path).unwrap().into_iter().map(|e| e.fact).collect();
         assert_eq!(facts, ["one", "three"]);
     }
@@ -329,7 +334,7 @@ mod tests {
         let mut journal = Journal::create(&path, Redactor::new(["00000000", "12345678"])).unwrap();
         let saying = |text: &str| Fact { said: vec![text.to_owned()], bytes: 12_345_678 };
         for _ in 0..2 {
-            journal.append(&saying("00000000 and 12345678"), Durability::Written).unwrap();
+            journal.append(&saying("00000000 and 12345678")).unwrap();
         }
         for entry in Journal::entries::<Fact>(&path).unwrap() {
             assert_eq!(entry.fact, saying("[key …00] and [key …78]"));

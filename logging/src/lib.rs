@@ -8,7 +8,7 @@ mod names;
 mod redact;
 mod stamp;
 
-pub use folder::{Durability, FolderError, RunFolder, Stored};
+pub use folder::{FolderError, RunFolder, Stored};
 pub use journal::{Entry, Journal, JournalError};
 pub use layout::Layout;
 pub use names::name_as_text;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::{Answered, AskAnswer, Asked, Cause, Note, Problem, Stored, Unanswered};
 use guard::Guard;
 use llm::{BudgetError, CallError, Limit, Model, ModelId, Reply, Request, Waited, Watch};
-use logging::{Durability, millis};
+use logging::millis;
 use parser::partial::Openers;
 use runner::Cancel;
 
@@ -23,6 +23,11 @@ use crate::record::{Record, store, to_engine};
 use crate::reserve::Reserve;
 use crate::spending::{self, CallSpending, Spending};
 use crate::translate;
+
+/// The code of the warning that another model is asked for the same answer.
+pub(crate) const OTHER_MODEL: &str = "other-model";
+/// The code of the warning that the same answer is waited for.
+pub(crate) const OUT_OF_QUOTA: &str = "out-of-quota";
 
 /// Settings of the model calls.
 #[derive(Debug, Clone, Default)]
@@ -93,7 +98,7 @@ impl Asker<'_> {
             return Err(Fault::KeyInPrompt { round });
         }
         // Stored before limits are checked: a run stopped by one resumes with this prompt.
-        let query = store(record, &files.prompt, prompt, Durability::Written)?;
+        let query = store(record, &files.prompt, prompt)?;
         if let Some(again) = self.asking.paid.take(prompt) {
             let prompt = query.stored;
             record.note(&Note::Asked(Asked { round, model: None, prompt, at_most: None }))?;
@@ -253,7 +258,7 @@ fn answered(
 ) -> Result<AskAnswer, Fault> {
     let folder = record.folder();
     // Nothing is decided from the raw answer: only the text must survive a power cut.
-    let stored = folder.store_with(&question.files.raw, Durability::Written, |out| reply.write_raw(out))?;
+    let stored = folder.store_with(&question.files.raw, |out| reply.write_raw(out))?;
     let Reply { text, raw, finish, usage, served_model, .. } = reply;
     // As large as its text, which is copied next.
     drop(raw);
@@ -261,7 +266,7 @@ fn answered(
     let (finish, for_person) = translate::finish(&finish);
     Ok(AskAnswer::Answered(Answered {
         round: question.round,
-        reply: store(record, &question.files.reply, &text, Durability::Synced)?,
+        reply: store(record, &question.files.reply, &text)?,
         raw: to_engine(stored),
         finish,
         for_person,
@@ -276,18 +281,17 @@ fn answered(
 /// Which model did not answer, why, and who is asked instead.
 fn passed_over(model: &ModelId, no_answer: &NoAnswer, next: &ModelId) -> Problem {
     let message = format!("{model} gave no answer ({}); {next} is asked instead", with_sources(no_answer));
-    Problem { code: "other-model".to_owned(), path: None, line: None, message }
+    Problem::new(OTHER_MODEL, message)
 }
 
 /// Copies the answer: the other record may be removed.
 fn answered_before(question: &Question<'_>, again: Again, record: &Record<'_>) -> Result<AskAnswer, Fault> {
     let Again { answered, text, mut raw } = again;
     let folder = record.folder();
-    let raw = folder
-        .store_with(&question.files.raw, Durability::Written, |out| std::io::copy(&mut raw, out).map(drop))?;
+    let raw = folder.store_with(&question.files.raw, |out| std::io::copy(&mut raw, out).map(drop))?;
     Ok(AskAnswer::Answered(Answered {
         round: question.round,
-        reply: store(record, &question.files.reply, &text, Durability::Synced)?,
+        reply: store(record, &question.files.reply, &text)?,
         raw: to_engine(raw),
         held_key: answered.held_key || folder.redactor().finds_key(&text),
         ..answered

@@ -7,11 +7,10 @@ use std::time::SystemTime;
 use apply::Action;
 use engine::{
     Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Digest,
-    HoldsFor, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Request as _, Restore, Restored,
-    Text, World,
+    HoldsFor, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text, World,
 };
 use llm::Model;
-use logging::{Durability, Layout, Stamp, sha256_hex};
+use logging::{Layout, Stamp, sha256_hex};
 use runner::{Cancel, RunError};
 
 use crate::Event;
@@ -62,7 +61,7 @@ impl World for CommitWorld<'_, '_> {
 
     fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Fault> {
         self.record.answer(entry, is_synced)?;
-        if entry.kind == Build::KIND { self.account.recorded(self.record.folder()) } else { Ok(()) }
+        if is_synced { self.settle() } else { Ok(()) }
     }
 
     fn fetch(&mut self, text: &mut Text) -> Result<(), Fault> {
@@ -78,6 +77,7 @@ impl World for CommitWorld<'_, '_> {
     }
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
+        self.settle()?;
         self.account.end(self.record.folder())?;
         let holds_for = (self.holds_for)(outcome);
         Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
@@ -124,7 +124,7 @@ impl Live<Apply> for CommitWorld<'_, '_> {
                 Ok(ApplyAnswer::Applied(Applied { round, changes, warnings, edited, no_change }))
             }
             Intake::Rejected { problems, report, said } => {
-                let report = store(&self.record, &report_file, &report, Durability::Written)?;
+                let report = store(&self.record, &report_file, &report)?;
                 self.say(round, &said, append)?;
                 Ok(ApplyAnswer::Rejected(Rejected { round, problems, report }))
             }
@@ -156,6 +156,7 @@ impl Live<BuildBaseline> for CommitWorld<'_, '_> {
     /// The tree is as before the run while the build runs, and whatever happens the changes come back.
     fn perform(&mut self, BuildBaseline { round }: &BuildBaseline) -> Result<BaselineBuilt, Fault> {
         self.cancel_point()?;
+        self.settle()?;
         let (run, root) = (self.record.folder().clone(), self.rules.root.clone());
         let rounds = folders_to_undo(&run)?;
         let none = BaselineBuilt { round: *round, ended: None, lack: None, elapsed_ms: 0 };
@@ -215,6 +216,12 @@ impl CommitWorld<'_, '_> {
         if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
     }
 
+    /// The changes of a build are the run's once its answer is on disk. Until then they may have to be reverted.
+    fn settle(&mut self) -> Result<(), Fault> {
+        self.record.sync()?;
+        self.account.recorded(self.record.folder())
+    }
+
     /// Builds, and restores whatever the build changed.
     fn build_and_forget(&mut self, round: u32) -> Result<Built, Fault> {
         let built = self.build_accounted(round, BASELINE_BUILD)?;
@@ -231,7 +238,7 @@ impl CommitWorld<'_, '_> {
     fn store_edited(&self, round: u32, edited: &[(String, String)]) -> Result<Vec<Present>, Fault> {
         let store = |(number, (path, content)): (usize, &(String, String))| {
             let file = self.layout.edited(round, number);
-            let text = store(&self.record, &file, content, Durability::Written)?;
+            let text = store(&self.record, &file, content)?;
             Ok(Present { path: path.clone(), text })
         };
         edited.iter().enumerate().map(store).collect()
@@ -254,7 +261,7 @@ impl CommitWorld<'_, '_> {
             let Some(text) = read.and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
             if own.contains_key(path) || (self.code)(path, &text).is_some() {
                 let file = self.layout.rebuilt(round, present.len());
-                let text = store(&self.record, &file, &text, Durability::Written)?;
+                let text = store(&self.record, &file, &text)?;
                 present.push(Present { path: path.clone(), text });
             }
         }

@@ -1,14 +1,15 @@
 //! Where the pre-images of a run are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use engine::{Action, Line};
 use logging::RunFolder;
 
-use crate::Past;
 use crate::fault::Fault;
+use crate::{JOURNAL, Past};
 
 /// Folder for pre-images in a run folder, one subfolder for each round.
 pub const UNDO: &str = "undo";
@@ -30,18 +31,44 @@ pub(crate) fn folders_of_replies(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
 }
 
 /// As [`undo_folders`], including the folders that should exist because an answer of the run reports changes in that
-/// round: without one of them the others do not restore a consistent tree. A record that cannot be read, or
-/// that was never begun, names none.
+/// round: without one of them the others do not restore a consistent tree. A run without a journal names none.
 ///
 /// # Errors
 ///
-/// As [`undo_folders`].
+/// As [`undo_folders`], and if the journal cannot be read or names another manifest.
 pub fn folders_to_undo(run: &RunFolder) -> Result<Vec<PathBuf>, Fault> {
+    let past = checked(run.path())?;
     let mut rounds = rounds_on_disk(run.path())?;
-    let past = Past::read(run.path()).unwrap_or_default();
     let folder = |(round, name): (u32, String)| (round, run.path().join(UNDO).join(name));
     rounds.extend(rounds_written(past.holding()).into_iter().map(folder));
     Ok(rounds.into_iter().map(|(_, path)| path).collect())
+}
+
+/// The record of a run whose manifests are those that its journal names: they say what an undo writes where.
+pub(crate) fn checked(run: &Path) -> Result<Past, Fault> {
+    if !run.join(JOURNAL).exists() {
+        return Ok(Past::default());
+    }
+    let past = Past::read(run)?;
+    past.sets_are_its_own(run)?;
+    Ok(past)
+}
+
+/// The names of the sets in a run folder, each with the SHA-256 of its manifest.
+pub(crate) fn manifests(run: &Path) -> io::Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    let entries = match fs::read_dir(run.join(UNDO)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if let Ok(Some(mut manifest)) = dir::open_regular(&entry.path().join(apply::MANIFEST)) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            found.insert(name, logging::sha256_of(&mut manifest)?);
+        }
+    }
+    Ok(found)
 }
 
 fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {

@@ -2,14 +2,17 @@
 
 mod past;
 mod texts;
+mod unsynced;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Note, Problem, Recorded, Stored};
-use logging::{Durability, FolderError, Journal, JournalError, RunFolder};
-use serde_json::Value;
+use engine::{Apply, Build, Measure, Note, Problem, Recorded, Request as _, Stored, Write};
+use logging::{FolderError, Journal, JournalError, RunFolder};
+use serde_json::{Value, json};
 
 use crate::fault::with_sources;
+use crate::kept::{UNDO, manifests};
 use crate::places::Places;
 use crate::reserve::Reserve;
 use crate::{Event, Observer};
@@ -18,14 +21,20 @@ pub use past::{Past, WITHHELD, note_withheld, withheld};
 pub use texts::output_text;
 use texts::visit_stored;
 pub(crate) use texts::{Texts, both_ends, store, to_engine, to_logging};
+use unsynced::Unsynced;
 
 /// Name of the journal in a run folder.
 pub const JOURNAL: &str = "events.jsonl";
+/// The member of an answer that names the sets of pre-images made for it, with the hashes of their manifests.
+const SETS: &str = "sets";
 
-/// Stores answers and notes. They are on disk before anything else uses them.
+/// Stores answers and notes. What was paid for is on disk before anything else uses it.
 pub struct Record<'o> {
     texts: Texts,
     journal: Journal,
+    unsynced: Unsynced,
+    /// The sets of pre-images that the journal names.
+    sets: BTreeMap<String, String>,
     places: Places,
     observer: &'o mut dyn Observer,
 }
@@ -64,7 +73,8 @@ impl<'o> Record<'o> {
     pub fn begin(folder: RunFolder, observer: &'o mut dyn Observer) -> Result<Self, RecordError> {
         drop(Reserve::hold(folder.path())?);
         let journal = Journal::create(&folder.path().join(JOURNAL), folder.redactor().clone())?;
-        Ok(Self { places: Places::around(folder.path()), texts: Texts::of(folder), journal, observer })
+        let (places, unsynced, sets) = (Places::around(folder.path()), Unsynced::default(), BTreeMap::new());
+        Ok(Self { places, texts: Texts::of(folder), journal, unsynced, sets, observer })
     }
 
     /// Continues the journal of an unfinished run, or begins it; gives its content.
@@ -76,8 +86,13 @@ impl<'o> Record<'o> {
         let (journal, entries) = Journal::reopen(&path, folder.redactor().clone())?;
         let past = Past::of(entries, &path)?;
         past.intact(&folder)?;
-        let places = Places::around(folder.path());
-        Ok((Self { texts: past.texts(folder), journal, places, observer }, past))
+        let (places, unsynced) = (Places::around(folder.path()), Unsynced::default());
+        let (texts, sets) = (past.texts(folder), past.sets());
+        let mut record = Self { texts, journal, places, unsynced, sets, observer };
+        if past.is_torn {
+            record.note(&Note::Resumed { kept: past.answers.len() })?;
+        }
+        Ok((record, past))
     }
 
     /// Names files of this tree relative to it.
@@ -97,31 +112,58 @@ impl<'o> Record<'o> {
         &self.texts.folder
     }
 
-    /// Writes an intermediate event to the journal, then tells the observer.
+    /// Writes an intermediate event to the journal, then tells the observer. When the end is in the journal, what
+    /// led to it is on disk.
     pub fn note(&mut self, note: &Note) -> Result<(), RecordError> {
+        if matches!(note, Note::Ended { .. }) {
+            self.sync()?;
+        }
+        if matches!(note, Note::Resumed { .. }) {
+            // Those of answers that do not hold any more are made again.
+            self.sets.clear();
+        }
         let path = self.folder().path().join(JOURNAL);
         let json = serde_json::to_value(note).map_err(|source| other_version(&path, 0, source))?;
-        self.append(&json, None, Durability::Written)
+        self.append(&json, None)
     }
 
-    /// Writes an answer and its request.
+    /// Puts the journal and every file that it names on disk.
+    pub fn sync(&mut self) -> Result<(), RecordError> {
+        self.unsynced.sync(&self.texts.folder, &self.journal)
+    }
+
+    /// Writes an answer, its request, and the manifests of the pre-images since the last one. If it is synced, it is on disk with all before it when this returns.
     pub fn answer(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), RecordError> {
         visit_stored(&entry.answer, &mut |Stored { file, sha256, .. }| {
             self.texts.files.insert(sha256, file);
         });
-        let durability = if is_synced { Durability::Synced } else { Durability::Written };
         let request = [(entry.kind.clone(), entry.request.clone())];
         let request = Value::Object(request.into_iter().collect());
-        self.append(&entry.answer, Some(request), durability)
+        let answer = self.with_sets(entry)?;
+        self.append(&answer, Some(request))?;
+        if is_synced { self.sync() } else { Ok(()) }
     }
 
-    fn append(
-        &mut self,
-        json: &Value,
-        request: Option<Value>,
-        durability: Durability,
-    ) -> Result<(), RecordError> {
-        self.journal.append_answer(json, request, durability)?;
+    /// The answer with the manifests of the sets that were made for it.
+    fn with_sets(&mut self, entry: &Recorded) -> Result<Value, RecordError> {
+        let mut answer = entry.answer.clone();
+        if let Value::Object(members) = &mut answer
+            && [Apply::KIND, Build::KIND, Write::KIND, Measure::KIND].contains(&&*entry.kind)
+        {
+            let mut sets = manifests(self.folder().path())
+                .map_err(|source| self.folder().error("read", UNDO, source))?;
+            sets.retain(|name, _| !self.sets.contains_key(name));
+            if !sets.is_empty() {
+                members.insert(SETS.to_owned(), json!(sets));
+            }
+            self.sets.extend(sets);
+        }
+        Ok(answer)
+    }
+
+    fn append(&mut self, json: &Value, request: Option<Value>) -> Result<(), RecordError> {
+        self.journal.append_answer(json, request)?;
+        self.unsynced.add(json);
         let path = self.folder().path().join(JOURNAL);
         let line = serde_json::from_value(json.clone()).map_err(|source| other_version(&path, 0, source))?;
         self.observer.see(&Event::Line { line: &line, json });
@@ -211,7 +253,7 @@ mod tests {
         let (_base, folder) = run();
         let path = folder.path().join(JOURNAL);
         let mut journal = Journal::create(&path, Redactor::default()).unwrap();
-        journal.append(&restored("a").answer, Durability::Written).unwrap();
+        journal.append(&restored("a").answer).unwrap();
         let error = Past::read(folder.path()).unwrap_err();
         assert!(matches!(error, RecordError::OtherVersion { line: 1, .. }), "{error:?}");
         assert!(error.to_string().ends_with("was written by another version"), "{error}");
@@ -222,7 +264,7 @@ mod tests {
         let (_base, folder) = run();
         let mut silent = Silent;
         let mut record = Record::begin(folder.clone(), &mut silent).unwrap();
-        let text = store(&record, "kept.txt", "kept", Durability::Written).unwrap();
+        let text = store(&record, "kept.txt", "kept").unwrap();
         let kept = engine::Kept { stored: text.stored };
         let request = engine::Keep { file: "kept.txt".to_owned(), text: "kept".into() };
         record.answer(&Recorded::of(&request, &kept).unwrap(), false).unwrap();

@@ -10,7 +10,7 @@ use llm::{
 
 use engine::{Asked, AtMost, BaselineBuilt, Built, Cause, Line, Ran};
 
-use crate::ask::now;
+use crate::ask::{OTHER_MODEL, OUT_OF_QUOTA, now};
 
 /// The limits of a run, the prices, and the usage so far.
 #[derive(Debug, Clone, Default)]
@@ -37,10 +37,14 @@ impl Spending {
         // Sent, and nothing is known of it since.
         let mut is_in_flight = false;
         let mut attempts = Attempts::default();
+        // The next call is for the same answer: for another model, or after a wait.
+        let mut goes_on = false;
         for line in lines {
             if let Line::Asked(asked) = line {
                 self.lost(open.take().filter(|_| is_in_flight), first);
-                self.take_time(std::mem::take(&mut attempts).took_ms);
+                if !std::mem::take(&mut goes_on) {
+                    self.take_time(std::mem::take(&mut attempts).took_ms);
+                }
                 (open, is_in_flight) = (Some(asked), asked.at_most.is_some());
             } else if let Line::Attempted(attempted) = line {
                 let attempt = Attempt::recorded(&attempted.attempt);
@@ -49,9 +53,12 @@ impl Spending {
                 if let Some(asked) = open {
                     self.add(&attempt, &forecast(asked), &model_of(asked, first));
                 }
+            } else if let Line::Warned { warning } = line {
+                goes_on |= [OTHER_MODEL, OUT_OF_QUOTA].contains(&warning.code.as_str());
             } else if let Line::Answered(answered) = line {
-                (open, attempts) = (None, Attempts::default());
-                self.take_time(answered.elapsed_ms);
+                // It includes all of its attempts, unless the run was killed in between.
+                self.take_time(answered.elapsed_ms.max(std::mem::take(&mut attempts).took_ms));
+                open = None;
             } else if let Line::Unanswered(_) = line {
                 open = None;
             } else if let Line::Built(Built { elapsed_ms, .. })

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use anyhow::{anyhow, ensure};
 use engine::{Line, Outcome};
 use llm::{ErrorCode, Model, Reply};
-use logging::{Durability, Redactor, RunFolder, Stored};
+use logging::{Redactor, RunFolder, Stored};
 use names::ours::{AGENT_CONFIG, LOGS};
 use perform::{Observer, Past, Record, RecordError, reply_again};
 use repo::WorkTree;
@@ -86,7 +86,7 @@ impl NewRun {
         if self.folder.redactor().finds_key(prompt) {
             return Ok(());
         }
-        self.made().store(file, prompt, Durability::Written).map(drop).map_err(cannot_begin)
+        self.made().store(file, prompt).map(drop).map_err(cannot_begin)
     }
 
     fn made(&self) -> RunFolder {
@@ -177,6 +177,18 @@ fn has_begun(run: &Path) -> bool {
 /// Whether it applied any change set.
 pub(crate) fn has_applied(run: &Path) -> bool {
     apply::read_applied(&run.join(perform::UNDO).join("1")).is_ok_and(|applied| applied.is_some())
+}
+
+/// Refuses to do the work of a key again whose run cannot be read: it was paid for, unless nothing was asked.
+pub(crate) fn refuse_unread(run: &RunFolder, error: anyhow::Error) -> Result<(), Failure> {
+    let is_sent = |line: &Line| matches!(line, Line::Asked(_));
+    if Past::read(run.path()).is_ok_and(|past| !past.lines.iter().any(is_sent)) {
+        return Ok(());
+    }
+    let error =
+        error.context(format!("the key was used for {}, which cannot be read here", name(run.path())));
+    let help = "the version that made it may go on with it; --new asks again, which is paid for again";
+    Err(Failure::refused(error, help))
 }
 
 /// The answers of a run in order, for reuse.

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -192,8 +191,6 @@ pub(crate) fn will_move(tree: &WorkTree, from: &Path, to: &Path) -> Result<(), F
 fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     let path = tree.state_of_root()?.join(LIST);
     match fs::read(&path) {
-        // The list is not synced with every run: a power cut may leave it empty.
-        Ok(text) if text.is_empty() => Ok(Vec::new()),
         Ok(text) => serde_json::from_slice(&text)
             .with_context(|| format!("cannot understand {}", path.display()))
             .map_err(|error| {
@@ -207,12 +204,11 @@ fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     }
 }
 
-/// Always uses the same temporary name, so the next write replaces what a killed one left.
+/// A run that is not on the list on disk could not be resumed after a power cut, and would be paid for again.
 fn write(tree: &WorkTree, known: &[Known]) -> anyhow::Result<()> {
     let write = || {
         let list = tree.state_of_root()?.join(LIST);
-        let known = serde_json::to_vec_pretty(known)?;
-        anyhow::Ok(dir::replace_with(&list, |file| file.write_all(&known))?)
+        anyhow::Ok(dir::replace(&list, &serde_json::to_vec_pretty(known)?)?)
     };
     write().context("cannot keep the list of runs")
 }

@@ -6,7 +6,7 @@ pub use apply::Force;
 
 use anyhow::anyhow;
 use apply::{Action, UndoError};
-use perform::{Past, UNDO, folders_to_undo};
+use perform::{JOURNAL, Past, UNDO, folders_to_undo};
 use repo::WorkTree;
 use report::{Output, phrases, printable};
 use serde_json::json;
@@ -36,8 +36,17 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
         return Err(Failure::nothing_to_do(error, "another run: code-commit undo RUN"));
     }
     let folder = records::open(&run);
-    let rounds = folders_to_undo(&folder)
-        .map_err(|error| Failure::refused(error, "make the folder readable; it holds the old contents"))?;
+    if known.has_plan() && run.join(UNDO).is_dir() && !run.join(JOURNAL).is_file() {
+        let error =
+            anyhow!("the journal of {} is gone, so nothing says what may be undone", records::name(&run));
+        return Err(Failure::refused(error, format!("the old contents are in {}", run.join(UNDO).display())));
+    }
+    let rounds = folders_to_undo(&folder).map_err(|error| {
+        Failure::refused(
+            error,
+            format!("nothing was restored; the old contents are in {}", run.join(UNDO).display()),
+        )
+    })?;
     // A set that cannot be read may have changed something; the undo says what it lacks.
     if !apply::changed_anything(&rounds).unwrap_or(true) {
         return nothing(named, &known, &tree, output);

@@ -1,7 +1,9 @@
 //! The same command started again, as a supervisor does: at least once, paid once.
 
+mod power;
 mod supervisor;
 
+use std::path::Path;
 use std::process::{Child, Stdio};
 
 use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
@@ -121,6 +123,50 @@ fn a_run_under_a_key_holds_for_the_whole_tree_also_where_it_was_restored_or_noth
         let again = scene.commit(more);
         assert_eq!((again.code, scene.server.requests().len()), (Some(1), 8), "{again}");
         assert!(again.err.contains("the files are no longer as [STAMP]-commit left them"), "{again}");
+    }
+}
+
+/// As if the program had been upgraded since.
+fn upgrade(root: &Path, run: &Path) {
+    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    let list = root.join(".git/code-commit/known-runs.json");
+    let plan = files::text(&run.join("run.json"));
+    let older = plan.replace(&version, "\"version\": \"0.0.1\"");
+    let hash = |text: &str| logging::sha256_hex(text.as_bytes());
+    files::write(&list, files::text(&list).replace(&hash(&plan), &hash(&older)));
+    files::write(&run.join("run.json"), older);
+}
+
+#[test]
+fn a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
+    let upgraded = |scene: &Commit, run: &Path| upgrade(scene.project.root(), run);
+    let changed = |_: &Commit, run: &Path| files::write(&run.join("1-response.json"), "another answer");
+    for (what, change) in [("0.0.1", &upgraded as &dyn Fn(&Commit, &Path)), ("1-response.json", &changed)] {
+        let scene = Commit::with_replies([MENDS_IT, MENDS_IT]);
+        assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
+        change(&scene, &scene.runs()[0]);
+        let refused = scene.commit(&["--key", "k"]);
+        assert_eq!((refused.code, scene.server.requests().len()), (Some(3), 1), "{what}: {refused}");
+        let says = ["[STAMP]-commit", what, "--new"];
+        assert!(says.iter().all(|part| refused.err.contains(part)), "{refused}");
+        assert_eq!(scene.commit(&["--key", "k", "--new"]).code, Some(0));
+    }
+}
+
+#[test]
+fn an_order_under_a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
+    let upgraded = |scene: &Order, run: &Path| upgrade(scene.root(), run);
+    let changed =
+        |_: &Order, run: &Path| files::write(&run.join("attempt_1/response.json"), "another answer");
+    for (what, change) in [("0.0.1", &upgraded as &dyn Fn(&Order, &Path)), ("response.json", &changed)] {
+        let scene = Order::with(&[&greet(GOOD), &greet(GOOD)]);
+        assert_eq!(scene.run(&["--key", "k", "--commit"]).code, Some(0));
+        let run = scene.runs()[0].clone();
+        change(&scene, &run);
+        let refused = scene.run(&["--key", "k", "--commit"]);
+        assert_eq!((refused.code, scene.server.requests().len()), (Some(3), 1), "{what}: {refused}");
+        let name = run.file_name().unwrap().to_str().unwrap();
+        assert!([name, what, "--new"].iter().all(|part| refused.err.contains(part)), "{refused}");
     }
 }
 

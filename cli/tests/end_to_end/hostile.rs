@@ -97,7 +97,30 @@ fn pre_images_that_lead_to_git_are_not_put_back() {
     std::io::Write::write_all(&mut std::fs::File::create(&manifest).unwrap(), text.as_bytes()).unwrap();
     let ran = scene.run(&["undo"]);
     assert_ne!(ran.code, Some(0), "{ran}");
-    assert!(ran.err.contains(".git/hooks/pre-commit cannot be restored"), "{ran}");
+    assert!(ran.err.contains("is not the file that was recorded"), "{ran}");
+}
+
+#[test]
+fn an_undo_follows_no_manifest_but_the_one_that_the_journal_names() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let build = scene.project.read("build.sh").unwrap();
+    let set = scene.runs().pop().unwrap().join("undo/1");
+    let manifest = files::text(&set.join("manifest.json"));
+    let protected = manifest.replace("\"README.md\"", "\"build.sh\"");
+    let refused = |says: &str| {
+        let undone = scene.run(&["undo", "--force"]);
+        assert!(undone.code == Some(3) && undone.err.contains(says), "{undone}");
+        assert_eq!(scene.project.read("build.sh").unwrap(), build);
+        assert_ne!(scene.run(&["show"]).code, Some(0));
+    };
+    files::write(&set.join("manifest.json"), &protected);
+    refused("undo/1/manifest.json is not the file that was recorded");
+    files::write(&set.join("manifest.json"), &manifest);
+    let more = set.with_file_name("2");
+    files::copy(&set, &more);
+    files::write(&more.join("manifest.json"), &protected);
+    refused("undo/2/manifest.json is not the file that was recorded");
 }
 
 #[test]

@@ -7,6 +7,7 @@ pub mod json_schema;
 pub mod kills;
 pub mod order;
 pub mod phase;
+pub mod power;
 pub mod program;
 pub mod screen;
 pub mod spec;

@@ -227,6 +227,43 @@ fn a_record_that_is_imported_again_is_the_one_that_is_here() {
 }
 
 #[test]
+fn a_signature_does_not_vouch_for_an_altered_record_that_was_imported_before() {
+    let scene = Commit::with_replies([MENDS_IT]);
+    let (own, allowed) = key(scene.project.beside(), "max");
+    let signed = exported(&scene, &["--sign", own.to_str().unwrap()]);
+    let plan = |run: &Path, _: &mut Value| change(run, "run.json", "./build.sh", "./evil.sh");
+    let unsigned = exported_again(&scene);
+    let altered = repacked(&unsigned, plan);
+    let there = tempfile::tempdir().unwrap();
+    let root = there.path().join("clone");
+    cloned(scene.project.root(), &root);
+    let import = |file: &Path| {
+        let args =
+            ["import", file.to_str().unwrap(), "--allowed-signers", allowed.to_str().unwrap(), "--json"];
+        let ran = elsewhere(&root, &args, &[]);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        let said: Value = serde_json::from_str(ran.out.lines().next().unwrap()).unwrap();
+        (
+            said["believed"].clone(),
+            files::text(&PathBuf::from(said["folder"].as_str().unwrap()).join("run.json")),
+        )
+    };
+    let (believed, plan) = import(&altered);
+    assert!(believed.is_null() && plan.contains("evil.sh"));
+    let (believed, plan) = import(&signed);
+    assert_eq!(believed, "max@example.invalid");
+    assert!(!plan.contains("evil.sh"), "the signature is one of another plan");
+}
+
+/// The newest run once more, without a signature.
+fn exported_again(scene: &Commit) -> PathBuf {
+    let file = scene.project.beside().join("unsigned.bundle");
+    let ran = scene.run(&["export", "-o", file.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    file
+}
+
+#[test]
 fn a_bundle_does_not_say_itself_which_files_may_be_missing() {
     let scene = Commit::with_replies([MENDS_IT]);
     let file = exported(&scene, &[]);
@@ -500,7 +537,7 @@ fn pre_images_of_files_that_no_run_may_write_are_not_imported() {
         });
         let refused = scene.run(&["import", other.to_str().unwrap(), "--trust"]);
         assert!(
-            refused.code == Some(3) && refused.err.contains("or a run may not write it"),
+            refused.code == Some(3) && refused.err.contains("is not the file that was recorded"),
             "{path}: {refused}"
         );
     }

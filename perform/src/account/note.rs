@@ -2,7 +2,7 @@
 //! the harness is killed: the survey of the tree before it, and the name of the set that adopts its changes.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -58,10 +58,14 @@ pub(super) fn write(folder: &Path, own: &[PathBuf], survey: &Survey) -> io::Resu
     })
 }
 
-/// The changes are about to be adopted in this set of pre-images.
+/// The changes are about to be adopted in this set of pre-images. Without a survey the note is all that tells of
+/// them; with one, it only has to be on disk when the answer is, which is synced with everything else.
 pub(super) fn adopting(folder: &Path, set: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    dir::replace(&folder.join(ADOPTED), set.file_name().unwrap_or_default().as_encoded_bytes())
+    let (note, name) = (folder.join(ADOPTED), set.file_name().unwrap_or_default().as_encoded_bytes());
+    if folder.join(NOTE).exists() {
+        return dir::replace_with(&note, |file| file.write_all(name));
+    }
+    dir::replace(&note, name)
 }
 
 /// `None` if no command was running, and the answer of the last one is recorded.
@@ -72,7 +76,7 @@ pub(super) fn read(folder: &Path) -> io::Result<Option<Noted>> {
         adopted => adopted?.and_then(|name| String::from_utf8(name).ok()),
     };
     // It becomes a path.
-    let adopted = adopted.filter(|name| !name.is_empty() && !name.contains('/') && name != "..");
+    let adopted = adopted.filter(|name| !name.is_empty() && !name.contains(['/', '\0']) && name != "..");
     Ok((survey.is_some() || adopted.is_some()).then_some(Noted { survey, adopted }))
 }
 

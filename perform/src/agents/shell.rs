@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 
 use engine::{Line, ShellRan, Text};
-use logging::{Durability, millis};
+use logging::millis;
 use runner::{Command, Ended};
 
 use crate::agents::fault::AgentFault;
@@ -50,7 +50,7 @@ impl<C> AgentWorld<'_, '_, C> {
             return Ok(output_text(folder, file)?);
         }
         let stem = file.trim_end_matches(".txt");
-        Ok(store(&self.record, &format!("{stem}-ends.txt"), &ends.text(), Durability::Written)?)
+        Ok(store(&self.record, &format!("{stem}-ends.txt"), &ends.text())?)
     }
 }
 

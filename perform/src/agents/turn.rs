@@ -9,7 +9,7 @@ use engine::{
     Amount, Denial, LimitReached, Line, Marked, ModelUsage, Named as _, Note, Project, Turn, TurnAdvice,
     TurnAnswer, TurnBegins, TurnEnd, Turned, Usage,
 };
-use logging::{Durability, Stamp};
+use logging::Stamp;
 use runner::Cancel;
 use serde_json::Value;
 
@@ -96,7 +96,7 @@ impl<C> AgentWorld<'_, '_, C> {
         if self.record.folder().redactor().finds_key(&whole) {
             return Err(AgentFault::KeyInPrompt { number: asked.number });
         }
-        let prompt = self.store(&asked.file("query.txt"), asked.prompt, Durability::Written)?;
+        let prompt = self.store(&asked.file("query.txt"), asked.prompt)?;
         self.record.note(&Note::TurnBegins(TurnBegins {
             number: asked.number,
             role: asked.role.to_owned(),
@@ -155,9 +155,9 @@ impl<C> AgentWorld<'_, '_, C> {
         markers: Vec<Marked>,
         changes: Changes,
     ) -> Result<Turned, AgentFault> {
-        let answer = self.store(&asked.file("response.txt"), &outcome.text, Durability::Synced)?;
+        let answer = self.store(&asked.file("response.txt"), &outcome.text)?;
         let folder = self.record.folder();
-        folder.store(&asked.file("stderr.txt"), &outcome.stderr, Durability::Written)?;
+        folder.store(&asked.file("stderr.txt"), &outcome.stderr)?;
         let redact = |text: &str| folder.redactor().redact(text).into_owned();
         let redact_all = |texts: Vec<String>| texts.iter().map(|text| redact(text)).collect();
         let denial = |one: agent::Denial| Denial {

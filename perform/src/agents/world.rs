@@ -9,7 +9,7 @@ use engine::{
     Digest, HoldsFor, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome, Project, Recorded,
     Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, World,
 };
-use logging::{Durability, Stamp};
+use logging::Stamp;
 use repo::Git;
 use runner::{Cancel, Confinement, Env, Limits};
 
@@ -129,7 +129,7 @@ impl<P: Project, C: Cast<P>> Live<List<P>> for AgentWorld<'_, '_, C> {
             let prefix = if name == "." { String::new() } else { format!("{name}/") };
             lines.extend(tree.paths().map(|path| format!("{prefix}{path}\n")));
         }
-        let list = self.store(&format!("map-{}.txt", role.name()), &lines.concat(), Durability::Written)?;
+        let list = self.store(&format!("map-{}.txt", role.name()), &lines.concat())?;
         Ok(Listed { role: role.name().to_owned(), list, at: Stamp::now().rfc3339() })
     }
 }
@@ -258,8 +258,8 @@ impl<C> AgentWorld<'_, '_, C> {
     }
 
     /// Stores a text in the run folder under a new name, since the journal names each text by its hash.
-    pub(super) fn store(&self, file: &str, text: &str, durability: Durability) -> Result<Text, AgentFault> {
-        Ok(store(&self.record, &self.unused(file), text, durability)?)
+    pub(super) fn store(&self, file: &str, text: &str) -> Result<Text, AgentFault> {
+        Ok(store(&self.record, &self.unused(file), text)?)
     }
 
     /// `file`, or the next free name after it.

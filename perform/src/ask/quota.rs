@@ -6,7 +6,7 @@ use engine::{Cause, Problem};
 use logging::Stamp;
 use runner::Cancel;
 
-use super::{NoAnswer, now};
+use super::{NoAnswer, OUT_OF_QUOTA, now};
 use crate::Event;
 use crate::fault::Fault;
 use crate::record::Record;
@@ -88,7 +88,7 @@ impl Reset {
     ) -> Result<(), Fault> {
         let time = self.time().unwrap_or_default();
         let message = format!("{}; waiting until {time}", cause.message);
-        record.warn(Problem { code: "out-of-quota".to_owned(), path: None, line: None, message })?;
+        record.warn(Problem::new(OUT_OF_QUOTA, message))?;
         loop {
             let left = self.left();
             if left.is_zero() {

@@ -10,7 +10,7 @@ use repo::{EmptyFolder, Git, Head};
 use engine::Problem;
 
 use crate::fault::Fault;
-use crate::kept::{UNDO, undo_folders};
+use crate::kept::{UNDO, checked, undo_folders};
 use crate::order::ignored::Ignored;
 use crate::order::left::{self, Left, Written};
 use crate::order::world::unreadable;
@@ -91,6 +91,7 @@ impl Baseline {
 
 /// Restores what the run wrote. What somebody saved there meanwhile is kept.
 fn undo(lock: &Lock, root: &Path, run: &Path, own: &Written, left: &mut Left<'_>) -> Result<(), Fault> {
+    checked(run)?;
     let written = undo_folders(run)?;
     if written.is_empty() {
         return Ok(());

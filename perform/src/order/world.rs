@@ -9,7 +9,6 @@ use engine::{
     Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use llm::Model;
-use logging::Durability;
 use runner::{Cancel, RunError};
 use rustix::fs::FileType;
 
@@ -148,7 +147,7 @@ impl Live<Keep> for OrderWorld<'_, '_> {
     fn perform(&mut self, Keep { file, text }: &Keep) -> Result<Kept, Fault> {
         self.cancel_point()?;
         self.make_parent(file)?;
-        let stored = self.record.folder().store(file, text, Durability::Written)?;
+        let stored = self.record.folder().store(file, text)?;
         Ok(Kept { stored: to_engine(stored) })
     }
 }
@@ -166,6 +165,8 @@ impl Live<Measure> for OrderWorld<'_, '_> {
 impl Live<Commit> for OrderWorld<'_, '_> {
     fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Fault> {
         self.cancel_point()?;
+        // After a power cut the commit is found again by what led to it.
+        self.record.sync()?;
         let answer = commit(&self.baseline.git, &self.rules.root, &self.record, message)?;
         if let CommitAnswer::Committed(Committed { commit: Some(commit), .. }) = &answer {
             // The answer is not in the journal yet: a run that is killed here finds its commit, and notes it again.

@@ -1,16 +1,19 @@
 //! The content of a journal, for runs that go on, replays and summaries.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use engine::{HoldsFor, Line, Outcome, Recorded, Stored};
+use engine::{Asked, HoldsFor, Line, Outcome, Recorded, Stored};
 use logging::{Entry, FolderError, Journal, RunFolder};
 use serde_json::Value;
 use timeline::Steps;
 
 use super::texts::{Texts, to_engine, visit_stored};
-use super::{JOURNAL, RecordError, other_version};
+use super::{JOURNAL, RecordError, SETS, other_version};
+use crate::kept::{UNDO, manifests};
 
 /// The content of a run's journal.
 #[derive(Debug, Default)]
@@ -23,6 +26,10 @@ pub struct Past {
     pub answers: Vec<Recorded>,
     /// When each line was written, UTC, RFC 3339.
     pub at: Vec<String>,
+    /// Whether a power cut took files that the last lines name: the answers from there on do not hold.
+    pub(super) is_torn: bool,
+    /// How many lines each valid answer ends.
+    ends: Vec<usize>,
     files: BTreeMap<String, String>,
 }
 
@@ -44,7 +51,34 @@ impl Past {
             past.learn(fact, request).map_err(|source| other_version(path, index + 1, source))?;
             past.at.push(at);
         }
+        past.leave_out_torn(path.parent().unwrap_or(path));
         Ok(past)
+    }
+
+    /// How many lines are certain to be on disk with their files, because a line follows that was written after
+    /// a sync.
+    fn synced_lines(&self) -> usize {
+        let is_followed = |(number, line): (usize, &Line)| match line {
+            Line::Ended { .. } => Some(number),
+            line if line.is_paid() && number + 1 < self.lines.len() => Some(number + 1),
+            _ => None,
+        };
+        self.lines.iter().enumerate().rev().find_map(is_followed).unwrap_or(0)
+    }
+
+    fn leave_out_torn(&mut self, folder: &Path) {
+        let synced = self.synced_lines();
+        let is_torn = |(_, entry): &(&usize, &Recorded)| {
+            let mut found = false;
+            visit_stored(&entry.answer, &mut |stored| found |= is_torn(folder, &stored));
+            found
+        };
+        let mut unsynced = self.ends.iter().zip(&self.answers).filter(|(end, _)| **end > synced);
+        if let Some((end, _)) = unsynced.find(is_torn) {
+            let whole = self.ends.partition_point(|other| other < end);
+            self.answers.truncate(whole);
+            self.is_torn = true;
+        }
     }
 
     fn learn(&mut self, json: Value, request: Option<Value>) -> serde_json::Result<()> {
@@ -52,6 +86,7 @@ impl Past {
         let line: Line = serde_json::from_value(json.clone())?;
         if let Line::Resumed { kept } = &line {
             self.answers.truncate(*kept);
+            self.ends.truncate(*kept);
         }
         // Otherwise a resumed run would ignore the answer and pay for it again.
         if request.is_none() && line.is_answer() {
@@ -60,6 +95,7 @@ impl Past {
         if let Some(Value::Object(request)) = request {
             let of = |(kind, request)| Recorded { kind, request, answer: json.clone() };
             self.answers.extend(request.into_iter().map(of));
+            self.ends.resize(self.answers.len(), self.lines.len() + 1);
         }
         self.lines.push(line);
         self.json.push(json);
@@ -76,9 +112,12 @@ impl Past {
         for entry in &self.answers {
             visit_stored(&entry.answer, &mut |stored| drop(named.insert(stored.file.clone(), stored)));
         }
-        for line in &self.lines {
-            if let Line::Asked(asked) = line {
-                named.insert(asked.prompt.file.clone(), asked.prompt.clone());
+        let synced = self.synced_lines();
+        for (number, line) in self.lines.iter().enumerate() {
+            if let Line::Asked(Asked { prompt, .. }) = line
+                && (number < synced || !is_torn(folder.path(), prompt))
+            {
+                named.insert(prompt.file.clone(), prompt.clone());
             }
         }
         let withheld = withheld(folder);
@@ -88,6 +127,27 @@ impl Past {
             }
             if to_engine(folder.adopt(&file)?.0) != stored {
                 return Err(FolderError::Changed { path: folder.path().join(file) }.into());
+            }
+        }
+        self.sets_are_its_own(folder.path())
+    }
+
+    /// The sets of pre-images that valid answers name, with the hashes of their manifests.
+    pub(super) fn sets(&self) -> BTreeMap<String, String> {
+        let named = self.answers.iter().filter_map(|entry| entry.answer.get(SETS)?.as_object());
+        let hash = |(name, hash): (&String, &Value)| Some((name.clone(), hash.as_str()?.to_owned()));
+        named.flatten().filter_map(hash).collect()
+    }
+
+    /// Checks that no manifest says anything else than the run wrote. One that was killed may not have named its last.
+    pub(crate) fn sets_are_its_own(&self, run: &Path) -> Result<(), RecordError> {
+        let failed = |source| FolderError::Io { doing: "read", path: run.join(UNDO), source };
+        let named = self.sets();
+        for (name, hash) in manifests(run).map_err(failed)? {
+            let is_own = named.get(&name).map_or(self.outcome().is_none(), |named| *named == hash);
+            if !is_own {
+                let path = run.join(UNDO).join(name).join(apply::MANIFEST);
+                return Err(FolderError::Changed { path }.into());
             }
         }
         Ok(())
@@ -139,6 +199,18 @@ impl Past {
 pub(super) fn has_journal(folder: &Path) -> bool {
     let found = folder.join(JOURNAL).symlink_metadata();
     !found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Whether a power cut took the file or its end: missing bytes read as zeros.
+fn is_torn(folder: &Path, stored: &Stored) -> bool {
+    let Ok(Some(mut file)) = dir::open_regular(&folder.join(&stored.file)) else { return true };
+    let Ok(length) = file.metadata().map(|data| data.len()) else { return true };
+    let ends_in_zero = |file: &File| {
+        let mut last = [1];
+        length > 0 && file.read_exact_at(&mut last, length - 1).is_ok() && last == [0]
+    };
+    length < stored.bytes
+        || (ends_in_zero(&file) && logging::sha256_of(&mut file).is_ok_and(|hash| hash != stored.sha256))
 }
 
 /// The file that says which files of an imported record stayed where it was made.

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use engine::{Digest, Stored, Text};
-use logging::{Durability, FolderError, RunFolder};
+use logging::{FolderError, RunFolder};
 use runner::Captured;
 use serde_json::Value;
 
@@ -73,13 +73,8 @@ pub(crate) fn to_logging(stored: &Stored) -> logging::Stored {
 }
 
 /// Stores a text, with keys redacted, and keeps it in memory in that form.
-pub(crate) fn store(
-    record: &Record<'_>,
-    file: &str,
-    text: &str,
-    durability: Durability,
-) -> Result<Text, FolderError> {
-    let (stored, text) = record.folder().store_and_tell(file, text, durability)?;
+pub(crate) fn store(record: &Record<'_>, file: &str, text: &str) -> Result<Text, FolderError> {
+    let (stored, text) = record.folder().store_and_tell(file, text)?;
     Ok(Text::new(to_engine(stored), text.into()))
 }
 

@@ -5,7 +5,7 @@ use llm::{Blind, Money};
 use super::*;
 use serde_json::json;
 
-use engine::{Answered, Asked, Attempted, Ended, Finish, Stored, Text, Unanswered};
+use engine::{Answered, Asked, Attempted, Ended, Finish, Problem, Stored, Text, Unanswered};
 
 fn flash() -> ModelId {
     "gemini-3.8-flash".parse().unwrap()
@@ -192,11 +192,19 @@ fn a_run_that_goes_on_counts_the_time_of_calls_without_an_answer_once() {
     let failed = [asked(1), tried(1000, Some(200)), tried(30, None), unanswered.clone(), resumed.clone()];
     assert_eq!(count(&failed), 1230);
     // The answer's own time includes its attempts.
-    let answered = [asked(1), tried(1000, Some(200)), tried(30, None), answered(1250)];
-    assert_eq!(count(&answered), 1250);
+    assert_eq!(count(&[asked(1), tried(1000, Some(200)), tried(30, None), answered(1250)]), 1250);
     // A wait that nothing followed may have been cut short.
     assert_eq!(count(&[asked(1), tried(1000, Some(60_000)), resumed]), 1000);
     assert_eq!(count(&[asked(1), tried(7, None), asked(1), tried(8, None), unanswered]), 15);
+    // So does the time of the models that were asked in vain before.
+    let sonnet: ModelId = "claude-sonnet-4-6".parse().unwrap();
+    let other = asked_of(&sonnet, None);
+    let fallback = [asked(1), tried(1000, None), passed_over(), other, tried(500, None), answered(1600)];
+    assert_eq!(count(&fallback), 1600);
+}
+
+fn passed_over() -> Line {
+    Line::Warned { warning: Problem::new("other-model", String::new()) }
 }
 
 fn stored(bytes: u64) -> Stored {

@@ -50,10 +50,12 @@ pub(super) fn look(plan: &Plan, args: &Request, tree: &WorkTree, host: Host<'_>)
     };
     let Some(known) = known.filter(|known| !known.undone) else { return Ok(Again::New) };
     let run = Run { folder: records::open(&known.path(tree.root())), known, tree, host };
-    // One that cannot be read, or has asked nothing yet, holds nothing that was paid for.
-    let Ok(recorded) = Plan::load(&run.folder, &run.known) else { return Ok(Again::New) };
-    let Ok(past) = records::intact(&run.folder) else { return Ok(Again::New) };
-    run.judge(plan, &recorded, &past)
+    let read = || Ok((Plan::load(&run.folder, &run.known)?, records::intact(&run.folder)?));
+    match read() {
+        Ok((recorded, past)) => run.judge(plan, &recorded, &past),
+        Err(error) if plan.key.is_some() => records::refuse_unread(&run.folder, error).map(|()| Again::New),
+        Err(_) => Ok(Again::New),
+    }
 }
 
 struct Run<'r> {

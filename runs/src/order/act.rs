@@ -66,7 +66,8 @@ impl Done {
 /// Carries one order out.
 pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
     let mut ready = prepare::ready(read, setting)?;
-    let start = folder::folder(&ready.unfinished.run, &ready.tree, setting)?;
+    let (start, claim) = folder::folder(&ready.unfinished.run, &ready.tree, setting)?;
+    start.folder().path().clone_into(&mut ready.unfinished.run);
     let (folder, is_new, note) =
         (start.folder().clone(), matches!(start, Start::New { .. }), ready.state.clone());
     let take_back = || {
@@ -92,6 +93,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     let mut observer = observer(setting, &folder);
     // An error here is one of the record, before the first step.
     let (record, past) = start.record(&mut *observer).inspect_err(|_| take_back())?;
+    drop(claim);
     recorded::as_summarized(&mut inputs, &folder, &past);
     records::pass_over(&past.lines, setting.model);
     // The order's own cost limit applies if it is lower than that of the settings.
@@ -126,6 +128,8 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     match harness.run(|harness| loop_order::order(harness, &inputs)) {
         Ok(finished) => {
             let changes = changes::of_run(tree.root(), folder.path())?;
+            // Without the note, the journal alone says that the run has committed.
+            harness.world().record.sync().context("cannot keep a record")?;
             Unfinished::forget(&state)?;
             finish(finished, &folder, changes)
         }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
@@ -62,42 +62,55 @@ impl Start {
     }
 }
 
-/// The folder of the run: an unfinished run that was made here is resumed, unless another one is to begin; any
-/// other is moved aside. The id does not include the tree's path, so a clone finds what another one left.
-pub(super) fn folder(path: &Path, tree: &WorkTree, setting: &Setting<'_>) -> Result<Start, Failure> {
-    let redactor = setting.redactor;
-    let there = RunFolder::open(path.to_owned(), redactor.clone());
+/// The folder of the run: an unfinished run that was made here is resumed, unless another one is to begin; a finished
+/// one is moved aside. The id does not include the tree's path, so a clone finds what another one left: that
+/// stays where it is, and the run gets the next free name.
+///
+/// The file locks the parent of the folder, which clones share, until the journal is there and locks the run.
+pub(super) fn folder(
+    path: &Path,
+    tree: &WorkTree,
+    setting: &Setting<'_>,
+) -> Result<(Start, fs::File), Failure> {
+    let base = path.parent().unwrap_or(path);
+    let claimed = fs::create_dir_all(base).and_then(|()| {
+        let out = fs::File::open(base)?;
+        // Some file systems have no locks.
+        let _ = out.lock();
+        Ok(out)
+    });
+    let claim = claimed
+        .with_context(|| format!("cannot create {}", base.display()))
+        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
     let mut of_another = None;
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Ok(found) if found.is_dir() && path.join(JOURNAL).is_file() => {
-            let is_ours = registry::knows(tree, path)?;
-            if is_ours && !setting.new && !is_finished(&there)? {
-                return Ok(Start::Resumed(there));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let others = (2_u32..).map(|number| base.join(format!("{name}-{number}")));
+    for path in [path.to_owned()].into_iter().chain(others) {
+        let there = RunFolder::open(path.clone(), setting.redactor.clone());
+        match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(found) if found.is_dir() && path.join(JOURNAL).is_file() => {
+                let is_in_use = Journal::is_in_use(&path.join(JOURNAL)).map_err(anyhow::Error::from)?;
+                if is_in_use || !registry::knows(tree, &path)? {
+                    of_another = Some(there);
+                    continue;
+                }
+                if !setting.new && !is_finished(&there)? {
+                    return Ok((Start::Resumed(there), claim));
+                }
+                move_aside(&path, tree)?;
             }
-            is_free(path)?;
-            let aside = move_aside(path, tree)?;
-            of_another = (!is_ours).then(|| RunFolder::open(aside, redactor.clone()));
+            Ok(found) if found.is_dir() && was_never_begun(&path)? => {}
+            _ => {
+                let error = anyhow!("{} is there and is no run", path.display());
+                return Err(Failure::refused(error, "move it away, or name another folder with --out"));
+            }
         }
-        Ok(found) if found.is_dir() && was_never_begun(path)? => {}
-        _ => {
-            let error = anyhow!("{} is there and is no run", path.display());
-            return Err(Failure::refused(error, "move it away, or name another folder with --out"));
-        }
+        let (name, help) = (records::name(&path), "make the folder writable");
+        let run = NewRun::create_in_place(base, &name, setting.redactor.clone(), help)?;
+        return Ok((Start::New { run, of_another }, claim));
     }
-    let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
-    let help = "make the folder writable";
-    let run = NewRun::create_in_place(base, &name.to_string_lossy(), redactor.clone(), help)?;
-    Ok(Start::New { run, of_another })
-}
-
-/// Refuses if a harness, of another clone, is at work on the run.
-fn is_free(path: &Path) -> Result<(), Failure> {
-    if !Journal::is_in_use(&path.join(JOURNAL)).map_err(anyhow::Error::from)? {
-        return Ok(());
-    }
-    let error = anyhow!("another code-commit works on {}", path.display());
-    Err(Failure::refused(error, "wait until it has ended, or name another folder with --out"))
+    unreachable!("there is always a next number")
 }
 
 /// Whether a run was killed here before its first step; then removes what it left.
@@ -107,14 +120,13 @@ fn was_never_begun(path: &Path) -> Result<bool, Failure> {
     discarded.map_err(|error| Failure::refused(error, "see who may write there"))
 }
 
-/// Moves a run to the next free name: its answers were paid for. Gives its new path.
-fn move_aside(path: &Path, tree: &WorkTree) -> Result<PathBuf, Failure> {
+/// Moves a run to the next free name: its answers were paid for.
+fn move_aside(path: &Path, tree: &WorkTree) -> Result<(), Failure> {
     let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     let aside = RunFolder::create(base, &name.to_string_lossy(), Redactor::default())
         .map_err(|error| Failure::refused(error, "make the folder writable"))?;
     registry::will_move(tree, path, aside.path())?;
-    fs::rename(path, aside.path()).with_context(|| format!("cannot move {} aside", path.display()))?;
-    Ok(aside.path().to_owned())
+    Ok(fs::rename(path, aside.path()).with_context(|| format!("cannot move {} aside", path.display()))?)
 }
 
 fn is_finished(folder: &RunFolder) -> Result<bool, Failure> {

@@ -20,7 +20,7 @@ use crate::order::preflight::{self, Read};
 use crate::order::setting::{Setting, spending_of};
 use crate::order::unfinished::Unfinished;
 use crate::order::{access, files, folder, startable};
-use crate::place;
+use crate::{place, records};
 
 /// A run that can begin or be resumed.
 pub(super) struct Ready {
@@ -114,7 +114,12 @@ fn anew(
     let tree_hash = repo::stable_hash(tree.root())
         .map_err(|error| Failure::refused(error, "every file of the repository must be readable"))?;
     let id = run_id(&read.order.hash, &tree_hash, &config_hash);
-    Ok(Unfinished::new(out.join(id), &read.order.hash, &config_hash, tree_hash, baseline))
+    // Where another clone has the first name, that of the run goes on.
+    let is_its = |run: &&Path| {
+        records::name(run).strip_prefix(&id).is_some_and(|rest| !rest.starts_with(|c| c != '-'))
+    };
+    let run = setting.going_on.filter(is_its).map_or_else(|| out.join(&id), Path::to_owned);
+    Ok(Unfinished::new(run, &read.order.hash, &config_hash, tree_hash, baseline))
 }
 
 fn baseline(tree: &WorkTree, git: &Git) -> Result<Baseline, Failure> {
@@ -138,7 +143,7 @@ fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, setting: &Setting<'_>)
         repo_path: tree.root().display().to_string(),
         baseline_commit: run.commit.clone(),
         tree_hash_before: run.tree_hash_before.clone(),
-        run_id: run.id(),
+        run_id: run_id(&run.work_order_hash, &run.tree_hash_before, &run.config_hash),
         max_attempts: terms.max_attempts,
         commit: terms.commit,
         allowed: files.allowed,

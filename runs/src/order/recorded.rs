@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use engine::{Kept, Line};
-use logging::{Durability, RunFolder, Stored};
+use logging::{RunFolder, Stored};
 use loop_order::{Inputs, RunSummary, SUMMARY, WorkOrder, run_id};
 use perform::Past;
 use prompt::edits::Form;
@@ -42,7 +42,7 @@ impl Beginning<'_> {
     /// Stores plan, order and inputs in the run folder; gives the stored plan, for the list of runs.
     pub(crate) fn store(&self, folder: &RunFolder) -> anyhow::Result<Stored> {
         let Self { read, run, terms, settings, .. } = *self;
-        folder.store(WORK_ORDER, &String::from_utf8_lossy(&read.bytes), Durability::Written)?;
+        folder.store(WORK_ORDER, &String::from_utf8_lossy(&read.bytes))?;
         let plan = OrderPlan {
             kind: Kind::Order,
             version: env!("CARGO_PKG_VERSION").to_owned(),

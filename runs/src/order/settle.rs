@@ -68,7 +68,7 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     let mut silent = Silent;
     let (mut record, _) = Record::resume(recorded.folder, &mut silent).context(kept)?;
     made.map_or(Ok(()), |entry| record.answer(&entry, false)).context(kept)?;
-    record.note(&Note::Ended { outcome, holds_for }).context(kept)?;
+    record.note(&Note::Ended { outcome, holds_for }).and_then(|()| record.sync()).context(kept)?;
     Ok(true)
 }
 
@@ -101,10 +101,18 @@ pub(super) fn answered(
         if !Recorded::is_in(&run) {
             continue;
         }
-        let Ok(recorded) = Recorded::load(&known, records::open(&run)) else { continue };
+        let head = records::Head::of(&records::open(&run)).unwrap_or_default();
+        let is_named = asked.key.is_some() && head.key.as_deref() == asked.key;
+        let recorded = match Recorded::load(&known, records::open(&run)) {
+            Err(error) if is_named => {
+                records::refuse_unread(&records::open(&run), error)?;
+                continue;
+            }
+            Err(_) => continue,
+            Ok(recorded) => recorded,
+        };
         let (name, plan) = (records::name(&run), &recorded.plan);
-        let (is_same, is_named) =
-            (asked.is_of(plan), asked.key.is_some() && plan.key.as_deref() == asked.key);
+        let is_same = asked.is_of(plan);
         // The newest run decides what the key is for.
         if is_named && !is_same && !is_known {
             let error = anyhow!("the key was used for other work: {name}");
@@ -114,9 +122,16 @@ pub(super) fn answered(
         if !is_same || (asked.key.is_some() && !is_named) {
             continue;
         }
-        let Ok(past) = records::intact(&recorded.folder) else {
-            output.warn(&format!("the record of {name} was changed, so its verdict does not count"));
-            continue;
+        let past = match records::intact(&recorded.folder) {
+            Err(error) if is_named => {
+                records::refuse_unread(&recorded.folder, error.into())?;
+                continue;
+            }
+            Err(_) => {
+                output.warn(&format!("the record of {name} was changed, so its verdict does not count"));
+                continue;
+            }
+            Ok(past) => past,
         };
         if !folder::is_over(&past) {
             continue;

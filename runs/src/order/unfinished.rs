@@ -59,11 +59,6 @@ impl Unfinished {
         }
     }
 
-    /// The run's id: the name of its folder.
-    pub(crate) fn id(&self) -> String {
-        self.run.file_name().unwrap_or_default().to_string_lossy().into_owned()
-    }
-
     /// Whether it is the run of this order with these settings in this output folder.
     pub(crate) fn is_of(&self, work_order_hash: &str, config_hash: &str, out: &Path) -> bool {
         self.work_order_hash == work_order_hash
@@ -87,10 +82,7 @@ impl Unfinished {
     /// Stores the run atomically.
     pub(crate) fn write(&self, state: &Path) -> anyhow::Result<()> {
         let path = state.join(FILE);
-        let write = || {
-            dir::replace(&path, &serde_json::to_vec_pretty(self)?)?;
-            fs::File::open(state)?.sync_all()
-        };
+        let write = || dir::replace(&path, &serde_json::to_vec_pretty(self)?);
         write().with_context(|| format!("cannot write {}", path.display()))
     }
 

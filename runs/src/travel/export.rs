@@ -62,7 +62,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 }
 
 /// What stayed behind when this record came here does not come back: the manifest says so, and the note stays.
-fn stays_behind(run: &Path, survey: &mut Survey) {
+pub(super) fn stays_behind(run: &Path, survey: &mut Survey) {
     survey.files.retain(|item| item.name != WITHHELD);
     let withheld = perform::withheld(&records::open(run));
     survey.withheld.extend(withheld.into_iter().map(|Stored { file, bytes, sha256 }| Item {

@@ -1,10 +1,12 @@
 //! `code-commit import`: a run of another clone comes into this one.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use bundle::{Item, Manifest, Survey};
+use dir::Folder;
 use logging::{Redactor, RunFolder, Stored};
-use perform::WITHHELD;
 use repo::WorkTree;
 use report::{Output, printable};
 use serde_json::json;
@@ -15,6 +17,7 @@ use crate::host::Host;
 use crate::records::{self, IMPORTED};
 use crate::registry::{self, Imported, Known, RUN_JSON};
 use crate::travel::about::About;
+use crate::travel::export::stays_behind;
 use crate::travel::signature::{Signed, allowed_by_git};
 use crate::travel::verify::{Checked, checked, in_words};
 use crate::{lock, place};
@@ -54,7 +57,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         (_, true) => Some("--trust".to_owned()),
         (_, false) => None,
     };
-    if let Some(there) = twin(&about, manifest.withheld.is_empty(), &tree)? {
+    if let Some(there) = twin(&about, &manifest, &tree)? {
         let folder = there.path(tree.root());
         let believed = believed.or_else(|| there.vouched_for());
         registry::believe(&tree, &folder, believed.as_ref())?;
@@ -70,14 +73,25 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The same record if it is here already: its answers would count twice. One that came without its prompts does
-/// not stand for one that has them.
-fn twin(about: &About, is_whole: bool, tree: &WorkTree) -> Result<Option<Known>, Failure> {
+/// The same record if it is here already: its answers would count twice. Every file has to be the same, since who
+/// vouches for this one vouches for all of them. One that came without its prompts does not stand for one that has
+/// them.
+fn twin(about: &About, manifest: &Manifest, tree: &WorkTree) -> Result<Option<Known>, Failure> {
     let mut imported = registry::with_imported(tree)?.into_iter().filter(Known::is_imported);
+    let all = |files: &[Item], withheld: &[Item]| -> BTreeSet<Item> {
+        files.iter().chain(withheld).cloned().collect()
+    };
+    let wanted = all(&manifest.files, &manifest.withheld);
     Ok(imported.find(|known| {
-        let folder = records::open(&known.path(tree.root()));
-        let is_same = || About::of(&folder, &about.run).is_ok_and(|there| there == *about);
-        is_same() && !(is_whole && folder.path().join(WITHHELD).exists())
+        let run = known.path(tree.root());
+        let is_same = || About::of(&records::open(&run), &about.run).is_ok_and(|there| there == *about);
+        let has_same_files = || {
+            let mut there = Folder::open(&run).ok().and_then(|folder| Survey::of(&folder).ok())?;
+            stays_behind(&run, &mut there);
+            let lacks_more = there.withheld.iter().any(|file| !manifest.withheld.contains(file));
+            Some(!lacks_more && there.left_out.is_empty() && all(&there.files, &there.withheld) == wanted)
+        };
+        is_same() && has_same_files() == Some(true)
     }))
 }
 

@@ -23,8 +23,10 @@ const KILLS: usize = 5;
 const KILLS_IN_A_ROW: usize = 4;
 
 /// What the supervisor was told to get done.
-trait Work {
+pub(super) trait Work {
     fn command(&self) -> Command;
+    /// Another command in the same project.
+    fn program(&self, args: &[&str]) -> Command;
     fn project(&self) -> &Project;
     fn server(&self) -> &Server;
     fn runs(&self) -> Vec<PathBuf>;
@@ -33,6 +35,10 @@ trait Work {
 impl Work for Commit {
     fn command(&self) -> Command {
         self.keyed(&[&self.flags()[..], &["--key", "ticket 7"]].concat(), &[])
+    }
+
+    fn program(&self, args: &[&str]) -> Command {
+        self.keyed(args, &[])
     }
 
     fn project(&self) -> &Project {
@@ -49,11 +55,15 @@ impl Work for Commit {
 }
 
 /// An order with these flags besides.
-struct Ordered(Order, &'static [&'static str]);
+pub(super) struct Ordered(Order, &'static [&'static str]);
 
 impl Work for Ordered {
     fn command(&self) -> Command {
         self.0.command(&[&["--max-attempts", "2", "--commit"], self.1].concat())
+    }
+
+    fn program(&self, args: &[&str]) -> Command {
+        self.0.program(args)
     }
 
     fn project(&self) -> &Project {
@@ -71,20 +81,20 @@ impl Work for Ordered {
 
 /// Three rounds: a reply that is refused, one that fails the build, one that passes. The service knows a prompt by what went wrong
 /// before it, so that it does not matter how often it is asked.
-fn commit() -> Commit {
+pub(super) fn commit() -> Commit {
     let third = Script::new([]).rule("got 'Hello, !'", Step::text(MENDS_IT));
     let second = third.rule(".git/hooks/pre-commit", Step::text(BREAKS_THE_BUILD));
     Commit::new(second.rule("POST ", Step::text(TOUCHES_GIT)))
 }
 
 /// Two attempts: one that fails its acceptance command, one that passes.
-fn order(more: &'static [&'static str]) -> Ordered {
+pub(super) fn order(more: &'static [&'static str]) -> Ordered {
     let second = Script::new([]).rule("got: hello; you", Step::text(&greet(GOOD)));
     Ordered(Order::scripted(&FILES, second.rule("POST ", Step::text(&greet(BAD)))), more)
 }
 
 /// Every prompt, in the order in which they came first, and how often each came.
-fn asked(work: &impl Work) -> Vec<(String, usize)> {
+pub(super) fn asked(work: &impl Work) -> Vec<(String, usize)> {
     let mut asked: Vec<(String, usize)> = Vec::new();
     for seen in work.server().requests() {
         let body = String::from_utf8_lossy(&seen.body).into_owned();
@@ -107,7 +117,7 @@ fn answered(work: &impl Work) -> usize {
 }
 
 /// The files of the tree that git does not ignore, and what git says of them.
-fn tree(work: &impl Work) -> BTreeMap<String, String> {
+pub(super) fn tree(work: &impl Work) -> BTreeMap<String, String> {
     let git = |args: &[&str]| work.project().git(args).unwrap();
     let files = git(&["ls-files", "--cached", "--others", "--exclude-standard"]);
     let content = |file: &str| (file.to_owned(), work.project().read(file).unwrap());

@@ -1,6 +1,7 @@
 //! `runs`, `show`, `resume`, `replay` and `undo` for the runs of orders.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
 use fixtures::server::{Script, Step};
@@ -109,8 +110,8 @@ fn an_order_whose_clone_is_gone_is_finished_in_another_with_the_answer_that_was_
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(scene.server.requests().len(), asked, "nothing is paid for twice");
     let runs = scene.runs();
-    assert_eq!(files::text(&runs[1].join("events.jsonl")), before, "the other record is as it was");
-    let [prompt, again] = [1, 0].map(|at| files::text(&runs[at].join("attempt_1/prompt.txt")));
+    assert_eq!(files::text(&runs[0].join("events.jsonl")), before, "the other record is as it was");
+    let [prompt, again] = [0, 1].map(|at| files::text(&runs[at].join("attempt_1/prompt.txt")));
     assert_eq!(prompt, again);
     assert!(
         ran.err.contains("1 answer in ") && ran.err.contains(" need not be paid for again"),
@@ -120,7 +121,45 @@ fn an_order_whose_clone_is_gone_is_finished_in_another_with_the_answer_that_was_
 }
 
 #[test]
-fn a_clone_whose_unfinished_run_was_taken_over_still_puts_its_tree_back() {
+fn a_clone_goes_on_with_its_own_run_after_another_has_done_the_same_order_in_the_same_folder() {
+    let scene = interrupted();
+    scene.place("go-on", b"");
+    assert_eq!(in_another_clone(&scene).code, Some(0));
+    let asked = scene.server.requests().len();
+    let resumed = ask(&scene, &["resume"]);
+    assert_eq!((resumed.code, scene.server.requests().len()), (Some(0), asked), "{resumed}");
+    let shown = ask(&scene, &["show"]);
+    assert!(shown.code == Some(0) && shown.out.contains("ended: PASS"), "{shown}");
+    assert_eq!(scene.runs().len(), 2);
+}
+
+#[test]
+fn twelve_clones_with_one_folder_for_runs_each_keep_their_own_record() {
+    let scene = Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))));
+    let clones: Vec<_> = (0..12).map(|number| scene.beside(&format!("clone-{number}"))).collect();
+    for clone in &clones {
+        scene.project.git(&["clone", "-q", scene.root().to_str().unwrap(), clone.to_str().unwrap()]).unwrap();
+    }
+    let start = |clone: &std::path::PathBuf| {
+        let mut command = scene.command(&["--repo", clone.to_str().unwrap()]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let started: Vec<_> = clones.iter().map(start).collect();
+    for child in started {
+        let done = child.wait_with_output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+    for clone in &clones {
+        let shown = Ran::of(scene.program(&["show"]).current_dir(clone));
+        assert!(shown.code == Some(0) && shown.out.contains("ended: PASS"), "{shown}");
+        assert_eq!(fs::read_to_string(clone.join("src/greet.sh")).unwrap(), GOOD);
+    }
+    assert_eq!(scene.runs().len(), 12);
+    assert!(scene.server.requests().len() <= 12);
+}
+
+#[test]
+fn a_clone_whose_order_another_has_done_meanwhile_still_puts_its_tree_back() {
     let scene = interrupted();
     let before = scene.project.read("src/greet.sh").unwrap();
     // As if the harness had been killed before it put the tree back.
@@ -135,9 +174,9 @@ fn a_clone_whose_unfinished_run_was_taken_over_still_puts_its_tree_back() {
     scene.run(&["--max-attempts", "1"]);
     assert_eq!(scene.project.read("src/greet.sh").unwrap(), GOOD, "by the other order");
     assert_eq!(scene.server.requests().len(), asked + 1);
-    let left = files::below(&scene.root().join(".git/code-commit"));
-    let kept = left.iter().find(|path| path.ends_with("src/greet.sh")).unwrap();
-    assert_eq!((files::text(kept).as_str(), before.as_str()), ("half\n", FILES[2].1));
+    let left = files::below(&scene.beside("out"));
+    let is_kept = |path: &Path| path.ends_with("src/greet.sh") && files::text(path) == "half\n";
+    assert!(left.iter().any(|path| is_kept(path)) && before == FILES[2].1, "{left:?}");
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use engine::{Line, Project, Recorded, Request as _, Turn, TurnAdvice, TurnAnswer, TurnEnd, Turned};
-use logging::Durability;
 
 use super::{file, taken};
 use crate::agents::fault::AgentFault;
@@ -41,7 +40,7 @@ impl<C> AgentWorld<'_, '_, C> {
             number: begun.number,
             role: begun.role.clone(),
             end,
-            answer: self.store(&file("response.txt"), "", Durability::Written)?,
+            answer: self.store(&file("response.txt"), "")?,
             markers: Vec::new(),
             session: None,
             usage: Vec::new(),

@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use engine::{Append, At, Delete, Live, Named, Place, Project, Read, Replace, WasRead, Wrote};
-use logging::Durability;
 
 use super::{AgentWorld, Cast};
 use crate::agents::fault::{AgentFault, fault};
@@ -23,7 +22,7 @@ impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, '_, C> {
         };
         let odd = matches!(read, Some(None));
         let name = at.file.replace('/', "-");
-        let keep = |bytes: Vec<u8>| self.store(&name, &String::from_utf8_lossy(&bytes), Durability::Written);
+        let keep = |bytes: Vec<u8>| self.store(&name, &String::from_utf8_lossy(&bytes));
         Ok(WasRead { place: shown(at), text: read.flatten().map(keep).transpose()?, odd })
     }
 }

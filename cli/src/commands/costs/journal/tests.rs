@@ -1,5 +1,5 @@
 use engine::{Text, TurnAdvice, TurnAnswer, TurnEnd, Turned};
-use logging::{Durability, Redactor, Stored};
+use logging::{Redactor, Stored};
 use serde::Serialize;
 use serde_json::json;
 
@@ -10,7 +10,7 @@ fn calls(run: &str, facts: &[impl Serialize]) -> Vec<Call> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("run.json"), run).unwrap();
     let mut journal = Journal::create(&folder.path().join(perform::JOURNAL), Redactor::default()).unwrap();
-    facts.iter().for_each(|fact| journal.append(fact, Durability::Written).unwrap());
+    facts.iter().for_each(|fact| journal.append(fact).unwrap());
     super::calls(folder.path(), &today()).unwrap()
 }
 
@@ -138,7 +138,7 @@ fn an_audit_of_specs_is_a_call_of_spec() {
     let audit = state.path().join(spec::RUNS).join("2026-11-21-09-30-00-audit");
     fs::create_dir_all(&audit).unwrap();
     let mut journal = Journal::create(&audit.join(perform::JOURNAL), Redactor::default()).unwrap();
-    journal.append(&turned(Vec::new(), None), Durability::Written).unwrap();
+    journal.append(&turned(Vec::new(), None)).unwrap();
     assert_eq!(super::calls(&audit, &today()).unwrap()[0].origin, "spec");
 }
 
@@ -148,7 +148,7 @@ fn a_journal_that_was_changed_is_no_journal() {
     let file = folder.path().join(perform::JOURNAL);
     let mut journal = Journal::create(&file, Redactor::default()).unwrap();
     for _ in 0..2 {
-        journal.append(&answered(used(1, 1), None), Durability::Written).unwrap();
+        journal.append(&answered(used(1, 1), None)).unwrap();
     }
     let changed = fs::read_to_string(&file).unwrap().replacen("\"input_tokens\":1", "\"input_tokens\":9", 1);
     fs::write(&file, changed).unwrap();
