@@ -41,6 +41,7 @@ mod litellm;
 mod models;
 mod order;
 mod page;
+mod person;
 mod phase;
 mod portable;
 mod projects;
