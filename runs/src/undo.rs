@@ -18,7 +18,7 @@ use crate::lock;
 use crate::order::recorded::Recorded;
 use crate::place;
 use crate::registry::Known;
-use crate::{records, registry, spec};
+use crate::{order, records, registry, spec};
 
 /// Undoes the named run, or the newest, in one transaction.
 pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Failure> {
@@ -34,6 +34,10 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
     if known.is_imported() {
         let error = anyhow!("{} was made elsewhere: it changed nothing here", records::name(&run));
         return Err(Failure::nothing_to_do(error, "another run: code-commit undo RUN"));
+    }
+    if order::is_restored(&run, &place::state(&tree)?)? {
+        let error = anyhow!("{} left nothing: the tree was restored already", records::name(&run));
+        return Err(Failure::nothing_to_do(error, "to go on with it: code-commit resume"));
     }
     let folder = records::open(&run);
     if known.has_plan() && run.join(UNDO).is_dir() && !run.join(JOURNAL).is_file() {

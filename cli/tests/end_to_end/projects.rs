@@ -94,7 +94,9 @@ fn prove(name: &str, sandbox: &str) {
         assert!(said.contains(wanted), "{name}: the person does not read {wanted:?} in\n{said}");
     }
     told(&sample, server);
-    let undone = run(&scene, &["undo"]);
+    // There is nothing to undo where nothing was changed, which the comparison shows.
+    let undone = Ran::of(&mut scene.keyed(&["undo"], &[]));
+    assert!(matches!(undone.code, Some(0 | 7)), "{undone}");
     same(&sample, project, &sample.before().unwrap(), &format!("after undo:\n{undone}"));
     assert_eq!(project.status().unwrap(), "", "{name}: git sees a change after undo");
 }

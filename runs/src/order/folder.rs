@@ -153,6 +153,11 @@ pub(crate) fn is_done_with(run: &RunFolder, state: &Path) -> Option<bool> {
     Some(is_over(&past) && !is_in_the_tree)
 }
 
+/// Whether the tree was restored after this run was killed or stopped: nothing of it is left to undo.
+pub(crate) fn is_restored(run: &Path, state: &Path) -> anyhow::Result<bool> {
+    Ok(Unfinished::read(state)?.is_some_and(|unfinished| unfinished.run == run && unfinished.restored))
+}
+
 /// Cleans up after a killed run: restores the tree to its state before that run. What was there is kept in
 /// its folder. Gives the run if it can be resumed.
 pub(super) fn clear_up(
