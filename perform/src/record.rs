@@ -88,7 +88,7 @@ impl<'o> Record<'o> {
         past.intact(&folder)?;
         let (places, unsynced) = (Places::around(folder.path()), Unsynced::default());
         let (texts, sets) = (past.texts(folder), past.sets());
-        let mut record = Self { texts, journal, places, unsynced, sets, observer };
+        let mut record = Self { texts, journal, unsynced, sets, places, observer };
         if past.is_torn {
             record.note(&Note::Resumed { kept: past.answers.len() })?;
         }

@@ -141,10 +141,7 @@ pub(crate) fn under_way(_lock: &Lock, tree: &WorkTree, run: &Path) -> Result<(),
     let below = |path: &Path, above: &Path| path.strip_prefix(above).unwrap_or(path).to_owned();
     let note = UnderWay { root: below(tree.root(), tree.top()), run: below(run, tree.root()) };
     let state = state(tree)?;
-    let write = || {
-        dir::replace(&state.join(UNDER_WAY), &serde_json::to_vec(&note)?)?;
-        anyhow::Ok(dir::Folder::open(&state)?.sync()?)
-    };
+    let write = || anyhow::Ok(dir::replace(&state.join(UNDER_WAY), &serde_json::to_vec(&note)?)?);
     write().context("cannot note which run is under way").map_err(Failure::no_record)
 }
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -150,7 +151,9 @@ fn put(
     let mut known = read(tree)?;
     known.retain(|run| run.folder != folder && run.path(tree.root()).is_dir());
     known.push(Known { folder, plan_sha256, undone: false, imported });
-    write(tree, &known).map_err(Failure::no_record)
+    let is_begun = known.last().is_some_and(|run| run.imported.is_none() && run.has_plan());
+    let written = if is_begun { write_before_begin(tree, &known) } else { write(tree, &known) };
+    written.map_err(Failure::no_record)
 }
 
 /// Removes a run from the list; its folder then no longer counts as a run. The caller holds the lock of the
@@ -209,6 +212,17 @@ fn write(tree: &WorkTree, known: &[Known]) -> anyhow::Result<()> {
     let write = || {
         let list = tree.state_of_root()?.join(LIST);
         anyhow::Ok(dir::replace(&list, &serde_json::to_vec_pretty(known)?)?)
+    };
+    write().context("cannot keep the list of runs")
+}
+
+/// The same; the name of the new list is synced with the folder, when the run is noted as under way.
+fn write_before_begin(tree: &WorkTree, known: &[Known]) -> anyhow::Result<()> {
+    let write = || {
+        let list = tree.state_of_root()?.join(LIST);
+        let known = serde_json::to_vec_pretty(known)?;
+        let fill = |file: &mut fs::File| file.write_all(&known).and_then(|()| file.sync_all());
+        anyhow::Ok(dir::replace_with(&list, fill)?)
     };
     write().context("cannot keep the list of runs")
 }

@@ -393,14 +393,13 @@ fn another_reply_is_tried_without_the_model_that_gave_the_first_one() {
 }
 
 #[test]
-fn an_empty_list_of_runs_as_a_power_cut_leaves_it_keeps_nobody_from_working() {
+fn an_empty_list_of_runs_is_not_taken_for_one_of_no_runs() {
     let scene = Scene::with_replies([MENDS_IT]);
-    let state = scene.project.root().join(".git/code-commit");
-    std::fs::create_dir_all(&state).unwrap();
-    std::fs::File::create(state.join("known-runs.json")).unwrap();
-    assert_eq!(scene.run(&["runs"]).code, Some(0));
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    assert!(scene.run(&["runs"]).out.contains("done, rounds 1"));
+    assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
+    std::fs::File::create(scene.project.root().join(".git/code-commit/known-runs.json")).unwrap();
+    let refused = scene.commit(&["--key", "k"]);
+    assert_eq!((refused.code, scene.server.requests().len()), (Some(3), 1), "{refused}");
+    assert!(refused.err.contains("known-runs.json") && refused.err.contains("remove it"), "{refused}");
 }
 
 #[test]

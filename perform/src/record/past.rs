@@ -58,10 +58,11 @@ impl Past {
     /// How many lines are certain to be on disk with their files, because a line follows that was written after
     /// a sync.
     fn synced_lines(&self) -> usize {
-        let is_followed = |(number, line): (usize, &Line)| match line {
-            Line::Ended { .. } => Some(number),
-            line if line.is_paid() && number + 1 < self.lines.len() => Some(number + 1),
-            _ => None,
+        let is_followed = |(number, line): (usize, &Line)| {
+            if matches!(line, Line::Ended { .. }) {
+                return Some(number);
+            }
+            (line.is_paid() && number + 1 < self.lines.len()).then_some(number + 1)
         };
         self.lines.iter().enumerate().rev().find_map(is_followed).unwrap_or(0)
     }

@@ -125,9 +125,9 @@ impl Disk {
             let number = |text: &str| text.split([' ', '<']).next().unwrap().parse::<usize>().unwrap();
             match call {
                 "openat" if args.contains("O_CREAT") && self.find(&paths[0]).is_none() => {
-                    self.make(&paths[0], None)
+                    self.make(&paths[0], None);
                 }
-                "openat" if args.contains("O_TRUNC") => self.write(&paths[0], |bytes| bytes.clear()),
+                "openat" if args.contains("O_TRUNC") => self.write(&paths[0], std::vec::Vec::clear),
                 "write" => {
                     let text = place.captures(args).map(|found| unescaped(&found[2])).unwrap_or_default();
                     self.write(&files[0], |bytes| bytes.extend(&text[..number(result).min(text.len())]));
@@ -138,7 +138,7 @@ impl Disk {
                     self.write(&files[1], |bytes| {
                         bytes.extend(
                             from.iter().skip(bytes.len()).take(number(result)).copied().collect::<Vec<_>>(),
-                        )
+                        );
                     });
                 }
                 "ftruncate" => {
