@@ -102,7 +102,7 @@ fn deeds(dice: &mut Dice, users: &Contents) -> String {
 }
 
 fn is_changed(number: usize) -> bool {
-    number % CHANGED_EVERY == 0
+    number.is_multiple_of(CHANGED_EVERY)
 }
 
 /// Two rounds, or two attempts: the first fails.

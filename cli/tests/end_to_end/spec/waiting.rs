@@ -277,7 +277,8 @@ fn until_the_next_second() {
 #[test]
 fn resume_means_the_newest_run_also_where_it_is_one_of_a_spec() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE, "kill -INT $PPID; sleep 60", PLAN, DONE, APPROVE]);
-    for (file, text) in [("query.txt", "x\n"), ("codeRollup.txt", "x\n"), ("replies", "{\"replies\":[]}")] {
+    let replies = "{\"replies\":[{\"text\":\"^^^a\\nx\\n^^^end\\n\"}]}";
+    for (file, text) in [("query.txt", "x\n"), ("codeRollup.txt", "x\n"), ("replies", replies)] {
         scene.write(&format!("agent-config/{file}"), text);
     }
     scene.write(".gitignore", "/agent-config\n");
