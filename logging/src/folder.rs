@@ -239,8 +239,10 @@ fn anew(path: &Path) -> io::Result<File> {
 /// A file that is there already is replaced by a rename: the journal may name it, and a kill between its removal
 /// and its return would make the record unreadable. So would a power cut between the rename and the content.
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if path.symlink_metadata().is_err() {
-        return anew(path)?.write_all(bytes);
+    match path.symlink_metadata() {
+        Err(_) => return anew(path)?.write_all(bytes),
+        Ok(there) if there.is_file() && fs::read(path).is_ok_and(|there| there == bytes) => return Ok(()),
+        Ok(_) => {}
     }
     let place = path.with_added_extension("new");
     let mut file = anew(&place)?;

@@ -108,6 +108,7 @@ impl Project {
     fn record_build(&self) {
         let mut silent = Silent;
         let mut record = Record::begin(self.run.clone(), &mut silent).unwrap();
+        self.run.store("1-build.txt", "printed\n").unwrap();
         let built = engine::Built {
             round: 1,
             ended: engine::Ended::Exited(1),
