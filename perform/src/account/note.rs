@@ -68,6 +68,11 @@ pub(super) fn adopting(folder: &Path, set: &Path) -> io::Result<()> {
     dir::replace(&note, name)
 }
 
+/// Whether there is a survey, readable or not.
+pub(super) fn is_there(folder: &Path) -> bool {
+    folder.join(NOTE).symlink_metadata().is_ok()
+}
+
 /// `None` if no command was running, and the answer of the last one is recorded.
 pub(super) fn read(folder: &Path) -> io::Result<Option<Noted>> {
     let survey = read_survey(folder)?;

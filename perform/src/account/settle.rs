@@ -55,7 +55,10 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
         set.map_or(Ok(()), |set| remove_if_there(&set)).map_err(failed)?;
         note::remove(&folder).map_err(failed)?;
     }
-    remove_if_there(&folder).map_err(failed)?;
+    // A note that a power cut has truncated restores nothing, but its copies may help the user.
+    if !note::is_there(&folder) {
+        remove_if_there(&folder).map_err(failed)?;
+    }
     Ok(Settled { restored, kept: attic.folder().map(Path::to_owned) })
 }
 

@@ -18,6 +18,11 @@ fn seal(tree: &tempfile::TempDir) -> Seal {
     Seal::take(tree.path(), &["build.sh".into(), "tests/new".into()]).unwrap()
 }
 
+/// For an attic.
+fn run() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
 /// An attic that can store nothing, not even for root: nothing can be created below a device.
 fn nowhere() -> Attic<'static> {
     Attic::of(Path::new("/dev/null/attic"))
@@ -26,7 +31,7 @@ fn nowhere() -> Attic<'static> {
 #[test]
 fn an_untouched_tree_is_left_alone() {
     let tree = tree();
-    assert!(seal(&tree).restore(&mut nowhere()).unwrap().is_empty());
+    assert!(seal(&tree).restore(&mut Attic::of(run().path())).unwrap().is_empty());
 }
 
 #[test]
@@ -37,12 +42,12 @@ fn a_changed_a_deleted_and_a_new_file_are_put_back_with_their_modes() {
     fs::remove_file(&path).unwrap();
     symlink("/bin/true", &path).unwrap();
     File::create_new(tree.path().join("tests/new")).unwrap();
-    assert_eq!(seal.restore(&mut nowhere()).unwrap(), ["build.sh", "tests/new"]);
+    assert_eq!(seal.restore(&mut Attic::of(run().path())).unwrap(), ["build.sh", "tests/new"]);
     assert_eq!(fs::read(&path).unwrap(), b"exit 1\n");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o755);
     assert!(!tree.path().join("tests/new").exists());
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(seal.restore(&mut nowhere()).unwrap(), ["build.sh"]);
+    assert_eq!(seal.restore(&mut Attic::of(run().path())).unwrap(), ["build.sh"]);
 }
 
 #[test]
@@ -53,7 +58,7 @@ fn a_file_that_is_put_back_is_no_younger_than_it_was() {
     File::options().append(true).open(&path).unwrap().set_modified(then).unwrap();
     let seal = seal(&tree);
     fs::remove_file(&path).unwrap();
-    assert_eq!(seal.restore(&mut nowhere()).unwrap(), ["build.sh"]);
+    assert_eq!(seal.restore(&mut Attic::of(run().path())).unwrap(), ["build.sh"]);
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), then);
 }
 
@@ -68,7 +73,7 @@ fn nothing_is_written_or_deleted_through_a_folder_that_became_a_link() {
     let seal = Seal::take(tree.path(), &["tests/kept".into(), "tests/new".into()]).unwrap();
     fs::remove_dir_all(tree.path().join("tests")).unwrap();
     symlink(outside.path(), tree.path().join("tests")).unwrap();
-    assert_eq!(seal.restore(&mut nowhere()).unwrap(), ["tests/kept"]);
+    assert_eq!(seal.restore(&mut Attic::of(run().path())).unwrap(), ["tests/kept"]);
     assert_eq!(fs::read(outside.path().join("kept")).unwrap(), b"theirs");
     assert_eq!(fs::read(outside.path().join("new")).unwrap(), b"theirs");
     assert!(tree.path().join("tests").symlink_metadata().unwrap().is_dir());
@@ -84,7 +89,7 @@ fn a_link_inside_of_the_project_is_not_written_through_either() {
     let seal = Seal::take(tree.path(), &["tests/config".into()]).unwrap();
     fs::rename(tree.path().join("tests"), tree.path().join("tests.old")).unwrap();
     symlink(".git", tree.path().join("tests")).unwrap();
-    assert_eq!(seal.restore(&mut nowhere()).unwrap(), ["tests/config"]);
+    assert_eq!(seal.restore(&mut Attic::of(run().path())).unwrap(), ["tests/config"]);
     assert_eq!(fs::read(tree.path().join(".git/config")).unwrap(), b"[core]");
     assert_eq!(fs::read(tree.path().join("tests/config")).unwrap(), b"");
 }
@@ -102,7 +107,7 @@ fn a_file_is_put_back_with_the_folders_that_led_to_it_and_their_modes() {
         if let Some(name) = remains {
             File::create_new(tree.path().join(name)).unwrap();
         }
-        assert_eq!(seal.restore(&mut nowhere()).unwrap(), ["tests/deep/er/a"]);
+        assert_eq!(seal.restore(&mut Attic::of(run().path())).unwrap(), ["tests/deep/er/a"]);
         assert_eq!(fs::read(&place).unwrap(), b"not committed");
         let mode = fs::metadata(tree.path().join("tests/deep")).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o710);
@@ -115,10 +120,10 @@ fn a_link_that_became_a_file_is_a_link_again() {
     let link = tree.path().join("tests/link");
     symlink("../build.sh", &link).unwrap();
     let seal = Seal::take(tree.path(), &["tests/link".into()]).unwrap();
-    assert!(seal.restore(&mut nowhere()).unwrap().is_empty());
+    assert!(seal.restore(&mut Attic::of(run().path())).unwrap().is_empty());
     fs::remove_file(&link).unwrap();
     File::create_new(&link).unwrap();
-    assert_eq!(seal.restore(&mut nowhere()).unwrap(), ["tests/link"]);
+    assert_eq!(seal.restore(&mut Attic::of(run().path())).unwrap(), ["tests/link"]);
     assert_eq!(fs::read_link(&link).unwrap(), Path::new("../build.sh"));
 }
 
@@ -128,10 +133,10 @@ fn a_file_of_another_size_and_one_that_cannot_be_read_any_more_is_put_back() {
     let (seal, path) = (seal(&tree), tree.path().join("build.sh"));
     for (changed, name) in [(&path, "build.sh"), (&tree.path().join("tests/new"), "tests/new")] {
         File::create(changed).unwrap().set_len(1 << 42).unwrap();
-        assert_eq!(seal.restore(&mut nowhere()).unwrap(), [name]);
+        assert_eq!(seal.restore(&mut Attic::of(run().path())).unwrap(), [name]);
     }
     fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
-    assert_eq!(seal.restore(&mut nowhere()).unwrap(), ["build.sh"]);
+    assert_eq!(seal.restore(&mut Attic::of(run().path())).unwrap(), ["build.sh"]);
     assert_eq!(fs::read(&path).unwrap(), b"exit 1\n");
 }
 
@@ -153,14 +158,15 @@ fn a_folder_in_place_of_a_file_is_kept_and_what_cannot_be_kept_is_named_in_the_e
 }
 
 #[test]
-fn a_repository_that_was_planted_is_kept_nowhere() {
+fn a_repository_that_was_planted_is_kept_as_something_else() {
     let (tree, run) = (tree(), tempfile::tempdir().unwrap());
     let seal = Seal::take(tree.path(), &["tests/.git".into()]).unwrap();
     fs::create_dir_all(tree.path().join("tests/.git/hooks")).unwrap();
     let mut attic = Attic::of(run.path());
     assert_eq!(seal.restore(&mut attic).unwrap(), ["tests/.git"]);
     assert!(!tree.path().join("tests/.git").exists());
-    assert_eq!(attic.folder(), None);
+    let kept = attic.folder().unwrap();
+    assert!(kept.join("tests/dot-git/hooks").exists() && !kept.join("tests/.git").exists());
 }
 
 #[test]
@@ -185,13 +191,13 @@ fn what_does_not_fit_into_memory_is_put_back_all_the_same() {
     let file = File::create_new(&large).unwrap();
     file.set_len(content::HELD_BYTES + 1).unwrap();
     let seal = Seal::take(tree.path(), &["tests/large".into(), "build.sh".into()]).unwrap();
-    assert!(seal.restore(&mut nowhere()).unwrap().is_empty());
+    assert!(seal.restore(&mut Attic::of(run().path())).unwrap().is_empty());
     std::os::unix::fs::FileExt::write_at(&file, b"x", content::HELD_BYTES).unwrap();
     fs::remove_file(tree.path().join("build.sh")).unwrap();
-    assert_eq!(seal.restore(&mut nowhere()).unwrap(), ["tests/large", "build.sh"]);
-    assert!(seal.restore(&mut nowhere()).unwrap().is_empty());
+    assert_eq!(seal.restore(&mut Attic::of(run().path())).unwrap(), ["tests/large", "build.sh"]);
+    assert!(seal.restore(&mut Attic::of(run().path())).unwrap().is_empty());
     assert_eq!(fs::read(tree.path().join("build.sh")).unwrap(), b"exit 1\n");
     fs::remove_file(&large).unwrap();
-    assert_eq!(seal.restore(&mut nowhere()).unwrap(), ["tests/large"]);
+    assert_eq!(seal.restore(&mut Attic::of(run().path())).unwrap(), ["tests/large"]);
     assert!(fs::read(&large).unwrap().iter().all(|byte| *byte == 0));
 }
