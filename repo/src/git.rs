@@ -268,8 +268,9 @@ impl Git {
             }
             self.roll_back_submodules(aside)?;
         }
-        // A new file that appears again and again is somebody's work in progress.
-        let (new, mut paths) = (self.untracked()?, self.differing()?);
+        // A new file that appears again and again is somebody's work in progress. Another may appear while git looks.
+        let mut paths = self.differing()?;
+        let new = self.untracked()?;
         paths.retain(|path| !new.iter().any(|new| Path::new(path).starts_with(new)));
         if paths.is_empty() { Ok(()) } else { Err(refused.unwrap_or(GitError::StillDirty { paths })) }
     }
