@@ -93,6 +93,9 @@ pub enum UndoError {
     Apply(#[from] ApplyError),
 }
 
+/// How often a forced undo is tried: somebody may save one of its files, or git rewrite it, at any moment.
+const TRIES: u32 = 5;
+
 /// Restores the tree from before the first of the given sets, oldest first.
 ///
 /// Leaves unchanged files alone, and folders that have new content. The list of changed files is complete.
@@ -138,16 +141,37 @@ pub(crate) fn undo_with(
         undone.replaced.push(replaced);
         Ok(())
     };
+    let mut tries = if force == Force::Yes { TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        match in_order(&mut run, &history, &folder, changes) {
+            Err(UndoError::Apply(ApplyError::Changed { .. })) if tries > 0 => {}
+            done => break done?,
+        }
+        changes = history.changes(&folder)?;
+    }
+    Ok(undone)
+}
+
+/// Runs one transaction; the folders are removed after it if they are empty.
+type Run<'r> = dyn FnMut(&[Change<'_>], Vec<String>) -> Result<(), UndoError> + 'r;
+
+/// Runs the changes as one transaction, or as two if something is in their way.
+fn in_order(
+    run: &mut Run<'_>,
+    history: &History,
+    folder: &Arc<Folder>,
+    mut changes: Vec<Change<'static>>,
+) -> Result<(), UndoError> {
     let (first, emptied) = in_the_way(&mut changes, &history.created_folders);
     if !first.is_empty() || !emptied.is_empty() {
         // If an undo is interrupted between the two transactions, it can be repeated: files that
         // are gone by then are already restored.
         run(&first, emptied)?;
-        changes = history.changes(&folder)?;
+        changes = history.changes(folder)?;
         changes.retain(|change| first.iter().all(|done| done.place.path != change.place.path));
     }
-    run(&changes, history.created_folders)?;
-    Ok(undone)
+    run(&changes, history.created_folders.clone())
 }
 
 /// Takes out the files that must be removed before a file can replace a folder, or the other way

@@ -53,6 +53,26 @@ fn forced_it_puts_the_old_tree_back_and_keeps_the_edits() {
 }
 
 #[test]
+fn forced_it_keeps_what_is_saved_at_the_last_moment_too() {
+    let mut tree = Tree::new(&[("a", "a"), ("b", "b")]);
+    let old = tree.files();
+    tree.apply(&[("a", Some(b"1")), ("b", Some(b"2"))]).unwrap();
+    let mut saved = 0;
+    // Between the look at the files and their change, twice.
+    let mut save = |step: &'static str| {
+        if step == "write the journal" && saved < 2 {
+            saved += 1;
+            fs::write(tree.root.join("b"), format!("saved {saved}")).unwrap();
+        }
+    };
+    let undone = apply::seam::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes, &mut save).unwrap();
+    assert_eq!((tree.files(), saved), (old, 2));
+    let kept = undone.replaced.iter().map(|folder| fs::read_to_string(folder.join("1.old")).unwrap());
+    assert_eq!(kept.collect::<Vec<_>>(), ["saved 2"]);
+    assert_eq!(tree.state(), ["lock"]);
+}
+
+#[test]
 fn undoing_twice_changes_nothing_more() {
     let mut tree = Tree::new(&[("a", "a")]);
     let old = tree.files();

@@ -145,7 +145,7 @@ fn what_a_person_saves_while_a_check_runs_survives_it() {
             .split_whitespace()
             .find(|word| word.ends_with("-check;"))
             .map(|word| word.trim_end_matches(';'));
-        let kept = named.map(|folder| files::entries(folder)).unwrap_or_default();
+        let kept = named.map(files::entries).unwrap_or_default();
         for path in theirs {
             let mut places =
                 [root.clone()].into_iter().chain(kept.iter().cloned()).map(|place| place.join(path));
