@@ -186,15 +186,14 @@ impl Git {
     /// the top. Does not search submodules for changes: that would start another git in the
     /// submodule, which would run programs that the submodule's configuration names.
     pub fn dirty_paths(&self) -> Result<Vec<PathBuf>, GitError> {
-        let listed = self.run_for_bytes(&[
-            "--no-optional-locks",
-            "status",
-            "--porcelain=v1",
-            "-z",
-            "--untracked-files=all",
-            "--no-renames",
-            "--ignore-submodules=dirty",
-        ])?;
+        self.status("all")
+    }
+
+    fn status(&self, untracked: &str) -> Result<Vec<PathBuf>, GitError> {
+        let untracked = format!("--untracked-files={untracked}");
+        let words = ["--no-optional-locks", "status", "--porcelain=v1", "-z", &untracked];
+        let listed =
+            self.run_for_bytes(&[&words[..], &["--no-renames", "--ignore-submodules=dirty"]].concat())?;
         let paths = listed.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
         Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
@@ -268,10 +267,12 @@ impl Git {
             }
             self.roll_back_submodules(aside)?;
         }
-        // A new file that appears again and again is somebody's work in progress. Another may appear while git looks.
-        let mut paths = self.differing()?;
-        let new = self.untracked()?;
-        paths.retain(|path| !new.iter().any(|new| Path::new(path).starts_with(new)));
+        // A new file that appears again and again is somebody's work in progress.
+        let (changed, submodules, mut paths) = (self.status("no")?, self.submodules()?, self.differing()?);
+        paths.retain(|path| {
+            let path = Path::new(path);
+            changed.iter().any(|one| one == path) || submodules.iter().any(|one| path.starts_with(one))
+        });
         if paths.is_empty() { Ok(()) } else { Err(refused.unwrap_or(GitError::StillDirty { paths })) }
     }
 
