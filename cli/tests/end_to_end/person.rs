@@ -243,6 +243,8 @@ fn case(seed: usize, is_order: bool, most: usize, places: &[(String, usize)]) ->
     let lost: Vec<_> =
         users.iter().chain(&saved).filter(|(_, content)| !found.contains(content.as_bytes())).collect();
     assert!(lost.is_empty(), "{case}\n{undone}\nlost: {lost:?}");
+    // Whoever commits in the middle of a rollback has decided about the tree; then the rest stays in `left-…`.
+    let is_decided = ran.err.contains("is not rolled back");
     let moved: Vec<_> = (0..)
         .zip(&users)
         .filter(|(number, (path, content))| {
@@ -250,7 +252,7 @@ fn case(seed: usize, is_order: bool, most: usize, places: &[(String, usize)]) ->
             !is_changed(*number) && work.project().read(path).ok().as_ref() != Some(content)
         })
         .collect();
-    assert!(moved.is_empty(), "{case}\n{undone}\nnot where it was: {moved:?}");
+    assert!(is_decided || moved.is_empty(), "{case}\n{undone}\nnot where it was: {moved:?}");
     let state = work.project().root().join(".git/code-commit");
     let left = ["txn", "view"].map(|name| state.join(name)).into_iter().filter(|path| path.exists());
     assert_eq!(left.count(), 0, "{case}\n{undone}");
