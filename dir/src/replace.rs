@@ -22,7 +22,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     folders_above.chain([folder]).try_for_each(|folder| File::open(folder)?.sync_all())
 }
 
-/// The same with what `fill` writes, which a power cut may lose unless `fill` syncs it.
+/// Replaces the file with what `fill` writes, which a power cut may lose unless `fill` syncs it.
 pub fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(folder)?;

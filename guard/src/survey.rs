@@ -228,7 +228,7 @@ impl Guard {
         self.survey_below(Path::new(""), tracked, skipped)
     }
 
-    /// The same for what is below one folder.
+    /// Surveys only what is below one folder.
     pub fn survey_below(
         &self,
         folder: &Path,

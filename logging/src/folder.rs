@@ -169,7 +169,7 @@ impl RunFolder {
         Ok(self.redactor.writer(self.create_file(file)?))
     }
 
-    /// The same for what a command prints, which may be tokens that the harness does not know.
+    /// Also redacts what a command may print: tokens that the harness does not know.
     pub fn output_writer(&self, file: &str) -> Result<crate::RedactWriter<File>, FolderError> {
         Ok(self.redactor.with_tokens().writer(self.create_file(file)?))
     }

@@ -16,7 +16,7 @@ pub fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injecte
     injected_into(&scene.keyed(args, &[]), &log, &["-e", &format!("inject={injection}")])
 }
 
-/// The same for any command, with options of strace.
+/// Runs any command below strace with these options.
 fn injected_into(command: &Command, log: &Path, options: &[&str]) -> Option<Injected> {
     let probe = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
     if !probe.is_ok_and(|status| status.success()) {
