@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read, Seek as _};
 use std::path::{Path, PathBuf};
 
-use dir::{Folder, link_or_copy};
+use dir::{Folder, Interrupt, link_or_copy};
 use guard::Before;
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
@@ -45,13 +45,15 @@ pub struct PreImageOf<'f> {
 /// created. `now` holds the files after the command: the tree itself, or the layer with its changes. Both are
 /// only read.
 ///
-/// Replaces a set that an earlier call left unfinished in `undo`. When this returns, everything is on disk.
+/// Replaces a set that an earlier call left unfinished in `undo`. When this returns, everything is on disk. If it is
+/// interrupted, nothing is lost: the set is unfinished.
 pub fn adopt<'f>(
     root: &Path,
     now: &Path,
     undo: &Path,
     found: impl IntoIterator<Item = Found<'f>>,
     mut folders: Vec<String>,
+    interrupt: Interrupt<'_>,
 ) -> Result<Applied, ApplyError> {
     match fs::remove_dir_all(undo) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -68,9 +70,9 @@ pub fn adopt<'f>(
     let (mut finder, mut old_finder) = (Finder::new(&changed), Finder::new(&tree));
     for (number, Found { path, before }) in found.into_iter().enumerate() {
         let failed = |doing| ApplyError::io(doing, PathBuf::from(&path));
-        let after = found_at(&mut finder, &path).map_err(failed("read"))?;
+        let after = found_at(&mut finder, &path, interrupt).map_err(failed("read"))?;
         let keep = |before| match before {
-            OldFile::InTree => link(&kept, number, &mut old_finder, &path),
+            OldFile::InTree => link(&kept, number, &mut old_finder, &path, interrupt),
             OldFile::Copy(before) => copy(&kept, number, before),
         };
         let old = before.map(keep).transpose().map_err(failed("keep"))?;
@@ -93,7 +95,7 @@ pub fn adopt<'f>(
 }
 
 /// The regular file at the path; anything else there is not part of the set.
-fn found_at(finder: &mut Finder, path: &str) -> io::Result<Option<Before>> {
+fn found_at(finder: &mut Finder, path: &str, interrupt: Interrupt<'_>) -> io::Result<Option<Before>> {
     let place = match finder.find(path) {
         Err(error) if is_blocked(&error) => return Ok(None),
         place => place?,
@@ -101,7 +103,7 @@ fn found_at(finder: &mut Finder, path: &str) -> io::Result<Option<Before>> {
     let Some(folder) = place.parent() else { return Ok(None) };
     match folder.stat(place.name())? {
         Some(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => {
-            Before::of(&mut folder.open_file(place.name())?).map(Some)
+            Before::of_large(&mut folder.open_file(place.name())?, interrupt).map(Some)
         }
         Some(_) | None => Ok(None),
     }
@@ -109,11 +111,17 @@ fn found_at(finder: &mut Finder, path: &str) -> io::Result<Option<Before>> {
 
 /// Gives a file of the tree a second name as a pre-image, which needs no copy: the file is on disk. One that
 /// has other names could be changed under those.
-fn link(kept: &Folder, number: usize, finder: &mut Finder, path: &str) -> io::Result<(Old, String, u32)> {
+fn link(
+    kept: &Folder,
+    number: usize,
+    finder: &mut Finder,
+    path: &str,
+    interrupt: Interrupt<'_>,
+) -> io::Result<(Old, String, u32)> {
     let place = finder.find(path)?;
     let folder = place.parent().ok_or(io::ErrorKind::NotFound)?;
     let mut file = folder.open_file(place.name())?;
-    let before = Before::of(&mut file)?;
+    let before = Before::of_large(&mut file, interrupt)?;
     let linked = match before.links {
         1 => link_or_copy(folder, place.name(), kept, &kept_name(number)),
         _ => Err(io::ErrorKind::CrossesDevices.into()),

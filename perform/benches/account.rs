@@ -50,7 +50,7 @@ fn main() {
             fs::write(root.join(format!("00/0000/{file:03}.rs")), format!("{round}")).unwrap();
         });
         let undo = scratch.path().join(format!("undo-{round}"));
-        closed.push(timed(|| drop(account.close(&guard, &run, &undo).unwrap())));
+        closed.push(timed(|| drop(account.close(&guard, &run, &undo, dir::NEVER).unwrap())));
         let begun = Instant::now();
         in_view.open(&guard, &run).unwrap();
         let layer = in_view.view().unwrap().unwrap().upper;
@@ -61,7 +61,10 @@ fn main() {
         });
         let undo = scratch.path().join(format!("undo-view-{round}"));
         viewed.push(
-            before + timed(|| assert_eq!(in_view.close(&guard, &run, &undo).unwrap().changes.len(), 10)),
+            before
+                + timed(|| {
+                    assert_eq!(in_view.close(&guard, &run, &undo, dir::NEVER).unwrap().changes.len(), 10);
+                }),
         );
     }
     let (status, opened, closed) = (median(status), median(opened), median(closed));

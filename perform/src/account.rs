@@ -20,13 +20,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use apply::{OldFile, PreImageOf};
+use dir::Interrupt;
 use engine::Problem;
 use guard::{Difference, Guard, Policy, Seen, Survey, Tracked};
 use logging::RunFolder;
 use repo::WorkTree;
 
 use self::adopt::Places;
-use self::fate::Fates;
 use self::layout::{Layout, Role};
 use self::put_back::PutBack;
 pub use self::settle::{Settled, is_settled, settle};
@@ -84,6 +84,9 @@ pub struct Accounted {
     pub unaccounted_bytes: u64,
     /// For the user.
     pub warnings: Vec<Problem>,
+    /// Whether the account was interrupted: then the tree is as before the command, and the warnings say where its
+    /// changes are.
+    pub is_interrupted: bool,
 }
 
 impl Account {
@@ -178,8 +181,15 @@ impl Account {
     /// Judges what the command changed: restores what may not change, and stores pre-images of the rest in
     /// `undo`. Does nothing if not open.
     ///
-    /// Until [`recorded`](Self::recorded), a kill has the next command revert everything.
-    pub fn close(&mut self, guard: &Guard, run: &RunFolder, undo: &Path) -> Result<Accounted, Fault> {
+    /// Until [`recorded`](Self::recorded), a kill has the next command revert everything. Reading the changes can be
+    /// interrupted, bringing them into the tree cannot.
+    pub fn close(
+        &mut self,
+        guard: &Guard,
+        run: &RunFolder,
+        undo: &Path,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Accounted, Fault> {
         if !self.keeps {
             return self.forget(guard, run);
         }
@@ -189,8 +199,11 @@ impl Account {
         }
         match std::mem::take(&mut self.state) {
             State::Idle => Ok(Accounted::default()),
-            State::InView(layers) => self.bring_in(&layers, guard, run, undo),
-            State::Surveyed(before) => self.compare(&before, guard, run, undo),
+            State::InView(layers) => match self.judge(&layers, guard, run, undo, interrupt) {
+                Err(_) if interrupt().is_err() => self.keep_whole(&layers, run, undo),
+                judged => self.bring_in(&layers, guard, judged?),
+            },
+            State::Surveyed(before) => self.compare(&before, guard, run, undo, interrupt),
         }
     }
 
@@ -209,26 +222,57 @@ impl Account {
         guard: &Guard,
         run: &RunFolder,
         undo: &Path,
+        interrupt: Interrupt<'_>,
     ) -> Result<Accounted, Fault> {
         let root = guard.root();
         let differences = self.differences(before, guard)?;
-        let fates = self.fates(guard, root, &differences);
+        let fates =
+            self.fates(guard, root, &differences, dir::NEVER).map_err(Fault::file("look at", root))?;
         let mut attic = Attic::of(run.path());
+        let put_all_back = |attic: &mut Attic<'_>| {
+            let gone = self.put_back(root, before, &differences.iter().collect::<Vec<_>>(), attic)?;
+            self.interrupted(attic.folder(), &gone, run, undo)
+        };
+        if interrupt().is_err() {
+            return put_all_back(&mut attic);
+        }
         let gone = self.put_back(root, before, &fates.leave(), &mut attic)?;
-        self.remove_empty(root, &fates);
-        let made = fates.made.iter().filter_map(|one| one.path.to_str());
-        let folders = made.filter(|folder| root.join(folder).is_dir()).map(str::to_owned).collect();
+        self.remove_empty(root, &fates.made);
+        let folders = fates.made.iter().filter(|folder| root.join(folder).is_dir()).cloned().collect();
         let put_back = fates.back().into_iter().filter(|path| !gone.contains(path)).collect();
         let mut accounted = Accounted { put_back, ..Accounted::default() };
-        let places = Places { root, now: root, undo };
+        let places = Places { root, now: root, undo, interrupt };
         let old = |path: &Path, was: &Seen| {
             let content = self.source.read(path, was)?;
             Some(OldFile::Copy(PreImageOf { content: Box::new(content), mode: was.mode, owner: was.owner }))
         };
-        places.adopt(&fates.stays, folders, &old, &mut accounted)?;
+        match places.adopt(&fates.stays, folders, &old, &mut accounted) {
+            Err(_) if interrupt().is_err() => return put_all_back(&mut attic),
+            adopted => adopted?,
+        }
         accounted.warnings.extend(not_restored(self.who, &gone));
         accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
         Ok(accounted)
+    }
+
+    /// The account was interrupted, and the tree is as before the command.
+    fn interrupted(
+        &self,
+        kept: Option<&Path>,
+        gone: &[String],
+        run: &RunFolder,
+        undo: &Path,
+    ) -> Result<Accounted, Fault> {
+        remove_if_there(undo).map_err(Fault::file("remove", undo))?;
+        forget_note(run)?;
+        let kept = kept.map_or_else(String::new, |kept| format!("; they are whole in {}", kept.display()));
+        let message = format!(
+            "there was no time left to take account of what {} changed: its changes are not in the tree{kept}",
+            self.who
+        );
+        let warnings =
+            [Problem::new("no-time-left", message)].into_iter().chain(not_restored(self.who, gone));
+        Ok(Accounted { warnings: warnings.collect(), is_interrupted: true, ..Accounted::default() })
     }
 
     /// Restores everything but ignored files.
@@ -266,9 +310,8 @@ impl Account {
     }
 
     /// New folders that are out of scope and empty by now go, innermost first.
-    fn remove_empty(&self, root: &Path, fates: &Fates<'_>) {
-        let made = fates.made.iter().rev().filter_map(|one| one.path.to_str());
-        for folder in made.filter(|folder| self.may_change.refuses(folder).is_some()) {
+    fn remove_empty(&self, root: &Path, made: &[String]) {
+        for folder in made.iter().rev().filter(|folder| self.may_change.refuses(folder).is_some()) {
             let _ = std::fs::remove_dir(root.join(folder));
         }
     }

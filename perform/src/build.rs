@@ -16,6 +16,7 @@ use crate::account::Account;
 use crate::fault::Fault;
 use crate::machine::Ran;
 use crate::record::{Record, output_text};
+use crate::spending::Spending;
 use crate::translate;
 use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
 
@@ -26,7 +27,7 @@ pub struct BuildCommand {
     pub argv: Vec<OsString>,
     /// Its complete environment.
     pub env: Env,
-    /// Time limit.
+    /// Time limit; what is left of the run's time if that is less.
     pub timeout: Option<Duration>,
     /// Output limits.
     pub limits: Limits,
@@ -44,11 +45,13 @@ impl BuildCommand {
         file: &str,
         (guard, account): (&Guard, &Account),
         cancel: &Cancel,
+        spending: &Spending,
         record: &mut Record<'_>,
     ) -> Result<Built, Fault> {
         record.tell(&Event::BuildBegins { round });
         let once = |trial: &Trial<'_>, record: &mut Record<'_>| {
-            self.once(file, (guard, account), cancel, trial, record)
+            let timeout = self.timeout.into_iter().chain(spending.time_left()).min();
+            self.once(file, (guard, account), (cancel, timeout), trial, record)
         };
         let (output, broken) = under_seal("build", guard.root(), &self.sealed, record, once)?;
         let ran = Ran { output: &output, root: guard.root(), env: &self.env, confinement: &self.confinement };
@@ -71,7 +74,7 @@ impl BuildCommand {
         &self,
         file: &str,
         (guard, account): (&Guard, &Account),
-        cancel: &Cancel,
+        (cancel, deadline): (&Cancel, Option<Duration>),
         trial: &Trial<'_>,
         record: &mut Record<'_>,
     ) -> Result<(Output, Broken), Fault> {
@@ -80,7 +83,7 @@ impl BuildCommand {
         let mut log = folder.redactor().with_tokens().writer(Tee { file: folder.create_file(file)?, record });
         log.write_all(trial.head().as_bytes()).map_err(failed)?;
         let command = Command {
-            deadline: self.timeout,
+            deadline,
             limits: self.limits,
             ..Command::new(&self.argv, guard.root(), self.env.clone())
         };

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use apply::Action;
+use dir::Interrupt;
 use engine::{
     Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Digest,
-    HoldsFor, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text, World,
+    Ended, HoldsFor, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text,
+    World,
 };
 use llm::Model;
 use logging::{Layout, Stamp, sha256_hex};
@@ -51,7 +53,7 @@ pub struct CommitWorld<'w, 'o> {
     /// Where the model's messages to the user are kept, besides the terminal (S0 §Implementation Details).
     pub said_log: Option<PathBuf>,
     /// What a verdict given now holds for.
-    pub holds_for: &'w dyn Fn(&Outcome) -> HoldsFor,
+    pub holds_for: &'w dyn Fn(&Outcome, Interrupt<'_>) -> HoldsFor,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
@@ -79,7 +81,7 @@ impl World for CommitWorld<'_, '_> {
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         self.settle()?;
         self.account.end(self.record.folder())?;
-        let holds_for = (self.holds_for)(outcome);
+        let holds_for = (self.holds_for)(outcome, &self.asking.spending.interrupt(&self.cancel));
         Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
     }
 }
@@ -138,17 +140,24 @@ impl Live<Build> for CommitWorld<'_, '_> {
         let file = self.layout.build(*round);
         let ran = self.build_accounted(*round, &file)?;
         let (guard, run) = (&self.rules.guard, self.record.folder().clone());
+        let undo = run.path().join(UNDO).join(after_build(*round));
+        let interrupt = self.asking.spending.interrupt(&self.cancel);
         let (accounted, built) = match ran {
-            Ok(built) => (
-                self.account.close(guard, &run, &run.path().join(UNDO).join(after_build(*round)))?,
-                Ok(built),
-            ),
+            Ok(built) => (self.account.close(guard, &run, &undo, &interrupt)?, Ok(built)),
             Err(fault) => (self.account.abandon(guard, &run)?, Err(fault)),
         };
-        let Accounted { changes, put_back, unaccounted_bytes: ignored_bytes, warnings } = accounted;
+        drop(interrupt);
+        let Accounted { changes, put_back, unaccounted_bytes: ignored_bytes, warnings, is_interrupted } =
+            accounted;
         self.warn(warnings)?;
+        let mut built = built?;
+        if is_interrupted {
+            self.cancel_point()?;
+            // What was built is not in the tree.
+            built.ended = Ended::TimedOut;
+        }
         let present = self.present(*round, &changes)?;
-        built.map(|built| Built { changes, present, put_back, ignored_bytes, ..built })
+        Ok(Built { changes, present, put_back, ignored_bytes, ..built })
     }
 }
 
@@ -209,7 +218,7 @@ impl CommitWorld<'_, '_> {
         let warning = self.account.open(&self.rules.guard, self.record.folder())?;
         self.warn(warning)?;
         let account = (&self.rules.guard, &self.account);
-        Ok(self.build.run(round, file, account, &self.cancel, &mut self.record))
+        Ok(self.build.run(round, file, account, &self.cancel, &self.asking.spending, &mut self.record))
     }
 
     fn cancel_point(&self) -> Result<(), Fault> {

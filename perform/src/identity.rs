@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dir::Folder;
+use dir::{Folder, Interrupt, Interruptible};
 use guard::{Guard, Policy, Seen};
 use logging::{sha256_hex, sha256_of};
 use names::ours::STATE;
@@ -20,7 +20,7 @@ use rustix::fs::fstat;
 /// # Errors
 ///
 /// Fails if something cannot be read.
-pub fn identity(root: &Path, left_out: &[String]) -> io::Result<Option<String>> {
+pub fn identity(root: &Path, left_out: &[String], interrupt: Interrupt<'_>) -> io::Result<Option<String>> {
     if !root.is_dir() {
         return Ok(None);
     }
@@ -40,7 +40,7 @@ pub fn identity(root: &Path, left_out: &[String]) -> io::Result<Option<String>> 
             ('l', target(&top, path)?)
         } else if seen.kind().is_file() {
             let kind = if seen.mode & 0o100 == 0 { 'f' } else { 'x' };
-            (kind, content(&top, path, seen)?)
+            (kind, content(&top, path, seen, interrupt)?)
         } else {
             continue;
         };
@@ -60,7 +60,7 @@ type Known = HashMap<(u64, u64, u64, (i64, i64), (i64, i64)), String>;
 const FRESH_SECONDS: i64 = 2;
 
 /// The hash of a file; one that looks as it did in this process is not read again.
-fn content(top: &Folder, path: &Path, listed: &Seen) -> io::Result<Option<String>> {
+fn content(top: &Folder, path: &Path, listed: &Seen, interrupt: Interrupt<'_>) -> io::Result<Option<String>> {
     static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
     let mut file = match top.open_file_below(path) {
         Ok(Some(file)) => file,
@@ -79,7 +79,7 @@ fn content(top: &Folder, path: &Path, listed: &Seen) -> io::Result<Option<String
     if let Some(hash) = known().as_ref().and_then(|known| known.get(&key)) {
         return Ok(Some(hash.clone()));
     }
-    let hash = sha256_of(&mut file)?;
+    let hash = sha256_of(&mut Interruptible::new(&mut file, interrupt))?;
     let is_same = Seen::of(&fstat(&file)?).ctime == seen.ctime;
     if is_same && now_seconds() - seen.ctime.0 > FRESH_SECONDS {
         known().get_or_insert_default().insert(key, hash.clone());
@@ -118,7 +118,7 @@ mod tests {
         write(".gitignore", "target/\n");
         write("src/a", "a");
         symlink("a", root.join("src/link")).unwrap();
-        let now = || identity(root, &["own".to_owned()]).unwrap().unwrap();
+        let now = || identity(root, &["own".to_owned()], dir::NEVER).unwrap().unwrap();
         let first = now();
         for name in
             ["target/made", "own/log", ".git/description", "src/nested/.git/config", &format!("{STATE}/lock")]
@@ -128,7 +128,7 @@ mod tests {
         }
         let mut known = vec![first];
         let mut check = |what: &str| {
-            let now = identity(root, &["own".to_owned()]).unwrap().unwrap();
+            let now = identity(root, &["own".to_owned()], dir::NEVER).unwrap().unwrap();
             assert!(!known.contains(&now), "{what}");
             known.push(now);
         };
@@ -145,6 +145,6 @@ mod tests {
         check("new file");
         write(".gitignore", "target/\nnew\n");
         check("ignore rules");
-        assert_eq!(identity(&root.join("nowhere"), &[]).unwrap(), None);
+        assert_eq!(identity(&root.join("nowhere"), &[], dir::NEVER).unwrap(), None);
     }
 }

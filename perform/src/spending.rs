@@ -1,12 +1,15 @@
 //! What a run may spend and has spent: checked before a call is sent, not noticed afterwards.
 
 use std::cell::Cell;
+use std::io;
 use std::time::{Duration, Instant};
 
 use llm::{
     Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Money, Price, Prices, Request, Spend, Spent,
     Usage, Watch,
 };
+
+use runner::Cancel;
 
 use engine::{Asked, AtMost, BaselineBuilt, Built, Cause, Line, Ran};
 
@@ -121,6 +124,16 @@ impl Spending {
     /// The time limit, once reached: distinguishes a call ended by it from one that timed out itself.
     pub(crate) fn out_of_time(&self) -> Option<BudgetError> {
         self.budget.time_left(&self.spent()).err()
+    }
+
+    /// Ends long work on files when the time of the run is over, or after Ctrl-C.
+    pub(crate) fn interrupt<'s>(&'s self, cancel: &'s Cancel) -> impl Fn() -> io::Result<()> + 's {
+        move || {
+            if cancel.is_set() || self.out_of_time().is_some() {
+                return Err(io::Error::other("there is no time left"));
+            }
+            Ok(())
+        }
     }
 
     fn add(&self, attempt: &Attempt, forecast: &Forecast, model: &ModelId) {

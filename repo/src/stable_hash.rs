@@ -36,8 +36,8 @@ pub struct EmptyFolder {
 /// NUL (S2 §5).
 ///
 /// Leaves out symlinks, `.git` folders, `.git` files (as in linked work trees and submodules), and the
-/// harness's own state.
-pub fn stable_hash(root: &Path) -> Result<String, TreeError> {
+/// harness's own state. `interrupt` is called between the steps; its error ends the work.
+pub fn stable_hash(root: &Path, interrupt: &dyn Fn() -> io::Result<()>) -> Result<String, TreeError> {
     let mut files = Vec::new();
     walk(root, &mut |entry| {
         if !counts(root, entry) {
@@ -58,7 +58,7 @@ pub fn stable_hash(root: &Path) -> Result<String, TreeError> {
     for (name, path) in &files {
         hasher.update(name);
         hasher.update([0]);
-        hash_file(path, &mut buffer, &mut hasher).map_err(|source| error(path, source))?;
+        hash_file(path, &mut buffer, &mut hasher, interrupt).map_err(|source| error(path, source))?;
         hasher.update([0]);
     }
     Ok(hex(&hasher.finalize()))
@@ -165,9 +165,15 @@ fn counts(root: &Path, entry: &Entry) -> bool {
     }
 }
 
-fn hash_file(path: &Path, buffer: &mut [u8], hasher: &mut Sha256) -> io::Result<()> {
+fn hash_file(
+    path: &Path,
+    buffer: &mut [u8],
+    hasher: &mut Sha256,
+    interrupt: &dyn Fn() -> io::Result<()>,
+) -> io::Result<()> {
     let mut file = File::open(path)?;
     loop {
+        interrupt()?;
         let read = file.read(buffer)?;
         if read == 0 {
             return Ok(());

@@ -169,7 +169,7 @@ pub fn baseline(built: &BaselineBuilt) -> String {
 /// The flag for a build that exceeded one of its limits.
 pub fn hint(ended: Ended) -> Option<&'static str> {
     match ended {
-        Ended::TimedOut => Some("--build-timeout gives it more time"),
+        Ended::TimedOut => Some("--build-timeout gives it more time, --max-time the whole run"),
         Ended::TooMuchOutput => Some("--build-output-limit lets it print more"),
         Ended::TooMuchMemory => Some("--build-memory gives it more"),
         Ended::TooManyProcesses => Some("--build-processes lets it start more"),

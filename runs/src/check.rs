@@ -88,7 +88,7 @@ pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
         code: plan.task.code(),
         layout: plan.task.layout(),
         said_log: None,
-        holds_for: &|_| engine::HoldsFor::default(),
+        holds_for: &|_, _| engine::HoldsFor::default(),
         cancel: crate::interrupt::watched()?,
     };
     let mut harness = Journaled::new(world, Vec::new());

@@ -169,7 +169,7 @@ impl WhatIf<'_> {
             code: plan.task.code(),
             layout: plan.task.layout(),
             said_log: None,
-            holds_for: &|_| engine::HoldsFor::default(),
+            holds_for: &|_, _| engine::HoldsFor::default(),
             cancel: crate::interrupt::watched()?,
         };
         let applied =

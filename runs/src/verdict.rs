@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use dir::Interrupt;
 use engine::HoldsFor;
 use logging::sha256_hex;
 use loop_order::{VERIFY_SCRIPT, WorkOrder};
@@ -15,13 +16,13 @@ use crate::deciders;
 const MOST: u64 = 64 << 20;
 
 /// The end of a commit loop.
-pub(crate) fn of_commit(root: &Path, plan: &Plan) -> HoldsFor {
+pub(crate) fn of_commit(root: &Path, plan: &Plan, interrupt: Interrupt<'_>) -> HoldsFor {
     let asked = match &plan.task {
         Task::Commit { query, .. } => vec![query.text()],
         Task::Implement { system, query, .. } => vec![system.text(), query.text()],
     };
     HoldsFor {
-        tree: tree(root, &plan.own_files()),
+        tree: tree(root, &plan.own_files(), interrupt),
         specification: Some(sha256_hex(asked.join("\0").as_bytes())),
         decider: Some(of_build(root, &plan.settings)),
     }
@@ -35,13 +36,13 @@ fn of_build(root: &Path, settings: &Settings) -> String {
 }
 
 /// The end of a work order, whose run is in the folder `run`.
-pub(crate) fn of_order(root: &Path, run: &Path, order: &WorkOrder) -> HoldsFor {
+pub(crate) fn of_order(root: &Path, run: &Path, order: &WorkOrder, interrupt: Interrupt<'_>) -> HoldsFor {
     let own: Vec<String> = out_in_tree(root, run).map(|out| out.display().to_string()).into_iter().collect();
     let words: Vec<String> =
         order.acceptance_commands.iter().flat_map(|command| command.argv.iter().cloned()).collect();
     let files = words.iter().cloned().chain([VERIFY_SCRIPT.to_owned()]);
     HoldsFor {
-        tree: tree(root, &own),
+        tree: tree(root, &own, interrupt),
         specification: Some(order.hash.clone()),
         decider: Some(decider(root, &words, files)),
     }
@@ -66,6 +67,6 @@ pub(crate) fn decider(root: &Path, words: &impl Serialize, files: impl Iterator<
 }
 
 /// `None` if it cannot be read: then nothing is known of what the verdict holds for.
-pub(crate) fn tree(root: &Path, own: &[String]) -> Option<String> {
-    perform::identity(root, own).ok().flatten()
+pub(crate) fn tree(root: &Path, own: &[String], interrupt: Interrupt<'_>) -> Option<String> {
+    perform::identity(root, own, interrupt).ok().flatten()
 }

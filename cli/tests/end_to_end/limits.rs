@@ -1,6 +1,8 @@
 //! Limits that a run may not pass, and what a run costs.
 
 use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
 use fixtures::server::{Hang, Script, Step};
@@ -304,4 +306,44 @@ fn who_has_applied_something_since_names_the_run_to_go_on_with() {
     assert!(changed.code == Some(3) && changed.err.contains("was stopped: other.txt"), "{changed}");
     let ran = scene.run(&["resume", name, "--max-calls", "2", "--force"]);
     assert_eq!(ran.code, Some(0), "{ran}");
+}
+
+/// A build that leaves more than can be read, or judged, in the time of the run.
+#[test]
+fn a_run_ends_in_time_whatever_its_build_leaves() {
+    let sparse = "#!/bin/sh\ntruncate -s 12G one.bin two.bin\n";
+    let nested = "#!/bin/sh\ni=0; while [ $i -lt 1500 ]; do mkdir d && cd d && : > f; i=$((i+1)); done\n";
+    std::thread::scope(|scope| {
+        for build in [sparse, nested] {
+            for sandbox in ["auto", "off"] {
+                scope.spawn(move || ends_in_time(build, sandbox));
+            }
+        }
+    });
+}
+
+fn ends_in_time(build: &str, sandbox: &str) {
+    let files = [(".gitignore", "/agent-config\n"), ("build.sh", build), ("model", "old\n")];
+    let scene = Scene::with_files(&files, Script::new([Step::text("^^^model\nnew\n^^^end\n")]));
+    scene.project.write("agent-config/query.txt", b"change the model\n").unwrap();
+    let [model @ .., _, _] = &scene.flags();
+    let more = ["--sandbox", sandbox, "--max-time", "6s"];
+    let began = Instant::now();
+    let ran = scene.run_keyed(&[model, &more[..]].concat());
+    let case = format!("{sandbox}: {build}{ran}");
+    // Reading it takes minutes; what is beyond the limit is for restoring.
+    assert!(began.elapsed() < Duration::from_secs(40), "{case}");
+    if ran.code == Some(0) {
+        // So fast that it was judged: no folder is kept that lies as deep as this.
+        assert!(build.contains("mkdir") && !scene.project.root().join("d").exists(), "{case}");
+        return;
+    }
+    assert_eq!(ended(&scene, &ran), (Some(4), "limit-time".to_owned()), "{case}");
+    let made = if build.contains("mkdir") { "d/d/d/f" } else { "two.bin" };
+    assert!(!scene.project.root().join(made).exists(), "{case}");
+    let entries = std::fs::read_dir(&scene.runs()[0]).unwrap().map(|entry| entry.unwrap().path());
+    let left: Vec<PathBuf> = entries.filter(|path| path.display().to_string().contains("/left-")).collect();
+    let places = left.iter().flat_map(|left| ["", "2", "view/upper"].map(|part| left.join(part).join(made)));
+    assert_eq!(places.filter(|place| place.exists()).count(), 1, "{left:?} {case}");
+    assert!(ran.out.contains("they are whole in"), "{case}");
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use apply::{Found, OldFile};
+use dir::Interrupt;
 use engine::Problem;
 use guard::{Difference, Seen};
 
@@ -21,6 +22,7 @@ pub(super) struct Places<'p> {
     pub(super) now: &'p Path,
     /// Receives the pre-images.
     pub(super) undo: &'p Path,
+    pub(super) interrupt: Interrupt<'p>,
 }
 
 impl Places<'_> {
@@ -42,7 +44,7 @@ impl Places<'_> {
             accounted.warnings.push(Problem::new("no-copy", message));
         }
         if !found.is_empty() || !folders.is_empty() {
-            let applied = apply::adopt(self.root, self.now, self.undo, found, folders);
+            let applied = apply::adopt(self.root, self.now, self.undo, found, folders, self.interrupt);
             accounted.changes = changes(applied.map_err(Fault::Apply)?.changes);
         }
         Ok(())

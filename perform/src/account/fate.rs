@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::io;
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
 
+use dir::Interrupt;
 use guard::{Difference, Guard, Seen};
 
 use super::Account;
@@ -27,7 +30,42 @@ pub(super) struct Fates<'d> {
     pub(super) back: Vec<&'d Difference>,
     dropped: Vec<&'d Difference>,
     /// New folders, whatever happens to them.
-    pub(super) made: Vec<&'d Difference>,
+    pub(super) made: Vec<String>,
+}
+
+/// Paths of which none is below another.
+#[derive(Debug, Default)]
+pub(super) struct Tops(BTreeSet<PathBuf>);
+
+impl Tops {
+    /// Adds a path after all those above it.
+    fn insert(&mut self, path: &Path) {
+        if self.over(path).is_none() {
+            self.0.insert(path.to_owned());
+        }
+    }
+
+    /// The one that is at or above a path.
+    pub(super) fn over(&self, path: &Path) -> Option<&Path> {
+        // Nothing else comes between a path and what is below it.
+        let mut up_to = self.0.range::<Path, _>((Bound::Unbounded, Bound::Included(path)));
+        up_to.next_back().map(PathBuf::as_path).filter(|top| path.starts_with(top))
+    }
+
+    /// Whether one is at or below a path.
+    pub(super) fn has_below(&self, path: &Path) -> bool {
+        let mut from = self.0.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+        from.next().is_some_and(|top| top.starts_with(path))
+    }
+}
+
+impl<'p> FromIterator<&'p Path> for Tops {
+    fn from_iter<I: IntoIterator<Item = &'p Path>>(paths: I) -> Self {
+        let sorted: BTreeSet<&Path> = paths.into_iter().collect();
+        let mut tops = Self::default();
+        sorted.into_iter().for_each(|path| tops.insert(path));
+        tops
+    }
 }
 
 impl<'d> Fates<'d> {
@@ -44,17 +82,24 @@ impl<'d> Fates<'d> {
 
 impl Account {
     /// `now` is the folder with the new state: the tree, or the layer with its changes.
-    pub(super) fn fates<'d>(&self, guard: &Guard, now: &Path, differences: &'d [Difference]) -> Fates<'d> {
+    pub(super) fn fates<'d>(
+        &self,
+        guard: &Guard,
+        now: &Path,
+        differences: &'d [Difference],
+        interrupt: Interrupt<'_>,
+    ) -> io::Result<Fates<'d>> {
         let layout = Layout { now, guard };
         // Sorted: a folder comes before its content.
-        let mut whole = BTreeSet::new();
+        let mut whole = Tops::default();
         let mut fates = Vec::new();
         for one in differences {
+            interrupt()?;
             // Decided with the folder.
-            let is_below = one.path.ancestors().skip(1).any(|above| whole.contains(above));
+            let is_below = whole.over(&one.path).is_some();
             let fate = if is_below { Fate::Follows } else { self.fate(layout, one) };
             if is_made(one) && matches!(fate, Fate::PutBack | Fate::Dropped) {
-                whole.insert(&*one.path);
+                whole.insert(&one.path);
             }
             fates.push(fate);
         }
@@ -68,8 +113,9 @@ impl Account {
                 Fate::Follows => {}
             }
         }
-        sorted.made = differences.iter().filter(|one| is_made(one)).collect();
-        sorted
+        let made = differences.iter().filter(|one| is_made(one));
+        sorted.made = made.filter_map(|one| one.path.to_str().map(str::to_owned)).collect();
+        Ok(sorted)
     }
 
     fn fate(&self, layout: Layout<'_>, one: &Difference) -> Fate {
@@ -122,9 +168,8 @@ fn come_back_whole(differences: &[Difference], fates: &mut [Fate]) {
     let is_replaced = |one: &Difference| {
         is_folder(one.before.as_ref()) && one.after.is_some() && !is_folder(one.after.as_ref())
     };
-    let replaced: BTreeSet<&Path> =
-        differences.iter().filter(|one| is_replaced(one)).map(|one| &*one.path).collect();
-    let of = |one: &Difference| one.path.ancestors().find_map(|path| replaced.get(path).copied());
+    let replaced: Tops = differences.iter().filter(|one| is_replaced(one)).map(|one| &*one.path).collect();
+    let of = |one: &Difference| replaced.over(&one.path);
     let back: BTreeSet<&Path> = (differences.iter().zip(&*fates))
         .filter(|(_, fate)| **fate == Fate::PutBack)
         .filter_map(|(one, _)| of(one))

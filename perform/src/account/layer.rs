@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dir::Folder;
+use dir::{Folder, Interrupt, Interruptible};
 use guard::{Difference, Guard, Seen, Tracked};
 use rustix::fs::{FileType, Stat};
 
@@ -84,31 +84,35 @@ impl<'l> Layer<'l> {
     }
 
     /// What changed, except for what is not accounted for; sorted: a folder comes before its content.
-    pub(super) fn differences(&self) -> io::Result<Vec<Difference>> {
+    pub(super) fn differences(&self, interrupt: Interrupt<'_>) -> io::Result<Vec<Difference>> {
         let mut found = Vec::new();
         self.walk(|level, entry| {
+            interrupt()?;
             if entry.belongs == Belongs::Ours {
                 return Ok(false);
             }
             if entry.belongs == Belongs::Unaccounted {
                 if self.tracked.has_below(&entry.path) && entry.covers_folder(level) {
-                    found.extend(self.hidden_below(&entry.path)?);
+                    found.extend(self.hidden_below(&entry.path, interrupt)?);
                 }
                 // Of what git ignores, only what git would read.
-                if is_of_repository(&entry.path) && !is_whiteout(&entry.upper) && !entry.is_unchanged(level) {
+                if is_of_repository(&entry.path)
+                    && !is_whiteout(&entry.upper)
+                    && !entry.is_unchanged(level, interrupt)
+                {
                     let before = entry.tree.as_ref().map(Seen::of);
                     let after = Some(Seen::of(&entry.upper));
                     found.push(Difference { path: entry.path.clone(), before, after });
                 }
                 return Ok(is_folder(&entry.upper) && entry.name != "objects");
             }
-            if !entry.is_unchanged(level) {
+            if !entry.is_unchanged(level, interrupt) {
                 let before = entry.tree.as_ref().map(Seen::of);
                 let after = (!is_whiteout(&entry.upper)).then(|| Seen::of(&entry.upper));
                 found.push(Difference { path: entry.path.clone(), before, after });
             }
             if entry.covers_folder(level) {
-                found.extend(self.hidden_below(&entry.path)?);
+                found.extend(self.hidden_below(&entry.path, interrupt)?);
             }
             Ok(is_folder(&entry.upper) && entry.name != ".git")
         })?;
@@ -200,13 +204,17 @@ impl<'l> Layer<'l> {
     }
 
     /// The accounted content of a folder of the tree, except what the layer shows in its place.
-    fn hidden_below(&self, folder: &Path) -> io::Result<Vec<Difference>> {
+    fn hidden_below(&self, folder: &Path, interrupt: Interrupt<'_>) -> io::Result<Vec<Difference>> {
         let skipped = |path: &Path| self.own.iter().chain(self.products).any(|own| path == own);
         let survey = self.guard.survey_below(folder, self.tracked, &skipped).map_err(io::Error::other)?;
-        let hidden = survey.iter().filter(|(path, _)| !self.shows(path));
-        Ok(hidden
-            .map(|(path, seen)| Difference { path: path.clone(), before: Some(*seen), after: None })
-            .collect())
+        let mut hidden = Vec::new();
+        for (path, seen) in survey.iter() {
+            interrupt()?;
+            if !self.shows(path) {
+                hidden.push(Difference { path: path.clone(), before: Some(*seen), after: None });
+            }
+        }
+        Ok(hidden)
     }
 
     fn shows(&self, path: &Path) -> bool {
@@ -228,22 +236,26 @@ impl Level {
 
 impl Entry {
     /// Whether only times or owners differ, or, for a folder, only its content. Without proof it has changed.
-    fn is_unchanged(&self, level: &Level) -> bool {
+    fn is_unchanged(&self, level: &Level, interrupt: Interrupt<'_>) -> bool {
         match &self.tree {
             None => is_whiteout(&self.upper),
             Some(tree) if is_folder(tree) && is_folder(&self.upper) => tree.st_mode == self.upper.st_mode,
-            Some(tree) => self.has_same_content(level, tree).unwrap_or(false),
+            Some(tree) => self.has_same_content(level, tree, interrupt).unwrap_or(false),
         }
     }
 
-    fn has_same_content(&self, level: &Level, was: &Stat) -> io::Result<bool> {
+    fn has_same_content(&self, level: &Level, was: &Stat, interrupt: Interrupt<'_>) -> io::Result<bool> {
         let Some(tree) = &level.tree else { return Ok(false) };
         if was.st_mode != self.upper.st_mode || was.st_size != self.upper.st_size {
             return Ok(false);
         }
         match FileType::from_raw_mode(was.st_mode) {
             FileType::RegularFile => {
-                let open = |folder: &Folder| folder.open_file(&self.name).map(BufReader::new);
+                let open = |folder: &Folder| {
+                    folder
+                        .open_file(&self.name)
+                        .map(|file| BufReader::new(Interruptible::new(file, interrupt)))
+                };
                 are_equal(open(tree)?, open(&level.upper)?)
             }
             FileType::Symlink => Ok(tree.read_link(&self.name)? == level.upper.read_link(&self.name)?),

@@ -16,6 +16,7 @@ use crate::{Record, Silent};
 mod by_hand;
 mod closed;
 mod ignoring;
+mod interrupted;
 mod layout;
 mod touched;
 
@@ -81,7 +82,7 @@ impl Project {
         let guard = Guard::open(&root, Policy::commit()).unwrap();
         let (run, undo) = (self.run.clone(), self.undo_folder());
         self.begin(command);
-        self.account.close(&guard, &run, &undo).unwrap()
+        self.account.close(&guard, &run, &undo, dir::NEVER).unwrap()
     }
 
     /// Runs a command, without any account yet.
@@ -453,7 +454,7 @@ fn a_folder_removed_and_made_anew_shows_nothing_of_the_old_one() {
         fs::write(upper.join("d").join(name), text).unwrap();
     }
     let undo = project.undo_folder();
-    let accounted = project.account.close(&guard, &project.run.clone(), &undo).unwrap();
+    let accounted = project.account.close(&guard, &project.run.clone(), &undo, dir::NEVER).unwrap();
     insta::assert_snapshot!(shown(&accounted), @r"
     D d/deep/x
     A d/new

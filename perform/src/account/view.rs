@@ -1,14 +1,13 @@
 //! The account of a command that ran in a view of the tree: its changes are in a layer, from which those that
 //! the policy allows are brought into the tree. Nothing has to be restored, and a kill leaves the old tree.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use apply::{Action, Force, Lock, OldFile};
-use dir::Folder;
+use dir::{Folder, Interrupt};
 use engine::Problem;
 use guard::{Difference, Guard, Seen};
 use logging::RunFolder;
@@ -16,6 +15,7 @@ use runner::View;
 use rustix::fs::Stat;
 
 use super::adopt::Places;
+use super::fate::Tops;
 use super::layer::bring_in::Incoming;
 use super::layer::{Layer, stat_below};
 use super::layout::{Layout, Role};
@@ -31,6 +31,16 @@ const WORK: &str = "work";
 const OUT: &str = "out";
 /// As old as the layer.
 const SINCE: &str = "since";
+
+/// What comes into the tree of a layer, and what does not.
+pub(super) struct Judged<'j> {
+    differences: Vec<Difference>,
+    refused: Tops,
+    /// New folders.
+    made: Vec<String>,
+    attic: Attic<'j>,
+    accounted: Accounted,
+}
 
 /// The layers of one command after the other.
 #[derive(Debug, Clone)]
@@ -66,20 +76,28 @@ impl Layers {
 
     /// Removes the layer. If a harness was stopped while it brought in changes, files of the tree may be in it: then
     /// it goes to the attic.
-    pub(super) fn clear(&self, attic: &mut Attic<'_>) -> io::Result<()> {
+    pub(super) fn clear<'s>(&'s self, attic: &mut Attic<'s>) -> io::Result<()> {
         if self.folder.join(OUT).symlink_metadata().is_err() {
             return self.remove();
         }
-        let state = Folder::open(self.folder.parent().unwrap_or(&self.folder))?;
-        attic.take_in(&state, VIEW.as_ref(), VIEW.as_ref())
+        self.keep(attic)
+    }
+
+    /// Moves the layer to the attic; beside itself if that is on another disk.
+    pub(super) fn keep<'s>(&'s self, attic: &mut Attic<'s>) -> io::Result<()> {
+        let above = self.folder.parent().unwrap_or(&self.folder);
+        let state = Folder::open(above)?;
+        match attic.take_in(&state, VIEW.as_ref(), VIEW.as_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                *attic = Attic::of(above);
+                attic.take_in(&state, VIEW.as_ref(), VIEW.as_ref())
+            }
+            taken => taken,
+        }
     }
 
     /// What is brought in of a layer that was judged.
-    fn incoming<'i>(
-        &self,
-        refused: &'i BTreeSet<PathBuf>,
-        differences: &'i [Difference],
-    ) -> io::Result<Incoming<'i>> {
+    fn incoming<'i>(&self, refused: &'i Tops, differences: &'i [Difference]) -> io::Result<Incoming<'i>> {
         let since = Folder::open(&self.folder)?.stat(SINCE)?.ok_or(io::ErrorKind::NotFound)?;
         Ok(Incoming { refused, differences, since: Seen::of(&since).ctime, out: self.folder.join(OUT) })
     }
@@ -133,10 +151,10 @@ impl Account {
         let mut attic = Attic::of(run.path());
         let mut bring_in = || {
             let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked)?;
-            let differences = layer.differences()?;
+            let differences = layer.differences(dir::NEVER)?;
             let layout = Layout { now: &upper, guard };
             let leaves = |one: &&Difference| layout.role(one) != Role::Harmless;
-            let refused = refused(&differences.iter().filter(leaves).collect::<Vec<_>>());
+            let refused = refused(differences.iter().filter(leaves));
             let brought = layer.bring_in(&layers.incoming(&refused, &differences)?, &mut attic)?;
             layers.remove()?;
             Ok(others_kept(self.who, &brought.others, &attic))
@@ -144,23 +162,23 @@ impl Account {
         bring_in().map_err(Fault::file("bring in ignored files, from", &upper))
     }
 
-    /// Judges what the layer holds, stores pre-images in `undo`, and brings in what may stay.
-    pub(super) fn bring_in(
+    /// Judges what the layer holds, and stores pre-images of what may stay in `undo`.
+    pub(super) fn judge<'j>(
         &self,
         layers: &Layers,
         guard: &Guard,
-        run: &RunFolder,
+        run: &'j RunFolder,
         undo: &Path,
-    ) -> Result<Accounted, Fault> {
+        interrupt: Interrupt<'_>,
+    ) -> Result<Judged<'j>, Fault> {
         let upper = layers.upper();
         let failed = |source| Fault::file("bring in what the command changed, from", &upper)(source);
         let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked).map_err(failed)?;
-        let differences = layer.differences().map_err(failed)?;
-        let fates = self.fates(guard, &upper, &differences);
-        let refused = refused(&fates.leave());
-        let is_refused = |path: &Path| path.ancestors().any(|above| refused.contains(above));
-        let made = fates.made.iter().filter(|one| !is_refused(&one.path));
-        let folders = made.filter_map(|one| one.path.to_str().map(str::to_owned)).collect();
+        let differences = layer.differences(interrupt).map_err(failed)?;
+        let fates = self.fates(guard, &upper, &differences, interrupt).map_err(failed)?;
+        let refused = refused(fates.leave());
+        let is_coming = |folder: &&String| refused.over(Path::new(folder)).is_none();
+        let folders = fates.made.iter().filter(is_coming).cloned().collect();
         let mut attic = Attic::of(run.path());
         fates
             .back
@@ -168,21 +186,48 @@ impl Account {
             .filter(|one| one.after.is_some())
             .for_each(|one| keep(&layer.upper, one, &mut attic));
         let mut accounted = Accounted { put_back: fates.back(), ..Accounted::default() };
-        let places = Places { root: guard.root(), now: &upper, undo };
+        let places = Places { root: guard.root(), now: &upper, undo, interrupt };
         let tree = Folder::open(guard.root()).map_err(failed)?;
         let is_readable = |path: &Path| matches!(tree.open_file_below(path), Ok(Some(_)));
         let old = |path: &Path, _: &_| is_readable(path).then_some(OldFile::InTree);
         places.adopt(&fates.stays, folders, &old, &mut accounted)?;
+        let made = fates.made;
+        Ok(Judged { differences, refused, made, attic, accounted })
+    }
+
+    /// Brings in what may stay.
+    pub(super) fn bring_in(
+        &self,
+        layers: &Layers,
+        guard: &Guard,
+        judged: Judged<'_>,
+    ) -> Result<Accounted, Fault> {
+        let Judged { differences, refused, made, mut attic, mut accounted } = judged;
+        let upper = layers.upper();
+        let failed = |source| Fault::file("bring in what the command changed, from", &upper)(source);
+        let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked).map_err(failed)?;
         let incoming = layers.incoming(&refused, &differences).map_err(failed)?;
         let brought = layer.bring_in(&incoming, &mut attic).map_err(failed)?;
         accounted.unaccounted_bytes = brought.unaccounted_bytes;
-        self.remove_empty(guard.root(), &fates);
+        self.remove_empty(guard.root(), &made);
         if !self.is_noted {
             layers.remove().map_err(failed)?;
         }
         accounted.warnings.extend(others_kept(self.who, &brought.others, &attic));
         accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
         Ok(accounted)
+    }
+
+    /// The layer was not judged to its end: it is kept for the user.
+    pub(super) fn keep_whole(
+        &self,
+        layers: &Layers,
+        run: &RunFolder,
+        undo: &Path,
+    ) -> Result<Accounted, Fault> {
+        let mut attic = Attic::of(run.path());
+        layers.keep(&mut attic).map_err(Fault::file("keep", &layers.upper()))?;
+        self.interrupted(attic.folder(), &[], run, undo)
     }
 }
 
@@ -199,10 +244,10 @@ fn others_kept(who: &str, others: &[String], attic: &Attic<'_>) -> Option<Proble
 
 /// Paths that are not brought into the tree, with everything below them. Not a folder of which only the mode is
 /// refused: its content is decided separately.
-fn refused(leave: &[&Difference]) -> BTreeSet<PathBuf> {
+fn refused<'d>(leave: impl IntoIterator<Item = &'d Difference>) -> Tops {
     let is_folder = |seen: Option<Seen>| seen.is_some_and(|seen| seen.kind().is_dir());
-    let has_content = |one: &&&Difference| is_folder(one.before) && is_folder(one.after);
-    leave.iter().filter(|one| !has_content(one)).map(|one| one.path.clone()).collect()
+    let has_content = |one: &&Difference| is_folder(one.before) && is_folder(one.after);
+    leave.into_iter().filter(|one| !has_content(one)).map(|one| &*one.path).collect()
 }
 
 /// Keeps what may not come into the tree for the user, if it is a file or a symlink.

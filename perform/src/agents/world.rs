@@ -205,12 +205,12 @@ impl<P: Project, C: Cast<P>> Live<Identify<P>> for AgentWorld<'_, '_, C> {
         let folder = self.cast.folder(*place);
         let sha256 = match self.cast.counted(*place) {
             Counted::All if folder.is_dir() => {
-                let hash = repo::stable_hash(&folder);
+                let hash = repo::stable_hash(&folder, dir::NEVER);
                 Some(hash.map_err(|error| fault("read", &error.path)(error.source))?)
             }
             Counted::All => None,
             Counted::NotIgnored { without } => {
-                identity(&folder, &without).map_err(fault("identify", &folder))?
+                identity(&folder, &without, dir::NEVER).map_err(fault("identify", &folder))?
             }
         };
         Ok(Identified { place: place.name().to_owned(), sha256 })

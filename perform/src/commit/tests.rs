@@ -33,7 +33,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
         code: Box::new(|_, _| None),
         layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),
-        holds_for: &|_| engine::HoldsFor::default(),
+        holds_for: &|_, _| engine::HoldsFor::default(),
         cancel: Cancel::new().unwrap(),
     };
     for (round, reply) in replies {

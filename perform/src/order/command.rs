@@ -17,6 +17,7 @@ use crate::Event;
 use crate::account::Account;
 use crate::fault::Fault;
 use crate::record::Record;
+use crate::spending::Spending;
 use crate::translate;
 use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
 
@@ -30,7 +31,7 @@ const KEPT_CHARS: usize = 8000;
 pub struct CommandSettings {
     /// Their complete environment.
     pub env: Env,
-    /// Time limit of each.
+    /// Time limit of each; what is left of the run's time if that is less.
     pub timeout: Duration,
     /// Output limits of each.
     pub limits: Limits,
@@ -53,6 +54,7 @@ pub(super) struct Run<'r> {
     pub(super) account: &'r Account,
     pub(super) guard: &'r Guard,
     pub(super) cancel: &'r Cancel,
+    pub(super) spending: &'r Spending,
     /// Prefix of its file names.
     pub(super) log: &'r str,
     pub(super) argv: &'r [String],
@@ -83,7 +85,7 @@ impl Run<'_> {
             broken.tell(trial, record)?;
         }
         let output = started?;
-        let why = broken.note.clone().or_else(|| note(&output, settings, argv));
+        let why = broken.note.clone().or_else(|| self.note(&output));
         let note = why.map(|why| format!("\n[code-commit] {why}\n"));
         sinks.close(note.as_deref()).map_err(|source| record.folder().error("write", log, source))?;
         tell_about(&output, &settings.confinement, Hints::Told, record)?;
@@ -106,9 +108,9 @@ impl Run<'_> {
     }
 
     fn start(&self, sinks: &mut Sinks, record: &mut Record<'_>) -> Result<Output, Fault> {
-        let Self { settings, account, guard, cancel, argv, .. } = self;
+        let Self { settings, account, guard, cancel, spending, argv, .. } = self;
         let command = Command {
-            deadline: Some(settings.timeout),
+            deadline: [settings.timeout].into_iter().chain(spending.time_left()).min(),
             limits: settings.limits,
             streams: Streams::Apart,
             ..Command::new(argv.iter().map(OsString::from), guard.root(), settings.env.clone())
@@ -130,6 +132,31 @@ impl Run<'_> {
         let output = ran.map_err(Fault::Run)?;
         if output.ended == Ended::Interrupted { Err(Fault::Interrupted) } else { Ok(output) }
     }
+
+    /// Why there is no exit code.
+    fn note(&self, output: &Output) -> Option<String> {
+        let Self { settings, spending, argv, .. } = self;
+        let program = argv.first().map(String::as_str).unwrap_or_default();
+        match output.ended {
+            Ended::Exited(_) => None,
+            Ended::TimedOut if spending.out_of_time().is_some() => {
+                Some("stopped: the time of the whole run is over".to_owned())
+            }
+            Ended::TimedOut => {
+                Some(format!("stopped after {} s, the limit for one command", settings.timeout.as_secs()))
+            }
+            Ended::TooMuchOutput => {
+                Some(format!("stopped: it printed more than {} MiB", settings.limits.output_bytes >> 20))
+            }
+            ended @ (Ended::Signaled(_)
+            | Ended::TooMuchMemory
+            | Ended::TooManyProcesses
+            | Ended::NotFound
+            | Ended::NotExecutable
+            | Ended::Interrupted
+            | _) => Some(format!("{program} {ended}")),
+        }
+    }
 }
 
 /// Passes a command's output to the observer.
@@ -143,27 +170,6 @@ impl io::Write for Told<'_, '_, '_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Why there is no exit code.
-fn note(output: &Output, settings: &CommandSettings, argv: &[String]) -> Option<String> {
-    let program = argv.first().map(String::as_str).unwrap_or_default();
-    match output.ended {
-        Ended::Exited(_) => None,
-        Ended::TimedOut => {
-            Some(format!("stopped after {} s, the limit for one command", settings.timeout.as_secs()))
-        }
-        Ended::TooMuchOutput => {
-            Some(format!("stopped: it printed more than {} MiB", settings.limits.output_bytes >> 20))
-        }
-        ended @ (Ended::Signaled(_)
-        | Ended::TooMuchMemory
-        | Ended::TooManyProcesses
-        | Ended::NotFound
-        | Ended::NotExecutable
-        | Ended::Interrupted
-        | _) => Some(format!("{program} {ended}")),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dir::Interrupt;
 use engine::{
     Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, HoldsFor, Keep, Kept, Live,
     Look, Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack,
@@ -45,7 +46,7 @@ pub struct OrderWorld<'w, 'o> {
     /// The state that a rollback restores.
     pub baseline: Baseline,
     /// What a verdict given now holds for.
-    pub holds_for: &'w dyn Fn(&Outcome) -> HoldsFor,
+    pub holds_for: &'w dyn Fn(&Outcome, Interrupt<'_>) -> HoldsFor,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
@@ -71,7 +72,7 @@ impl World for OrderWorld<'_, '_> {
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         self.account.end(self.record.folder())?;
-        let holds_for = (self.holds_for)(outcome);
+        let holds_for = (self.holds_for)(outcome, &self.asking.spending.interrupt(&self.cancel));
         Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
     }
 }
@@ -155,9 +156,14 @@ impl Live<Keep> for OrderWorld<'_, '_> {
 impl Live<Measure> for OrderWorld<'_, '_> {
     fn perform(&mut self, _: &Measure) -> Result<Tried<Measured>, Fault> {
         self.cancel_point()?;
-        let Accounted { changes, put_back, warnings, .. } = self.look_after()?;
+        let Accounted { changes, put_back, warnings, is_interrupted, .. } = self.look_after()?;
+        if is_interrupted {
+            self.cancel_point()?;
+            return Err(Fault::NoTimeLeft(warnings.into_iter().map(|one| one.message).collect()));
+        }
         warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
-        let hashed = repo::stable_hash(&self.rules.root).map_err(unreadable);
+        let interrupt = self.asking.spending.interrupt(&self.cancel);
+        let hashed = repo::stable_hash(&self.rules.root, &interrupt).map_err(unreadable);
         tried(&self.record, hashed.map(|tree_sha256| Measured { tree_sha256, changes, put_back }))
     }
 }
@@ -194,9 +200,10 @@ impl OrderWorld<'_, '_> {
 
     fn run_accounted(&mut self, log: &str, argv: &[String]) -> Result<Ran, Fault> {
         self.look_before()?;
-        let (account, settings, guard, cancel) =
-            (&self.account, &self.commands, &self.rules.guard, &self.cancel);
-        command::Run { settings, account, guard, cancel, log, argv }.run(&mut self.record)
+        let Self { account, commands: settings, rules: Rules { guard, .. }, cancel, asking, record, .. } =
+            self;
+        let spending = &asking.spending;
+        command::Run { settings, account, guard, cancel, spending, log, argv }.run(record)
     }
 
     /// Begins the account before the first command after a write or a rollback.
@@ -214,7 +221,8 @@ impl OrderWorld<'_, '_> {
         let written = undo_folders(run.path())?;
         let newest = written.last().and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
         let undo = run.path().join(UNDO).join(after_build(newest.unwrap_or(1)));
-        self.account.close(&self.rules.guard, run, &undo)
+        let interrupt = self.asking.spending.interrupt(&self.cancel);
+        self.account.close(&self.rules.guard, run, &undo, &interrupt)
     }
 
     /// The conditions that do not hold.

@@ -97,7 +97,7 @@ impl Run<'_> {
         let Some((outcome, holds_for)) = past.end() else { return Ok(Again::New) };
         let (root, output) = (self.tree.root(), self.host.output);
         let name = records::name(self.folder.path());
-        if holds_for.tree.is_none() || *holds_for != verdict::of_commit(root, plan) {
+        if holds_for.tree.is_none() || *holds_for != verdict::of_commit(root, plan, dir::NEVER) {
             output.warn(&format!("the files are no longer as {name} left them, so a new run begins"));
             return Ok(Again::New);
         }

@@ -148,7 +148,7 @@ fn lead(
     let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
     asking.spending.count(&past.lines, plan.settings.model.value.first());
     let account = account(&plan, tree, &confinement)?;
-    let holds_for = |_: &Outcome| verdict::of_commit(root, &plan);
+    let holds_for = |_: &Outcome, interrupt: dir::Interrupt<'_>| verdict::of_commit(root, &plan, interrupt);
     let world = CommitWorld {
         record: record.about(root),
         build: build_command(&plan, host.environment, confinement),

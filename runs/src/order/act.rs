@@ -104,7 +104,8 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     let account = account(&inputs, setting.settings, tree.root(), folder.path());
     let account = sandbox::in_view(account, &tree, &confinement)?;
     let (root, run, asked) = (tree.root().to_owned(), folder.path().to_owned(), inputs.order.clone());
-    let holds_for = |_: &Outcome| verdict::of_order(&root, &run, &asked);
+    let holds_for =
+        |_: &Outcome, interrupt: dir::Interrupt<'_>| verdict::of_order(&root, &run, &asked, interrupt);
     let world = OrderWorld {
         record: record.about(tree.root()),
         verify_script: VERIFY_SCRIPT,
@@ -269,11 +270,17 @@ fn stopped(stop: Stop<Fault>, run: &Path) -> Failure {
             return Failure::refused(stop, UNLIKE_RECORDED);
         }
     };
-    let other = if matches!(fault, Fault::KeyInPrompt { .. }) { Exit::Refused } else { Exit::Fault };
-    let exit = if matches!(fault, Fault::Interrupted) { Exit::Interrupted } else { other };
+    let is_over = matches!(fault, Fault::NoTimeLeft(_));
+    let exit = [
+        (matches!(fault, Fault::KeyInPrompt { .. }), Exit::Refused),
+        (matches!(fault, Fault::Interrupted), Exit::Interrupted),
+        (is_over, Exit::ModelUnavailable),
+    ];
+    let exit = exit.into_iter().find(|(is, _)| *is).map_or(Exit::Fault, |(_, exit)| exit);
+    let first = if is_over { "raise --max-time; " } else { "" };
     let name = crate::records::name(run);
     let help = format!(
-        "the tree is as it was; code-commit resume {name} goes on with {}, and so does the same command",
+        "{first}the tree is as it was; code-commit resume {name} goes on with {}, and so does the same command",
         run.display()
     );
     Failure::new(exit, fault).help(help)

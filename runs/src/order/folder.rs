@@ -186,8 +186,13 @@ pub(super) fn clear_up(
     }
     if !is_at_baseline {
         output.warn(&format!(
-            "the run {} was not finished; since something was committed after it, it is not rolled back",
-            run.run.display()
+            "the run {} was not finished; since something was committed after it, it is not rolled back{}",
+            run.run.display(),
+            if perform::has_taken_in(&run.run) {
+                "; what it had moved aside is in `left-…` there"
+            } else {
+                ""
+            },
         ));
         Unfinished::forget(state)?;
         return Ok(None);

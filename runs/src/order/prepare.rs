@@ -111,7 +111,7 @@ fn anew(
     setting: &Setting<'_>,
 ) -> Result<Unfinished, Failure> {
     let config_hash = setting.terms.hash();
-    let tree_hash = repo::stable_hash(tree.root())
+    let tree_hash = repo::stable_hash(tree.root(), dir::NEVER)
         .map_err(|error| Failure::refused(error, "every file of the repository must be readable"))?;
     let id = run_id(&read.order.hash, &tree_hash, &config_hash);
     // Where another clone has the first name, that of the run goes on.

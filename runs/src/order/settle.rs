@@ -64,7 +64,7 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
         past.answers.push(entry.clone());
         made = Some(entry);
     };
-    let holds_for = verdict::of_order(tree.root(), recorded.folder.path(), &recorded.read.order);
+    let holds_for = verdict::of_order(tree.root(), recorded.folder.path(), &recorded.read.order, dir::NEVER);
     let mut silent = Silent;
     let (mut record, _) = Record::resume(recorded.folder, &mut silent).context(kept)?;
     made.map_or(Ok(()), |entry| record.answer(&entry, false)).context(kept)?;
@@ -168,7 +168,7 @@ impl Asked<'_> {
 fn tree_hash<'h>(tree: &WorkTree, hash: &'h mut Option<String>) -> Result<&'h String, Failure> {
     let now = match hash.take() {
         Some(known) => known,
-        None => repo::stable_hash(tree.root())
+        None => repo::stable_hash(tree.root(), dir::NEVER)
             .map_err(|error| Failure::refused(error, "every file of the repository must be readable"))?,
     };
     Ok(hash.insert(now))

@@ -37,7 +37,7 @@ impl Project {
 
     /// The identity of the source.
     pub(crate) fn source(&self) -> Result<Option<String>, Failure> {
-        let source = perform::identity(self.src(), &self.never_committed(self.src()));
+        let source = perform::identity(self.src(), &self.never_committed(self.src()), dir::NEVER);
         Ok(source.with_context(|| format!("cannot read {}", self.src().display()))?)
     }
 

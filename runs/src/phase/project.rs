@@ -237,7 +237,7 @@ fn built_in(role: Role) -> &'static str {
 
 /// As the loop asks for it later.
 fn specs_identity(root: &Path) -> Option<String> {
-    repo::stable_hash(&root.join(SPECS)).ok()
+    repo::stable_hash(&root.join(SPECS), dir::NEVER).ok()
 }
 
 /// The specs by phase; refuses a project without any.

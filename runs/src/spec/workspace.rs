@@ -212,7 +212,7 @@ impl<'b> Workspace<'b> {
 
     /// What a verdict given now holds for.
     pub(super) fn holds_for(&self, inputs: &Inputs) -> HoldsFor {
-        let specs = repo::stable_hash(&self.root.join(&inputs.specs)).unwrap_or_default();
+        let specs = repo::stable_hash(&self.root.join(&inputs.specs), dir::NEVER).unwrap_or_default();
         let words = (&inputs.check, self.args.agent.unwrap_or_default(), &self.args.agent_model);
         HoldsFor {
             tree: self.tree(),
@@ -223,7 +223,7 @@ impl<'b> Workspace<'b> {
 
     /// The identity of the project, which verdicts are about.
     pub(super) fn tree(&self) -> Option<String> {
-        verdict::tree(&self.root, &[STORE.to_owned()])
+        verdict::tree(&self.root, &[STORE.to_owned()], dir::NEVER)
     }
 
     /// What a run keeps no copies of: its own files, and what agents may not see. They can read the record of their run.

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -181,4 +182,17 @@ fn a_commit_that_somebody_makes_meanwhile_is_named() {
         failed(&scene, "git -c user.name=x -c user.email=x@x commit -qam mine; git rev-parse HEAD > ../made");
     let made = fs::read_to_string(scene.beside("made")).unwrap();
     assert!(ran.err.contains(&format!("git show {} has it", made.trim())), "{}", ran.err);
+}
+
+/// Its acceptance command leaves more than can be read in the time of the run.
+#[test]
+fn an_order_ends_in_time_whatever_its_commands_leave() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.place_order(&json!({ "acceptance_commands": ["truncate -s 24G src/greet.sh"] }));
+    let began = Instant::now();
+    let ran = scene.run(&["--max-attempts", "1", "--max-time", "6s"]);
+    assert!(began.elapsed() < Duration::from_secs(40), "{ran}");
+    assert_eq!((ran.code, scene.project.status().unwrap().as_str()), (Some(4), ""), "{ran}");
+    assert!(ran.err.contains("there was no time left"), "{ran}");
+    assert_eq!(fs::metadata(left(&scene)[0].join("src/greet.sh")).unwrap().len(), 24 << 30, "{ran}");
 }

@@ -3,7 +3,6 @@
 //! Each entry of the tree is replaced in one step, and nothing of the tree is deleted: what came out of it rests
 //! beside the layer until the layer is removed. An entry that only got new times is not moved at all.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -17,12 +16,13 @@ use guard::{Difference, Seen};
 use rustix::fs::{Mode, Stat};
 
 use super::{Belongs, Entry, Layer, Level, is_folder, is_whiteout, through, unless_closed};
+use crate::account::fate::Tops;
 use crate::seal::Attic;
 
 /// What comes into the tree.
 pub(in crate::account) struct Incoming<'i> {
     /// Not moved, nor anything below.
-    pub(in crate::account) refused: &'i BTreeSet<PathBuf>,
+    pub(in crate::account) refused: &'i Tops,
     /// What was judged, sorted by path. Accounted entries that are not among these are unchanged.
     pub(in crate::account) differences: &'i [Difference],
     /// When the layer was made. What changed in the tree later was changed by somebody else.
@@ -84,7 +84,7 @@ impl Move<'_, '_> {
         if entry.name == ".git" && entry.belongs == Belongs::Accounted {
             return Ok(false);
         }
-        if self.incoming.refused.contains(&entry.path) {
+        if self.incoming.refused.over(&entry.path).is_some() {
             return Ok(false);
         }
         if entry.tree.as_ref().is_some_and(is_folder) && is_folder(&entry.upper) {
@@ -123,7 +123,7 @@ impl Move<'_, '_> {
         match (entry.belongs, entry.tree) {
             (_, None) => false,
             (Belongs::Accounted, Some(_)) => self.difference(&entry.path).is_none(),
-            (Belongs::Unaccounted | Belongs::Ours, Some(_)) => entry.is_unchanged(level),
+            (Belongs::Unaccounted | Belongs::Ours, Some(_)) => entry.is_unchanged(level, dir::NEVER),
         }
     }
 
@@ -156,8 +156,7 @@ impl Move<'_, '_> {
     }
 
     fn refuses_below(&self, path: &Path) -> bool {
-        let refused = self.incoming.refused;
-        refused.range(path.to_owned()..).next().is_some_and(|refused| refused.starts_with(path))
+        self.incoming.refused.has_below(path)
     }
 
     /// Takes an entry out of the tree; of a folder in which something is refused, what is not.
@@ -169,7 +168,7 @@ impl Move<'_, '_> {
             self.layer.guard.survey_below(path, self.layer.tracked, &|_| false).map_err(io::Error::other)?;
         for (path, seen) in survey.iter() {
             let (folder, name) = (self.layer.tree.folder_of(path)?, path.file_name().unwrap_or_default());
-            let is_going = !seen.kind().is_dir() && !self.incoming.refused.contains(path);
+            let is_going = !seen.kind().is_dir() && self.incoming.refused.over(path).is_none();
             if let Some(was) = folder.stat(name)?.filter(|_| is_going) {
                 self.take_out(&folder, name, path, was)?;
             }
@@ -183,7 +182,7 @@ impl Move<'_, '_> {
         for (name, _) in hidden.entries()? {
             let name = OsString::from_vec(name);
             let path = entry.path.join(&name);
-            if shown.stat(&name)?.is_some() || self.incoming.refused.contains(&path) {
+            if shown.stat(&name)?.is_some() || self.incoming.refused.over(&path).is_some() {
                 continue;
             }
             hidden.stat(&name)?.map_or(Ok(()), |was| self.remove(&hidden, &name, &path, was))?;

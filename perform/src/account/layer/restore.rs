@@ -38,7 +38,7 @@ impl Layer<'_> {
         while let Some(name) = names.next() {
             let Some(entry) = self.entry(&level, name.to_owned())? else { return Ok(is_hidden && exists()) };
             if names.peek().is_none() {
-                return Ok(!entry.is_unchanged(&level));
+                return Ok(!entry.is_unchanged(&level, dir::NEVER));
             }
             if !is_folder(&entry.upper) {
                 return Ok(exists());

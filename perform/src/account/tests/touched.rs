@@ -36,7 +36,7 @@ fn a_file_that_a_command_only_touched_is_never_moved() {
         touch(&upper.join(path), later);
     }
     let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project.account.close(&guard, &run, &undo).unwrap();
+    let accounted = project.account.close(&guard, &run, &undo, dir::NEVER).unwrap();
     assert_eq!(touched.map(|path| inode(&root.join(path))), before, "another file has the name");
     assert_eq!(accounted, Accounted::default());
     for path in touched {
@@ -96,7 +96,7 @@ fn what_somebody_saves_while_a_command_changes_the_same_file_is_kept_and_named()
         project.write(path, "theirs\n");
     }
     let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project.account.close(&guard, &run, &undo).unwrap();
+    let accounted = project.account.close(&guard, &run, &undo, dir::NEVER).unwrap();
     let theirs = ["a", "a.o", "d/theirs", "e.o/theirs"];
     assert_eq!(attic(run.path()), texts(theirs.map(|path| (path, "theirs\n"))));
     let [warning] = accounted.warnings.as_slice() else { panic!("{accounted:?}") };
