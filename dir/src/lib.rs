@@ -4,6 +4,7 @@ mod change;
 mod file;
 mod folder;
 mod found;
+mod list;
 pub mod obstacle;
 pub mod reach;
 mod replace;
@@ -12,5 +13,8 @@ mod twin;
 pub use file::{Links, append, append_once, copy, copy_open, open_regular, read};
 pub use folder::Folder;
 pub use found::{Found, Inode};
+pub use list::{Entry, List, list};
 pub use replace::{remove, replace, replace_with};
+/// The type of an [`Entry`].
+pub use rustix::fs::FileType;
 pub use twin::{copy_all, link_or_copy, protect_like};
