@@ -91,7 +91,7 @@ const fn own(kind: Kind) -> Own {
 pub(crate) fn open(kind: Kind, home: &Path, access: &mut Access) {
     let own = own(kind);
     let folder = home.join(own.folder);
-    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let entries = dir::list(&folder).into_iter().flatten().flatten();
     let is_anew =
         |name: &str| own.anew.iter().any(|(head, end)| name.starts_with(head) && name.ends_with(end));
     let seen = entries.filter(|entry| !entry.file_name().to_str().is_some_and(is_anew));

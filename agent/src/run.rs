@@ -90,7 +90,7 @@ fn at(path: &Path, source: io::Error) -> AgentError {
 }
 
 /// Creates the CLI's home, and a folder for what it needs during this turn only.
-fn prepare(kind: Kind, spawn: &Spawn<'_>) -> Result<tempfile::TempDir, AgentError> {
+fn prepare(kind: Kind, spawn: &Spawn<'_>) -> Result<runner::TemporaryFolder, AgentError> {
     if let Home::Own(folder) = spawn.home {
         home::prepare(kind, folder, spawn).map_err(|(path, source)| AgentError::Prepare { path, source })?;
     }

@@ -55,12 +55,8 @@ pub fn adopt<'f>(
     mut folders: Vec<String>,
     interrupt: Interrupt<'_>,
 ) -> Result<Applied, ApplyError> {
-    match fs::remove_dir_all(undo) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(ApplyError::io("remove", undo)(error));
-        }
-        Ok(()) | Err(_) => fs::create_dir_all(undo).map_err(ApplyError::io("create", undo))?,
-    }
+    dir::remove(undo).map_err(ApplyError::io("remove", undo))?;
+    fs::create_dir_all(undo).map_err(ApplyError::io("create", undo))?;
     let kept = Folder::open(undo).map_err(ApplyError::io("open", undo))?;
     let tree = std::sync::Arc::new(Folder::open(root).map_err(ApplyError::io("open", root))?);
     let changed = std::sync::Arc::new(Folder::open(now).map_err(ApplyError::io("open", now))?);

@@ -87,7 +87,7 @@ fn begin(site: &Site<'_>) -> Result<Folder, ApplyError> {
     if site.lock.state.id().0 != site.root.id().0 {
         return Err(other_file_system(site));
     }
-    let undo_is_taken = std::fs::read_dir(site.undo).is_ok_and(|mut entries| entries.next().is_some());
+    let undo_is_taken = dir::list(site.undo).is_ok_and(|mut entries| entries.next().is_some());
     if undo_is_taken || site.undo.is_file() {
         return Err(ApplyError::UndoTaken { path: site.undo.to_owned() });
     }

@@ -5,6 +5,7 @@ mod file;
 mod folder;
 mod found;
 mod interrupt;
+mod list;
 pub mod obstacle;
 pub mod reach;
 mod replace;
@@ -14,5 +15,8 @@ pub use file::{Links, append, append_once, copy, copy_open, open_regular, read};
 pub use folder::Folder;
 pub use found::{Found, Inode};
 pub use interrupt::{Interrupt, Interruptible, NEVER};
+pub use list::{Entry, List, list};
 pub use replace::{remove, replace, replace_with};
+/// The type of an [`Entry`].
+pub use rustix::fs::FileType;
 pub use twin::{copy_all, link_or_copy, protect_like};

@@ -77,10 +77,10 @@ pub fn is_gone(error: &io::Error) -> bool {
 }
 
 /// A folder inside of another; one of ours that cannot be used is made usable.
-fn enter(at: &OwnedFd, name: &OsStr, need: Mode) -> io::Result<OwnedFd> {
-    let folder = match openat(at, name, FOLDER, Mode::empty()) {
+fn enter(at: impl AsFd, name: &OsStr, need: Mode) -> io::Result<OwnedFd> {
+    let folder = match openat(&at, name, FOLDER, Mode::empty()) {
         Err(Errno::ACCESS) => {
-            open_up(at, name, CHANGE)?;
+            open_up(&at, name, CHANGE)?;
             openat(at, name, FOLDER, Mode::empty())?
         }
         opened => opened?,
@@ -265,11 +265,11 @@ pub fn is_same(one: &OwnedFd, other: &OwnedFd, name: &OsStr) -> io::Result<bool>
 }
 
 /// Removes a file or a folder with all its content, if it exists.
-pub fn remove(at: &OwnedFd, name: &OsStr) -> io::Result<()> {
-    match unlinkat(at, name, AtFlags::empty()) {
+pub fn remove(at: impl AsFd, name: &OsStr) -> io::Result<()> {
+    match unlinkat(&at, name, AtFlags::empty()) {
         Err(Errno::NOENT) => Ok(()),
         Err(Errno::ISDIR) => {
-            empty(enter(at, name, CHANGE)?)?;
+            empty(enter(&at, name, CHANGE)?)?;
             Ok(unlinkat(at, name, AtFlags::REMOVEDIR)?)
         }
         done => Ok(done?),

@@ -5,6 +5,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use rustix::fs::CWD;
+
+use crate::reach;
+
 /// Replaces a file's content completely or not at all, even in a power cut: half a state file would lose a
 /// run. A symlink in its place is replaced, not followed; missing folders are created. When this returns, the
 /// new content is on disk under its name. After a failure, `.NAME.new` may stay beside the file until the next
@@ -35,13 +39,12 @@ pub fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>)
     fs::rename(&staged, path)
 }
 
-/// Removes a file if it exists, or the folder that an agent put in its place.
+/// Removes a file or a folder with all its content, if it exists; never through a symlink.
+///
+/// Unlike `std::fs::remove_dir_all`, it does not panic if a folder cannot be closed, opens folders of ours whose mode
+/// forbids that, and removes a tree of any depth.
 pub fn remove(path: &Path) -> io::Result<()> {
-    let is_folder = fs::symlink_metadata(path).is_ok_and(|data| data.is_dir());
-    match if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) } {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
+    reach::remove(CWD, path.as_os_str())
 }
 
 #[cfg(test)]

@@ -348,7 +348,7 @@ impl Account {
     /// The run is over: its copies are not needed any more.
     pub fn end(&mut self, run: &RunFolder) -> Result<(), Fault> {
         let folder = run.path().join(BEFORE);
-        remove_if_there(&folder).map_err(Fault::file("remove the copies in", &folder))
+        dir::remove(&folder).map_err(Fault::file("remove the copies in", &folder))
     }
 
     fn differences(&self, before: &Survey, guard: &Guard) -> Result<Vec<Difference>, Fault> {
@@ -366,13 +366,6 @@ impl Account {
 fn forget_note(run: &RunFolder) -> Result<(), Fault> {
     let folder = run.path().join(BEFORE);
     note::remove(&folder).map_err(Fault::file("remove what was noted in", &folder))
-}
-
-fn remove_if_there(folder: &Path) -> io::Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
 }
 
 /// For the user, who may have made the change at the same time.

@@ -54,7 +54,7 @@ impl Aside {
             apply::undo(lock, root, std::slice::from_ref(folder), Force::Yes).map_err(Fault::Restore)?;
         }
         for folder in &self.replaced {
-            fs::remove_dir_all(folder).map_err(Fault::file("remove", folder))?;
+            dir::remove(folder).map_err(Fault::file("remove", folder))?;
         }
         dir::remove(&self.note).map_err(Fault::file("remove", &self.note))
     }
@@ -88,7 +88,7 @@ fn name(folder: &Path) -> String {
 
 /// The finished undos beside the newest pre-images, the oldest first.
 fn replaced_in(rounds: &[PathBuf]) -> Vec<PathBuf> {
-    let entries = rounds.last().and_then(|newest| fs::read_dir(newest).ok()).into_iter().flatten().flatten();
+    let entries = rounds.last().and_then(|newest| dir::list(newest).ok()).into_iter().flatten().flatten();
     let number = |path: &Path| {
         let name = path.file_name()?.to_str()?.strip_prefix(REPLACED)?;
         if name.is_empty() { Some(1) } else { name.strip_prefix('-')?.parse::<u32>().ok() }

@@ -1,7 +1,6 @@
 //! Where the pre-images of a run are.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -57,7 +56,7 @@ pub(crate) fn checked(run: &Path) -> Result<Past, Fault> {
 /// The names of the sets in a run folder, each with the SHA-256 of its manifest.
 pub(crate) fn manifests(run: &Path) -> io::Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
-    let entries = match fs::read_dir(run.join(UNDO)) {
+    let entries = match dir::list(run.join(UNDO)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
         entries => entries?,
     };
@@ -73,7 +72,7 @@ pub(crate) fn manifests(run: &Path) -> io::Result<BTreeMap<String, String>> {
 
 fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
     let all = folder.join(UNDO);
-    let entries = match std::fs::read_dir(&all) {
+    let entries = match dir::list(&all) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         entries => entries.map_err(Fault::file("list", &all))?,
     };

@@ -120,8 +120,8 @@ impl WorkTree {
     /// Adds what a path leads to, and what a folder of links leads to, such as one of hooks.
     fn add_way(&self, path: &Path, found: &mut BTreeSet<PathBuf>) {
         self.add_steps(path, found);
-        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+        for entry in dir::list(path).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(dir::FileType::is_symlink) {
                 self.add_steps(&entry.path(), found);
             }
         }

@@ -137,7 +137,7 @@ enum Descend {
 fn walk(root: &Path, see: &mut dyn FnMut(&Entry) -> Descend) -> Result<(), TreeError> {
     let mut todo = vec![root.to_owned()];
     while let Some(folder) = todo.pop() {
-        let entries = fs::read_dir(&folder).map_err(|source| error(&folder, source))?;
+        let entries = dir::list(&folder).map_err(|source| error(&folder, source))?;
         for entry in entries {
             let entry = entry.map_err(|source| error(&folder, source))?;
             let path = entry.path();

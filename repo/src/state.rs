@@ -111,7 +111,7 @@ fn make(state: &Path) -> io::Result<Option<u64>> {
 }
 
 fn is_empty(folder: &Path) -> io::Result<bool> {
-    Ok(fs::read_dir(folder)?.next().is_none())
+    Ok(dir::list(folder)?.next().is_none())
 }
 
 /// Puts a `.gitignore` into a folder that ignores everything in it, including itself. An existing

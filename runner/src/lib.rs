@@ -41,5 +41,5 @@ pub use sandbox::{
     Access, Confinement, Mode, NoSandbox, Probed, Reason, Rung, View, has_layers, helper, helper_is,
     how_to_get_namespaces, probe, survey,
 };
-pub use temporary::{remove_left, temporary_folder};
+pub use temporary::{TemporaryFolder, remove_left, temporary_folder};
 pub use trusted::{NoProgram, Programs};

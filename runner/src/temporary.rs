@@ -1,17 +1,20 @@
 //! Temporary folders of a harness. Their names identify their owner, so that a later harness can
 //! remove those of one that was killed.
 
-use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, TempDir};
+use tempfile::Builder;
 
 use crate::owner::{is_gone, next_marker};
 
 /// How their names begin; a marker and a random suffix follow, separated by a full stop.
 pub(crate) const PREFIX: &str = "code-commit-";
+
+/// A folder that is removed with its content when it is dropped.
+#[derive(Debug)]
+pub struct TemporaryFolder(PathBuf);
 
 /// Creates a folder in `parent` that only its owner can access. It is removed when dropped or, if
 /// the harness is killed, when the next one creates a folder there, or by
@@ -20,16 +23,35 @@ pub(crate) const PREFIX: &str = "code-commit-";
 /// # Errors
 ///
 /// Those of `mkdir`.
-pub fn temporary_folder(parent: &Path) -> io::Result<TempDir> {
+pub fn temporary_folder(parent: &Path) -> io::Result<TemporaryFolder> {
     remove_left(parent);
-    Builder::new().prefix(&format!("{PREFIX}{}.", next_marker())).tempdir_in(parent)
+    let made = Builder::new().prefix(&format!("{PREFIX}{}.", next_marker())).tempdir_in(parent)?;
+    Ok(TemporaryFolder(made.keep()))
+}
+
+impl TemporaryFolder {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Removes it, and tells whether that succeeded.
+    pub fn close(self) -> io::Result<()> {
+        dir::remove(&self.0)
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        let _ = dir::remove(&self.0);
+    }
 }
 
 /// Removes what dead harnesses left in `parent`. What cannot be removed stays; nothing depends on it.
 pub fn remove_left(parent: &Path) {
     let Ok(folder) = dir::reach::root(parent, dir::reach::LOOK) else { return };
     let user = rustix::process::geteuid().as_raw();
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+    for entry in dir::list(parent).into_iter().flatten().flatten() {
         let is_left = entry.file_name().to_str().is_some_and(is_of_one_gone);
         if is_left && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user) {
             let _ = dir::reach::remove(&folder, &entry.file_name());
@@ -44,6 +66,7 @@ fn is_of_one_gone(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::fs::symlink;
 

@@ -5,11 +5,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
+use runner::TemporaryFolder;
 
 /// A place beside the runs; removed with what is in it when it is dropped.
 pub(crate) struct Aside {
-    around: TempDir,
+    around: TemporaryFolder,
     path: PathBuf,
 }
 

@@ -143,14 +143,14 @@ fn chosen(newest_first: Vec<Run>, args: &Request, now: SystemTime) -> Vec<Run> {
 fn is_no_record(run: &Path) -> Option<String> {
     let is_there = fs::canonicalize(run).is_ok_and(|real| real == run);
     let is_record = [JOURNAL, UNDO, RUN_JSON].iter().any(|name| run.join(name).exists())
-        || fs::read_dir(run).is_ok_and(|mut entries| entries.next().is_none());
+        || dir::list(run).is_ok_and(|mut entries| entries.next().is_none());
     let why = if is_there { "it does not hold the record of a run" } else { "a symlink leads there" };
     (!is_there || !is_record).then(|| format!("{why}; remove it by hand"))
 }
 
 /// The size of all files below; follows no symlink. Unreadable files count as empty.
 pub(crate) fn size(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = dir::list(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
         Ok(found) if found.is_dir() => size(&entry.path()),
         found => found.map_or(0, |found| found.len()),

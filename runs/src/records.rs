@@ -121,7 +121,7 @@ pub(crate) fn cannot_begin(error: impl Into<anyhow::Error>) -> Failure {
 
 /// Removes the record of a run that did not begin.
 pub fn discard(folder: &RunFolder) {
-    let _ = std::fs::remove_dir_all(folder.path());
+    let _ = dir::remove(folder.path());
 }
 
 /// A run folder to read from.

@@ -153,7 +153,7 @@ pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
     let known = registry::with_imported(tree).unwrap_or_default();
     let known: Vec<PathBuf> =
         known.iter().map(|run| run.path(tree.root())).filter(|run| run.parent() == Some(&logs)).collect();
-    let entries = std::fs::read_dir(&logs).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = dir::list(&logs).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut others: Vec<PathBuf> =
         entries.filter(|run| run.join(RUN_JSON).is_file() && !known.contains(run)).collect();
     others.sort_unstable();

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use llm::{Provider, Secret};
@@ -208,7 +207,7 @@ fn files_at(root: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Every `agent-config/…-key.txt`.
 fn key_files(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let Ok(entries) = dir::list(folder) else { return Vec::new() };
     let is_key = |path: &PathBuf| path.to_str().is_some_and(is_key_file);
     let mut files: Vec<PathBuf> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_key).collect();

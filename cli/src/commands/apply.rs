@@ -61,7 +61,7 @@ fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Res
             let is_as_before = applied.changes.iter().all(|change| change.action == apply::Action::None);
             let exit = done(applied, "", output);
             if is_as_before {
-                let _ = std::fs::remove_dir_all(folder.path());
+                records::discard(&folder);
             } else {
                 output.note(&format!("undo with: code-commit undo {}", records::name(folder.path())));
             }
@@ -69,7 +69,7 @@ fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Res
         }
         Intake::Rejected { problems, .. } => {
             // Nothing was written, so no record is needed.
-            let _ = std::fs::remove_dir_all(folder.path());
+            records::discard(&folder);
             Ok(refused(&problems, output))
         }
     }

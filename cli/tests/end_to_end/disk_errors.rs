@@ -113,3 +113,44 @@ fn a_git_directory_that_cannot_be_inspected_once_does_not_move_the_state_into_th
         }
     }
 }
+
+/// As on a network file system, which may fail there.
+#[test]
+fn a_folder_of_the_record_that_cannot_be_closed_stops_no_command() {
+    let scene = || {
+        let scene = Scene::with_replies([MENDS_IT, "^^^made/later.txt\n1\n^^^end\n"]);
+        assert_eq!(scene.commit(&[]).code, Some(0));
+        scene
+    };
+    let commands: [fn(&Scene) -> Vec<&str>; 5] = [
+        |_| vec!["show"],
+        |_| vec!["costs"],
+        |_| vec!["undo"],
+        |_| vec!["clean", "--keep", "0"],
+        |scene| [&scene.flags()[..], &["--no-stream"]].concat(),
+    ];
+    for args in commands {
+        let whole = scene();
+        let command = whole.keyed(&args(&whole), &[]);
+        let log = whole.project.beside().join("strace");
+        if injected_into(&command, &log, &["-y", "-e", "trace=close,getdents64"]).is_none() {
+            return;
+        }
+        let trace = std::fs::read_to_string(log).unwrap();
+        let numbers = closes_of_the_record(&trace);
+        assert!(!numbers.is_empty(), "{:?} listed nothing: {trace}", args(&whole));
+        for number in numbers {
+            let scene = scene();
+            let ran = injected(&scene, &format!("close:error=EIO:when={number}"), &args(&scene)).unwrap();
+            assert!(ran.was_hit && ran.code == Some(0), "{:?}, close {number}: {}", args(&scene), ran.words);
+        }
+    }
+}
+
+/// Which calls of `close` are of a folder in the record or in our state that was listed. What gix lists is elsewhere.
+fn closes_of_the_record(trace: &str) -> Vec<usize> {
+    let closes = trace.lines().filter_map(|line| line.strip_prefix("close(")?.split_once(')'));
+    let is_ours = |fd: &str| fd.contains("/agent-config") || fd.contains("/.git/code-commit");
+    let was_listed = |fd: &str| is_ours(fd) && trace.contains(&format!("getdents64({fd},"));
+    (1..).zip(closes).filter(|(_, (fd, _))| was_listed(fd)).map(|(number, _)| number).collect()
+}

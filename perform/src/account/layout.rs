@@ -67,7 +67,7 @@ impl Layout<'_> {
 
     fn is_harmless(self, folder: &Path) -> bool {
         let bases = [self.now, self.guard.root()];
-        let hooks = bases.iter().filter_map(|base| std::fs::read_dir(base.join(folder).join("hooks")).ok());
+        let hooks = bases.iter().filter_map(|base| dir::list(base.join(folder).join("hooks")).ok());
         let mut hooks = hooks.flatten().flatten().map(|entry| entry.file_name());
         let is_link = self.find(&folder.join("hooks")).is_some_and(|found| !found.is_dir());
         let has = |name: &str| self.find(&folder.join(name)).is_some();

@@ -275,7 +275,7 @@ pub(super) fn revert(
     let left = apply::hashes_after(&sets).map_err(Fault::Restore)?;
     let undone = apply::undo(lock, root, &sets, Force::Yes).map_err(Fault::Restore)?;
     // An earlier attempt may have been killed, too.
-    for entry in fs::read_dir(set).map_err(Fault::file("list", set))? {
+    for entry in dir::list(set).map_err(Fault::file("list", set))? {
         let folder = entry.map_err(Fault::file("list", set))?.path();
         let Ok(Some(replaced)) = apply::read_applied(&folder) else { continue };
         let kept = Folder::open(&folder).map_err(Fault::file("open", &folder))?;

@@ -66,7 +66,7 @@ impl UncommittedCopies {
 
     fn settle_below(&self, below: &Path, left: &mut Vec<PathBuf>) -> io::Result<()> {
         let here = self.folder.join(below);
-        let entries = match fs::read_dir(&here) {
+        let entries = match dir::list(&here) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };

@@ -1,7 +1,6 @@
 //! The state that the tree is restored to, and how.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use apply::Lock;
@@ -51,12 +50,7 @@ impl Baseline {
         self.git.roll_back(&self.head, &self.commit, aside).map_err(Fault::RollBack)?;
         self.restore_folders(root)?;
         let undo = run.join(UNDO);
-        match fs::remove_dir_all(&undo) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Fault::file("remove", &undo)(error));
-            }
-            Ok(()) | Err(_) => {}
-        }
+        dir::remove(&undo).map_err(Fault::file("remove", &undo))?;
         warnings.extend(left.warning());
         warnings.extend(self.ignored.restore(root, run, &own.into_keys().collect()));
         Ok(warnings)

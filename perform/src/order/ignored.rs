@@ -113,7 +113,7 @@ fn look_into(root: &Path, path: PathBuf, most: usize, files: &mut Vec<(PathBuf, 
         if found.is_file() {
             files.push((path, mark(&found)));
         } else if found.is_dir() && !path.file_name().is_some_and(repo::is_left_out) {
-            let entries = fs::read_dir(root.join(&path)).into_iter().flatten().flatten();
+            let entries = dir::list(root.join(&path)).into_iter().flatten().flatten();
             todo.extend(entries.map(|entry| path.join(entry.file_name())));
         }
     }

@@ -1,7 +1,6 @@
 //! Keeps what the harness takes out of a tree: the user may have written it while a command ran.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -25,7 +24,7 @@ const PREFIX: &str = "left-";
 
 /// Whether something was moved into this run folder, which must not be deleted then.
 pub fn has_taken_in(run: &Path) -> bool {
-    let mut entries = fs::read_dir(run).into_iter().flatten().flatten();
+    let mut entries = dir::list(run).into_iter().flatten().flatten();
     entries.any(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()))
 }
 

@@ -35,7 +35,7 @@ pub(super) fn all(access: &Access) -> Vec<Cache> {
     let cache = |(name, place): (&Path, PathBuf)| {
         let lower = place.canonicalize().ok().filter(|real| real.is_dir() && is_apart(real));
         let layer = View { upper: layers.join("upper").join(name), work: layers.join("work").join(name) };
-        let is_filled = || fs::read_dir(&layer.upper).is_ok_and(|mut entries| entries.next().is_some());
+        let is_filled = || dir::list(&layer.upper).is_ok_and(|mut entries| entries.next().is_some());
         let is_of_use = can_fetch || lower.is_some() || is_filled();
         let lower = lower.unwrap_or_else(|| EMPTY.into());
         let overlay = Overlay { place: Path::new(SITE).join(name), lower, layer };

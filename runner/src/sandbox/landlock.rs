@@ -20,7 +20,7 @@ use seccompiler::BpfProgram;
 use super::mounts;
 use super::seccomp::{self, Sockets};
 use super::{Access, Aftercare, Launch, direct};
-use crate::temporary::{self, temporary_folder};
+use crate::temporary::{self, TemporaryFolder, temporary_folder};
 use crate::{Command, RunError, Rung};
 
 mod grants;
@@ -33,7 +33,7 @@ const NEEDED: ABI = ABI::V3;
 #[derive(Debug)]
 pub(crate) struct Private {
     #[expect(dead_code, reason = "removed when dropped")]
-    folder: tempfile::TempDir,
+    folder: TemporaryFolder,
 }
 
 /// The home directory in it.

@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use super::{Access, Confinement, Mode, Rung};
-use crate::{Cancel, Command, Ended, Env, run, temporary_folder};
+use crate::{Cancel, Command, Ended, Env, TemporaryFolder, run, temporary_folder};
 
 /// A trial that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -163,7 +163,7 @@ fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
 
 /// The name contains the owner, because a user who does not wait for a trial leaves the folder
 /// behind.
-fn folder() -> io::Result<tempfile::TempDir> {
+fn folder() -> io::Result<TemporaryFolder> {
     super::in_temporary(std::env::temp_dir(), |at| temporary_folder(&at))
 }
 

@@ -45,8 +45,7 @@ const MOST_HOPS: usize = 8;
 /// What the development kits of Debian have in `/etc`, without which Java has no cryptography. Only `management`
 /// may contain passwords.
 pub(super) fn java_settings(etc: &Path) -> Vec<PathBuf> {
-    let entries =
-        |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = |folder: &Path| dir::list(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_kit = |folder: &PathBuf| {
         let name = folder.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.starts_with("java-") && name.ends_with("-openjdk"))
@@ -94,8 +93,8 @@ fn beside(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 
 /// The folders of programs that links in this folder lead to, at every hop: each is looked up by its name.
 fn led_to(folder: &Path, changeable: &Changeable) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
-    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    let entries = dir::list(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(dir::FileType::is_symlink));
     let mut found = Vec::new();
     for link in links.map(|entry| entry.path()).filter(|link| is_program(link)) {
         for hop in hops(link, changeable) {

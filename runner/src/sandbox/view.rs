@@ -5,8 +5,7 @@
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::fs;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -138,10 +137,7 @@ impl Overlay {
         let (place, lower, upper, work) = (place?, lower?, upper?, work?);
         // The kernel leaves this where a volatile layer was mounted, and mounts none a second time. What makes it safe
         // is `durability`.
-        match fs::remove_dir_all(self.layer.work.join("work/incompat/volatile")) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
+        dir::remove(&self.layer.work.join("work/incompat/volatile"))?;
         // A volatile layer costs no sync when it is unmounted. Descriptors instead of paths: a path may contain the
         // characters that separate options.
         let options = format!(

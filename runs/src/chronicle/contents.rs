@@ -95,7 +95,7 @@ fn of_replies(run: &Run, folder: &Path, store: &mut Store<'_>) {
             }
         }
     }
-    let edited = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let edited = dir::list(folder).into_iter().flatten().flatten();
     let edited = edited.filter(|entry| entry.file_name().to_string_lossy().contains("-edited-"));
     edited.filter_map(|entry| on_disk(&entry.path())).for_each(|content| drop(store.keep(content)));
 }

@@ -34,7 +34,7 @@ pub(super) fn specs(root: &Path) -> impl Iterator<Item = Run> {
 /// A talk leaves only copies of files that it may not change but did.
 fn is_no_talk(path: &Path) -> Option<String> {
     let entries: BTreeSet<_> =
-        fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+        dir::list(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
     let is_talk = entries.iter().all(|name| name == COPIES || name == TAKEN);
     if is_talk && fs::canonicalize(path).is_ok_and(|real| real == path) { None } else { is_no_record(path) }
 }

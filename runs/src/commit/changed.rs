@@ -71,7 +71,7 @@ pub(crate) fn refuse(
 
 /// When the run last wrote to its record, by the file system's clock.
 fn last_sign(run: &Path) -> (i64, i64) {
-    let entries = fs::read_dir(run).into_iter().flatten().flatten();
+    let entries = dir::list(run).into_iter().flatten().flatten();
     // Folders in it also change when a killed run is settled.
     let files = entries.filter_map(|entry| entry.metadata().ok()).filter(std::fs::Metadata::is_file);
     let written = files.map(|found| (found.mtime(), found.mtime_nsec()));

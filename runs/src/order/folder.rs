@@ -84,8 +84,8 @@ pub(super) fn folder(
         .map_err(|error| Failure::refused(error, "make the folder writable"))?;
     let mut of_another = None;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let others = (2_u32..).map(|number| base.join(format!("{name}-{number}")));
-    for path in [path.to_owned()].into_iter().chain(others) {
+    let (mut path, mut number) = (path.to_owned(), 1);
+    loop {
         let there = RunFolder::open(path.clone(), setting.redactor.clone());
         match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -93,6 +93,8 @@ pub(super) fn folder(
                 let is_in_use = Journal::is_in_use(&path.join(JOURNAL)).map_err(anyhow::Error::from)?;
                 if is_in_use || !registry::knows(tree, &path)? {
                     of_another = Some(there);
+                    number += 1;
+                    path = base.join(format!("{name}-{number}"));
                     continue;
                 }
                 if !setting.new && !is_finished(&there)? {
@@ -110,7 +112,6 @@ pub(super) fn folder(
         let run = NewRun::create_in_place(base, &name, setting.redactor.clone(), help)?;
         return Ok((Start::New { run, of_another }, claim));
     }
-    unreachable!("there is always a next number")
 }
 
 /// Whether a run was killed here before its first step; then removes what it left.

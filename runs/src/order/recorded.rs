@@ -67,7 +67,7 @@ const BEGINNING: [&str; 3] = [WORK_ORDER, INPUTS, RUN_JSON];
 
 /// Whether a run was apparently killed here before its first step: no other files exist.
 pub(crate) fn is_beginning(run: &Path) -> io::Result<bool> {
-    for entry in fs::read_dir(run)? {
+    for entry in dir::list(run)? {
         let name = entry?.file_name();
         if !BEGINNING.iter().any(|own| name == *own) {
             return Ok(false);

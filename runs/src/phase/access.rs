@@ -1,6 +1,5 @@
 //! What each role can see and change (S3 §Information Boundaries).
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -115,7 +114,7 @@ fn shown(
     leads_to: &dyn Fn(&Path) -> bool,
     found: &mut Vec<PathBuf>,
 ) {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = dir::list(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort_unstable();
     for path in paths {

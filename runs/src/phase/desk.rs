@@ -46,7 +46,7 @@ const SHOWN_BYTES: usize = 32 << 10;
 /// The folder that a role sees: `bin/abl-cmd` and the socket. Removed when dropped.
 #[derive(Debug)]
 pub(super) struct Counter {
-    folder: tempfile::TempDir,
+    folder: runner::TemporaryFolder,
     program: PathBuf,
     desk: Desk,
     output: Output,

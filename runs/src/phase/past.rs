@@ -27,7 +27,7 @@ pub(crate) struct Past {
 
 /// The run folders of all phases, newest first.
 pub(crate) fn all(logs: &Path) -> Vec<Past> {
-    let entries = std::fs::read_dir(logs).into_iter().flatten().flatten();
+    let entries = dir::list(logs).into_iter().flatten().flatten();
     let past = |path: PathBuf| Some(Past { phase: phase_of(path.file_name()?.to_str()?)?, path });
     let mut runs: Vec<Past> = entries.filter_map(|entry| past(entry.path())).collect();
     runs.sort_by(|one, other| other.path.cmp(&one.path));

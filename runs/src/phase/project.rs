@@ -255,7 +255,7 @@ fn require_specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
 /// The specs by phase.
 pub fn specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
     let folder = root.join(SPECS);
-    let Ok(entries) = fs::read_dir(&folder) else { return Ok(BTreeMap::new()) };
+    let Ok(entries) = dir::list(&folder) else { return Ok(BTreeMap::new()) };
     let mut specs = BTreeMap::new();
     for entry in entries {
         let entry = entry.with_context(|| format!("cannot list {}", folder.display()))?;

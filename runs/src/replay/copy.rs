@@ -164,8 +164,7 @@ fn copy_one(from: &Path, to: &Path, inodes: &mut HashMap<(u64, u64), PathBuf>) -
 /// mode.
 fn put(root: &Path, path: &str, content: Option<&[u8]>) -> io::Result<()> {
     let path = root.join(path);
-    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    let is_other = |path: &Path| path.symlink_metadata().is_ok() && !is_folder(path);
+    let is_other = |path: &Path| path.symlink_metadata().is_ok_and(|found| !found.is_dir());
     let above = path.ancestors().skip(1).take_while(|above| *above != root);
     above
         .collect::<Vec<_>>()
@@ -173,17 +172,14 @@ fn put(root: &Path, path: &str, content: Option<&[u8]>) -> io::Result<()> {
         .rev()
         .filter(|above| is_other(above))
         .try_for_each(fs::remove_file)?;
-    if is_folder(&path) {
-        fs::remove_dir_all(&path)?;
-    } else if is_other(&path) && !path.symlink_metadata()?.is_file() {
-        fs::remove_file(&path)?;
-    }
     match content {
         Some(content) => {
+            if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+                dir::remove(&path)?;
+            }
             fs::create_dir_all(path.parent().unwrap_or(root))?;
             fs::OpenOptions::new().write(true).create(true).truncate(true).open(path)?.write_all(content)
         }
-        None if is_other(&path) => fs::remove_file(path),
-        None => Ok(()),
+        None => dir::remove(&path),
     }
 }

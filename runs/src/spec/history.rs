@@ -89,7 +89,7 @@ pub fn talks(root: &Path) -> Vec<PathBuf> {
 /// Folders that were made for this, by their names.
 fn folders(root: &Path, what: &str) -> Vec<PathBuf> {
     let Ok((_, runs)) = project::state(root) else { return Vec::new() };
-    let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
+    let entries = dir::list(runs).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     folders.retain(|path| is_named(&records::name(path), what));
     folders.sort_unstable_by(|one, other| other.cmp(one));

@@ -94,8 +94,8 @@ fn open_once(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result
 
 /// The files of a folder of the store whose names are UTF-8, sorted; hidden ones are not there yet.
 pub fn names(root: &Path, name: &str) -> Vec<String> {
-    let entries = fs::read_dir(folder(root, name)).into_iter().flatten().flatten();
-    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let entries = dir::list(folder(root, name)).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(dir::FileType::is_file));
     let mut names: Vec<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.retain(|name| !name.starts_with('.'));
     names.sort_unstable();
@@ -158,7 +158,7 @@ pub(crate) fn listing(root: &Path) -> Listing {
 /// Whatever lies in the folder of spec issues stops runs and the backlog (S4 §Spec Issue Handling): links and odd names too; as they are
 /// shown, sorted.
 pub fn issues(root: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder(root, ISSUES)).into_iter().flatten().flatten();
+    let entries = dir::list(folder(root, ISSUES)).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir()));
     let mut names: Vec<String> =
         files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -182,12 +182,16 @@ pub fn hash(root: &Path, name: &str) -> Option<String> {
 
 /// What lies in the backlog and cannot be a task as it is, and why; names as they are shown.
 pub(crate) fn no_tasks(root: &Path) -> Vec<(String, &'static str)> {
-    let why = |entry: &fs::DirEntry| match entry.file_type().ok()? {
-        kind if !kind.is_file() => Some("is no file"),
-        _ if entry.file_name().to_str().is_none() => Some("has a name that is not UTF-8"),
-        _ => why_no_task(&fs::read(entry.path()).ok()?),
+    let why = |entry: &dir::Entry| {
+        if !entry.file_type().ok()?.is_file() {
+            Some("is no file")
+        } else if entry.file_name().to_str().is_none() {
+            Some("has a name that is not UTF-8")
+        } else {
+            why_no_task(&fs::read(entry.path()).ok()?)
+        }
     };
-    let entries = fs::read_dir(folder(root, BACKLOG)).into_iter().flatten().flatten();
+    let entries = dir::list(folder(root, BACKLOG)).into_iter().flatten().flatten();
     let all =
         entries.filter_map(|entry| Some((entry.file_name().to_string_lossy().into_owned(), why(&entry)?)));
     let parked = failures::parked(root).into_iter();
@@ -245,7 +249,7 @@ pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
 
 /// Copies of the tree that a run which was killed has left, of which nothing has to be put back any more. The caller holds the lock.
 pub(crate) fn forget_copies(runs: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(runs)? {
+    for entry in dir::list(runs)? {
         let run = entry?;
         if run.file_type()?.is_dir() {
             perform::forget_copies(&run.path().join(perform::COPIES))?;
@@ -256,7 +260,7 @@ pub(crate) fn forget_copies(runs: &Path) -> io::Result<()> {
 
 /// The run folders, the oldest first.
 pub fn runs(runs: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(runs).into_iter().flatten().flatten();
+    let entries = dir::list(runs).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> =
         entries.map(|entry| entry.path()).filter(|path| path.join(perform::JOURNAL).is_file()).collect();
     paths.sort_unstable();

@@ -77,7 +77,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 
 /// A folder for what comes out of a bundle or goes into one, removed when it is dropped or, if this is killed, by
 /// the next that is made.
-pub(super) fn scratch() -> Result<tempfile::TempDir, Failure> {
+pub(super) fn scratch() -> Result<runner::TemporaryFolder, Failure> {
     let made = runner::temporary_folder(&std::env::temp_dir()).context("cannot make a temporary folder");
     made.map_err(|error| Failure::refused(error, "see that TMPDIR or /tmp is writable and has space"))
 }

@@ -1,7 +1,6 @@
 //! Every model call on record here: turns of phases and of spec runs, and rounds of all other runs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use engine::{ModelUsage, Usage};
@@ -171,7 +170,7 @@ fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
 
 /// Folders with a journal; follows no symlink.
 fn folders_in(place: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(place).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let entries = dir::list(place).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(dir::FileType::is_dir));
     folders.map(|entry| entry.path()).filter(|path| path.join(perform::JOURNAL).is_file()).collect()
 }

@@ -58,7 +58,7 @@ fn has_later(path: &Path, time: (i64, i64)) -> bool {
             return Ok(true);
         }
         let mut entries =
-            if found.is_dir() { fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()? } else { Vec::new() };
+            if found.is_dir() { dir::list(path)?.collect::<io::Result<Vec<_>>>()? } else { Vec::new() };
         Ok(entries.drain(..).any(|entry| has_later(&entry.path(), time)))
     };
     has_later().unwrap_or_else(|error: io::Error| error.kind() != io::ErrorKind::NotFound)

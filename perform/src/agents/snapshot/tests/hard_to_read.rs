@@ -44,7 +44,7 @@ fn no_depth_keeps_what_may_not_be_touched_from_being_put_back() {
         assert!(deep.is_dir() && !scene.at("away").exists());
         // Removes what an ordinary removal could not.
         dir::reach::remove(
-            &dir::reach::root(&scene.at("src"), dir::reach::CHANGE).unwrap(),
+            dir::reach::root(&scene.at("src"), dir::reach::CHANGE).unwrap(),
             deep.file_name().unwrap(),
         )
         .unwrap();
