@@ -263,7 +263,7 @@ impl Account {
         run: &RunFolder,
         undo: &Path,
     ) -> Result<Accounted, Fault> {
-        remove_if_there(undo).map_err(Fault::file("remove", undo))?;
+        dir::remove(undo).map_err(Fault::file("remove", undo))?;
         forget_note(run)?;
         let kept = kept.map_or_else(String::new, |kept| format!("; they are whole in {}", kept.display()));
         let message = format!(
