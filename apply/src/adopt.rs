@@ -99,7 +99,11 @@ fn found_at(finder: &mut Finder, path: &str, interrupt: Interrupt<'_>) -> io::Re
     let Some(folder) = place.parent() else { return Ok(None) };
     match folder.stat(place.name())? {
         Some(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => {
-            Before::of_large(&mut folder.open_file(place.name())?, interrupt).map(Some)
+            match folder.open_file(place.name()) {
+                // Somebody has removed it since.
+                Err(error) if dir::reach::is_gone(&error) => Ok(None),
+                file => Before::of_large(&mut file?, interrupt).map(Some),
+            }
         }
         Some(_) | None => Ok(None),
     }

@@ -56,9 +56,12 @@ pub fn stable_hash(root: &Path, interrupt: &dyn Fn() -> io::Result<()>) -> Resul
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
     for (name, path) in &files {
+        let Some(file) = unless_gone(File::open(path)).map_err(|source| error(path, source))? else {
+            continue;
+        };
         hasher.update(name);
         hasher.update([0]);
-        hash_file(path, &mut buffer, &mut hasher, interrupt).map_err(|source| error(path, source))?;
+        hash_file(file, &mut buffer, &mut hasher, interrupt).map_err(|source| error(path, source))?;
         hasher.update([0]);
     }
     Ok(hex(&hasher.finalize()))
@@ -137,11 +140,15 @@ enum Descend {
 fn walk(root: &Path, see: &mut dyn FnMut(&Entry) -> Descend) -> Result<(), TreeError> {
     let mut todo = vec![root.to_owned()];
     while let Some(folder) = todo.pop() {
-        let entries = dir::list(&folder).map_err(|source| error(&folder, source))?;
-        for entry in entries {
+        let entries = match dir::list(&folder) {
+            Err(source) if folder == root => return Err(error(root, source)),
+            entries => unless_gone(entries).map_err(|source| error(&folder, source))?,
+        };
+        for entry in entries.into_iter().flatten() {
             let entry = entry.map_err(|source| error(&folder, source))?;
             let path = entry.path();
-            let kind = entry.file_type().map_err(|source| error(&path, source))?;
+            let kind = unless_gone(entry.file_type()).map_err(|source| error(&path, source))?;
+            let Some(kind) = kind else { continue };
             if kind.is_dir() {
                 if let Descend::Yes = see(&Entry::Folder(path.clone())) {
                     todo.push(path);
@@ -165,13 +172,20 @@ fn counts(root: &Path, entry: &Entry) -> bool {
     }
 }
 
+/// Somebody may remove what was listed.
+fn unless_gone<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
+    match looked {
+        Err(error) if dir::reach::is_gone(&error) => Ok(None),
+        looked => looked.map(Some),
+    }
+}
+
 fn hash_file(
-    path: &Path,
+    mut file: File,
     buffer: &mut [u8],
     hasher: &mut Sha256,
     interrupt: &dyn Fn() -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut file = File::open(path)?;
     loop {
         interrupt()?;
         let read = file.read(buffer)?;

@@ -13,6 +13,9 @@ use super::source::Source;
 use crate::fault::Fault;
 use crate::seal::{Attic, last};
 
+/// How often a path is restored.
+const TRIES: usize = 3;
+
 /// Restores one difference after another.
 pub(super) struct PutBack<'p, 'r> {
     root: Folder,
@@ -36,7 +39,10 @@ impl<'p, 'r> PutBack<'p, 'r> {
 
     /// Restores a path. What is there now goes to the attic, new folders with all their content.
     pub(super) fn restore(&mut self, one: &Difference) {
-        match self.try_restore(one) {
+        // Somebody may save it at that moment.
+        let mut tries = (0..TRIES).map(|_| self.try_restore(one));
+        let restored = tries.by_ref().find(Result::is_ok);
+        match restored.unwrap_or_else(|| Err(io::ErrorKind::Other.into())) {
             Ok(true) => {}
             Ok(false) => self.gone.push(one.path.display().to_string()),
             Err(_) => self.lost.push(one.path.display().to_string()),
