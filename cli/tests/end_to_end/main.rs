@@ -45,6 +45,7 @@ mod person;
 mod phase;
 mod portable;
 mod projects;
+mod promises;
 mod record;
 mod recovery;
 mod resume;

@@ -1,0 +1,91 @@
+//! Loops × promises: what a user or a supervisor may count on holds for every loop, whatever its nature.
+//!
+//! `cargo test -p code-commit-cli --test end_to_end promises::table -- --nocapture` prints the table.
+
+mod checks;
+mod loops;
+
+use crate::promises::checks::Verdict;
+use crate::promises::loops::{LOOPS, Loop};
+
+/// A loop, the promise that it does not keep yet, what is seen instead, and where below `runs/src` it is missing.
+type Gap = (&'static str, &'static str, &'static str, &'static str);
+
+const NO_SUMMARY: &str = "a summary as the last line: exit 130";
+const NO_FLAG: &str = "unexpected argument '--dry-run'";
+const NO_REPOSITORY: &str = "is not in a git work tree";
+
+/// The list may only shrink.
+const GAPS: &[Gap] = &[
+    ("commit", "json_stopped", NO_SUMMARY, "commit/run.rs::lead: fault.rs::stopped leaves before finish"),
+    ("implement", "json_stopped", NO_SUMMARY, "commit/run.rs::lead: fault.rs::stopped leaves before finish"),
+    ("order", "json_stopped", NO_SUMMARY, "order/act.rs::order: stopped leaves before batch.rs::print"),
+    ("phase", "json_stopped", NO_SUMMARY, "agents.rs::Work::run: Words::stopped leaves before end.rs::say"),
+    ("spec", "json_stopped", NO_SUMMARY, "agents.rs::Work::run: Words::stopped leaves before said.rs::say"),
+    ("phase", "dry_run", NO_FLAG, "phase/act.rs::Request; Setup::perform makes no estimate::First"),
+    ("spec", "dry_run", NO_FLAG, "spec/start.rs::Request; start makes no estimate::First"),
+    ("phase", "resume", NO_REPOSITORY, "resume.rs::run needs a work tree; meant knows no phases"),
+    ("phase", "runs", NO_REPOSITORY, "cli commands/show.rs::list needs a work tree; lists no phases"),
+    ("phase", "show", NO_REPOSITORY, "cli commands/show.rs::show needs a work tree; knows no phases"),
+    ("phase", "why", NO_REPOSITORY, "why.rs::run asks git at the root; phases commit in src"),
+    ("phase", "undo", NO_REPOSITORY, "undo.rs::run needs a work tree; has no refuse_undo for phases"),
+];
+
+/// One test for each loop and promise, so that they run side by side under their names.
+macro_rules! cells {
+    ($($of:ident)+; $promises:tt) => {
+        $(cells!(@of $of $promises);)+
+        const CELLS: &[&str] = &[$(stringify!($of)),+];
+        cells!(@promises $promises);
+    };
+    (@of $of:ident [$($promise:ident)+]) => {
+        mod $of {
+            $(#[test]
+            fn $promise() {
+                super::check(stringify!($of), stringify!($promise), super::checks::$promise);
+            })+
+        }
+    };
+    (@promises [$($promise:ident)+]) => {
+        const PROMISES: &[&str] = &[$(stringify!($promise)),+];
+    };
+}
+
+cells! {
+    commit implement order phase spec;
+    [kill resume ctrl_c key json json_stopped dry_run runs show page why undo clean export]
+}
+
+/// A cell holds, unless it is a gap; then it must not.
+fn check(of: &str, promise: &str, verdict: fn(&Loop) -> Verdict) {
+    let row = LOOPS.iter().find(|row| row.name == of).unwrap();
+    match (gap(of, promise), verdict(row)) {
+        (None, Ok(())) => {}
+        (None, Err(seen)) => panic!("{of} does not keep {promise}: {seen}"),
+        (Some(_), Ok(())) => panic!("{of} keeps {promise} now: take it out of GAPS"),
+        (Some((_, _, known, _)), Err(seen)) => {
+            assert!(seen.contains(known), "{of}, {promise}: not the gap {known:?}: {seen}");
+        }
+    }
+}
+
+fn gap(of: &str, promise: &str) -> Option<&'static Gap> {
+    GAPS.iter().find(|gap| (gap.0, gap.1) == (of, promise))
+}
+
+#[test]
+fn table() {
+    let names: Vec<&str> = LOOPS.iter().map(|row| row.name).collect();
+    assert_eq!(names, CELLS, "each loop has its tests");
+    let cells = || PROMISES.iter().flat_map(|promise| names.iter().map(|of| (*of, *promise)));
+    for (of, promise, ..) in GAPS {
+        let rows = GAPS.iter().filter(|gap| (gap.0, gap.1) == (*of, *promise)).count();
+        assert!(rows == 1 && cells().any(|cell| cell == (*of, *promise)), "{of}, {promise}");
+    }
+    eprintln!("| promise | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len()));
+    for promise in PROMISES {
+        let row: Vec<&str> = names.iter().map(|of| gap(of, promise).map_or("✓", |_| "gap")).collect();
+        eprintln!("| {promise} | {} |", row.join(" | "));
+    }
+    GAPS.iter().for_each(|(of, promise, _, lacks)| eprintln!("- {of}, {promise}: {lacks}"));
+}
