@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use runner::{NoProgram, Programs};
+use code_commit_runner::{NoProgram, Programs};
 use serde::{Deserialize, Serialize};
 
 /// The CLIs that can be driven.
@@ -158,7 +158,7 @@ fn packages_beside(package: &Path) -> Vec<PathBuf> {
         let rest = path.file_name().and_then(|other| other.as_bytes().strip_prefix(name.as_bytes()));
         rest.is_some_and(|rest| rest.starts_with(b"-"))
     };
-    let entries = dir::list(scope).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = code_commit_dir::list(scope).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_real = |path: &PathBuf| path.canonicalize().is_ok_and(|real| is_package(&real));
     let mut beside: Vec<PathBuf> = entries.filter(begins_like_it).filter(is_real).collect();
     beside.sort();

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use runner::Access;
+use code_commit_runner::Access;
 use serde_json::json;
 
 use crate::{Kind, Spawn};
@@ -91,7 +91,7 @@ const fn own(kind: Kind) -> Own {
 pub(crate) fn open(kind: Kind, home: &Path, access: &mut Access) {
     let own = own(kind);
     let folder = home.join(own.folder);
-    let entries = dir::list(&folder).into_iter().flatten().flatten();
+    let entries = code_commit_dir::list(&folder).into_iter().flatten().flatten();
     let is_anew =
         |name: &str| own.anew.iter().any(|(head, end)| name.starts_with(head) && name.ends_with(end));
     let seen = entries.filter(|entry| !entry.file_name().to_str().is_some_and(is_anew));
@@ -142,7 +142,7 @@ fn put(folder: &Path, name: &str, text: &str) -> Result<(), (PathBuf, io::Error)
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use runner::Confinement;
+    use code_commit_runner::Confinement;
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;

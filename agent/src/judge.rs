@@ -1,7 +1,7 @@
 //! Derives how a turn ended from the exit status and the CLI's output. Exit code and final event
 //! can only make the verdict worse.
 
-use runner::Ended;
+use code_commit_runner::Ended;
 
 use crate::told::{Last, Told, one_line};
 use crate::{End, Kind};

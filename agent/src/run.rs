@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use runner::{Cancel, Command, Limits, Output, RunError, Stream, Streams};
+use code_commit_runner::{Cancel, Command, Limits, Output, RunError, Stream, Streams};
 
 use crate::judge::{Facts, judge};
 use crate::lines::{Line, Lines};
@@ -60,7 +60,7 @@ pub fn run(
     let watch = Watch::new(cancel, spawn).map_err(|source| at(tmp.path(), source))?;
     let output = watch
         .over(|stopper| {
-            runner::run(&command, &confinement, stopper, &mut |stream, bytes| {
+            code_commit_runner::run(&command, &confinement, stopper, &mut |stream, bytes| {
                 watch.heard();
                 hearing.hear(stream, bytes);
             })
@@ -71,7 +71,7 @@ pub fn run(
 }
 
 /// Lets a person talk to the agent on the caller's own three streams. Returns the exit code as
-/// [`runner::Ended::shell_code`] does.
+/// [`code_commit_runner::Ended::shell_code`] does.
 pub fn interactive(cli: &Installed, spawn: &Spawn<'_>, cancel: &Cancel) -> Result<u8, AgentError> {
     let tmp = prepare(cli.kind, spawn)?;
     let argv = start::interactive_argv(cli, spawn);
@@ -80,7 +80,7 @@ pub fn interactive(cli: &Installed, spawn: &Spawn<'_>, cancel: &Cancel) -> Resul
         deadline: spawn.timeout,
         ..Command::new(argv, spawn.cwd, start::env(cli, spawn, Some(tmp.path())))
     };
-    let output = runner::run(&command, &start::confinement(cli, spawn), cancel, &mut |_, _| {})
+    let output = code_commit_runner::run(&command, &start::confinement(cli, spawn), cancel, &mut |_, _| {})
         .map_err(AgentError::Run)?;
     Ok(output.ended.shell_code())
 }
@@ -90,12 +90,12 @@ fn at(path: &Path, source: io::Error) -> AgentError {
 }
 
 /// Creates the CLI's home, and a folder for what it needs during this turn only.
-fn prepare(kind: Kind, spawn: &Spawn<'_>) -> Result<runner::TemporaryFolder, AgentError> {
+fn prepare(kind: Kind, spawn: &Spawn<'_>) -> Result<code_commit_runner::TemporaryFolder, AgentError> {
     if let Home::Own(folder) = spawn.home {
         home::prepare(kind, folder, spawn).map_err(|(path, source)| AgentError::Prepare { path, source })?;
     }
     let parent = std::env::temp_dir();
-    runner::temporary_folder(&parent).map_err(|source| at(&parent, source))
+    code_commit_runner::temporary_folder(&parent).map_err(|source| at(&parent, source))
 }
 
 fn command(cli: &Installed, spawn: &Spawn<'_>, tmp: &Path) -> Result<Command, AgentError> {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use runner::{Cancel, Captured, Confinement, Env};
+use code_commit_runner::{Cancel, Captured, Confinement, Env};
 
 use crate::ModelUsage;
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use runner::{Confinement, Env, Rung};
+use code_commit_runner::{Confinement, Env, Rung};
 
 use crate::{Home, Installed, Kind, Permissions, Session, Spawn, home};
 

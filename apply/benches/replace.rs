@@ -15,8 +15,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use apply::{ChangeSet, Lock};
-use guard::{Admitted, Configuration, Guard, Op, Policy, Request, Verdict};
+use code_commit_apply::{ChangeSet, Lock};
+use code_commit_guard::{Admitted, Configuration, Guard, Op, Policy, Request, Verdict};
 
 const FILES: usize = 1_000;
 const BYTES: usize = 4_096;
@@ -111,5 +111,5 @@ fn transaction(lock: &Lock, root: &Path, paths: Vec<Admitted>, content: &[u8], u
     for path in paths {
         set.write(path, content);
     }
-    assert_eq!(apply::apply(lock, root, set, undo).unwrap().warnings, []);
+    assert_eq!(code_commit_apply::apply(lock, root, set, undo).unwrap().warnings, []);
 }

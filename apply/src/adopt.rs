@@ -5,8 +5,8 @@ use std::fs;
 use std::io::{self, Read, Seek as _};
 use std::path::{Path, PathBuf};
 
-use dir::{Folder, Interrupt, link_or_copy};
-use guard::Before;
+use code_commit_dir::{Folder, Interrupt, link_or_copy};
+use code_commit_guard::Before;
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
 
@@ -55,7 +55,7 @@ pub fn adopt<'f>(
     mut folders: Vec<String>,
     interrupt: Interrupt<'_>,
 ) -> Result<Applied, ApplyError> {
-    dir::remove(undo).map_err(ApplyError::io("remove", undo))?;
+    code_commit_dir::remove(undo).map_err(ApplyError::io("remove", undo))?;
     fs::create_dir_all(undo).map_err(ApplyError::io("create", undo))?;
     let kept = Folder::open(undo).map_err(ApplyError::io("open", undo))?;
     let tree = std::sync::Arc::new(Folder::open(root).map_err(ApplyError::io("open", root))?);
@@ -101,7 +101,7 @@ fn found_at(finder: &mut Finder, path: &str, interrupt: Interrupt<'_>) -> io::Re
         Some(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => {
             match folder.open_file(place.name()) {
                 // Somebody has removed it since.
-                Err(error) if dir::reach::is_gone(&error) => Ok(None),
+                Err(error) if code_commit_dir::reach::is_gone(&error) => Ok(None),
                 file => Before::of_large(&mut file?, interrupt).map(Some),
             }
         }

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use dir::Folder;
+use code_commit_dir::Folder;
 
 const ROOT: &str = "txn-root";
 const UNDO: &str = "txn-undo";

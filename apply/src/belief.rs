@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use dir::Folder;
-use guard::Policy;
+use code_commit_dir::Folder;
+use code_commit_guard::Policy;
 
 use crate::bearings::Bearings;
 use crate::journal::Journal;

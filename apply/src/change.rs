@@ -5,15 +5,15 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use dir::Folder;
-use guard::Before;
+use code_commit_dir::Folder;
+use code_commit_guard::Before;
 use rustix::fs::{Gid, Mode, Uid};
 use sha2::{Digest, Sha256};
 
 use crate::journal::hex;
 use crate::place::Place;
 use crate::report::{Action, Changed};
-use dir::protect_like;
+use code_commit_dir::protect_like;
 
 /// The new content of a file.
 #[derive(Debug)]

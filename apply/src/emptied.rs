@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dir::Folder;
+use code_commit_dir::Folder;
 
 use crate::change::Change;
 use crate::place::{Place, folders_above};

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dir::{Folder, copy_all};
+use code_commit_dir::{Folder, copy_all};
 
 use crate::Steps;
 use crate::bearings::Bearings;

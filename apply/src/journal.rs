@@ -3,8 +3,8 @@
 
 use std::io::{self, Read, Write as _};
 
-use dir::Folder;
-use guard::Before;
+use code_commit_dir::Folder;
+use code_commit_guard::Before;
 use serde::{Deserialize, Serialize};
 
 use crate::report::{Applied, Changed, Warning};

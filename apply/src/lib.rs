@@ -20,7 +20,7 @@ mod undo;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dir::Folder;
+use code_commit_dir::Folder;
 
 pub use adopt::{Found, OldFile, PreImageOf, adopt};
 pub use error::ApplyError;

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use dir::Folder;
+use code_commit_dir::Folder;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -127,7 +127,7 @@ impl Drop for Lock {
 }
 
 fn is_in_tree(state_dir: &Path) -> bool {
-    state_dir.file_name() == Some(OsStr::new(names::ours::STATE))
+    state_dir.file_name() == Some(OsStr::new(code_commit_names::ours::STATE))
 }
 
 /// Creates the folder if necessary; `None` if it is a symlink.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use dir::Folder;
-use guard::Admitted;
+use code_commit_dir::Folder;
+use code_commit_guard::Admitted;
 use rustix::io::Errno;
 
 /// A file's location below the root.

@@ -8,8 +8,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dir::Folder;
-use guard::Before;
+use code_commit_dir::Folder;
+use code_commit_guard::Before;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 

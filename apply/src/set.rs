@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use dir::Folder;
-use guard::{Admitted, Op};
+use code_commit_dir::Folder;
+use code_commit_guard::{Admitted, Op};
 
 use crate::change::{Change, Content};
 use crate::error::ApplyError;

@@ -12,8 +12,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dir::{Folder, link_or_copy};
-use guard::Before;
+use code_commit_dir::{Folder, link_or_copy};
+use code_commit_guard::Before;
 use rustix::io::Errno;
 
 use crate::bearings::Bearings;
@@ -87,7 +87,7 @@ fn begin(site: &Site<'_>) -> Result<Folder, ApplyError> {
     if site.lock.state.id().0 != site.root.id().0 {
         return Err(other_file_system(site));
     }
-    let undo_is_taken = dir::list(site.undo).is_ok_and(|mut entries| entries.next().is_some());
+    let undo_is_taken = code_commit_dir::list(site.undo).is_ok_and(|mut entries| entries.next().is_some());
     if undo_is_taken || site.undo.is_file() {
         return Err(ApplyError::UndoTaken { path: site.undo.to_owned() });
     }

@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dir::Folder;
-use guard::Before;
+use code_commit_dir::Folder;
+use code_commit_guard::Before;
 
 use crate::Steps;
 use crate::change::Change;
@@ -123,7 +123,7 @@ pub(crate) fn undo_with(
         manifest(folder)?.ok_or_else(|| UndoError::NoManifest { path: folder.join(MANIFEST) })?;
     }
     let history = History::read(undo_folders)?;
-    guard::raise_descriptor_limit();
+    code_commit_guard::raise_descriptor_limit();
     let mut changes = history.changes(&folder)?;
     let changed_since = history.changed_since(&changes);
     if force == Force::No && !changed_since.is_empty() {
@@ -220,7 +220,7 @@ impl PreImage {
     /// The whole content; `None` if there was no file, or if it is longer than `most` bytes.
     pub fn content(&self, most: u64) -> Result<Option<Vec<u8>>, UndoError> {
         let Some(kept) = &self.kept else { return Ok(None) };
-        dir::read(kept, most, dir::Links::Refused)
+        code_commit_dir::read(kept, most, code_commit_dir::Links::Refused)
             .map_err(|source| UndoError::Io { path: kept.clone(), source })
     }
 }
@@ -264,7 +264,7 @@ pub fn intact(undo_folders: &[PathBuf]) -> Result<(), UndoError> {
         let entries = manifest(undo)?.into_iter().flat_map(|journal| journal.entries);
         for (number, entry) in entries.enumerate().filter(|(_, entry)| entry.old.is_some()) {
             let kept = undo.join(kept_name(number));
-            let found = dir::open_regular(&kept)
+            let found = code_commit_dir::open_regular(&kept)
                 .and_then(|file| file.map(|mut file| Before::of(&mut file)).transpose());
             let found = found.map_err(|source| UndoError::Io { path: kept.clone(), source })?;
             if found.map(|found| hex(found.sha256)) != entry.change.before_sha256 {

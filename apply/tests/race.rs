@@ -11,8 +11,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use apply::{ApplyError, ChangeSet, Lock};
-use guard::{Configuration, Guard, Op, Policy, Request, Verdict};
+use code_commit_apply::{ApplyError, ChangeSet, Lock};
+use code_commit_guard::{Configuration, Guard, Op, Policy, Request, Verdict};
 use rustix::fs::{CWD, RenameFlags};
 
 #[derive(Default, Debug)]
@@ -78,7 +78,7 @@ fn write(root: &Path, state: &Path, wanted: usize) -> Tally {
         };
         let mut set = ChangeSet::new();
         set.write(admitted, format!("inside {number}").into_bytes());
-        match apply::apply(&lock, root, set, &undo) {
+        match code_commit_apply::apply(&lock, root, set, &undo) {
             Ok(applied) => {
                 assert_eq!(applied.warnings, []);
                 tally.written += 1;

@@ -7,7 +7,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt as _;
 
-use dir::Folder;
+use code_commit_dir::Folder;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Take, Write};
 use std::path::Path;
 
-use dir::Folder;
+use code_commit_dir::Folder;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use tar::{Archive, Entry};
 

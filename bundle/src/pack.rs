@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use dir::Folder;
+use code_commit_dir::Folder;
 use ruzstd::encoding::{CompressionLevel, compress};
 use tar::{EntryType, Header};
 

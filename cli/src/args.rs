@@ -14,15 +14,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use code_commit_runs::commit::{self, Query};
+use code_commit_runs::{Failure, Product};
+use code_commit_settings::Sandbox;
 pub use flags::{BuildArgs, LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
 pub use record::{
     CleanArgs, ExportArgs, ImportArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs, VerifyArgs, WhyArgs,
 };
 pub use retell::{PageArgs, TraceArgs, TraceFormat};
-use runs::commit::{self, Query};
-use runs::{Failure, Product};
-use settings::Sandbox;
 pub use setup::{CheckArgs, CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
 
 /// The model proposes, the harness decides.

@@ -21,8 +21,8 @@ mod trust;
 
 use std::path::Path;
 
-use runs::commit::{self, Which};
-use runs::{Exit, Failure, Host, check, clean, lock, replay, resume, travel, undo, why};
+use code_commit_runs::commit::{self, Which};
+use code_commit_runs::{Exit, Failure, Host, check, clean, lock, replay, resume, travel, undo, why};
 
 use crate::args::{Cli, Command};
 

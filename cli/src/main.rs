@@ -15,14 +15,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use logging::Redactor;
-use runs::{Exit, Failure, Host, Product};
-use settings::{Bases, Environment, Keys};
+use code_commit_logging::Redactor;
+use code_commit_runs::{Exit, Failure, Host, Product};
+use code_commit_settings::{Bases, Environment, Keys};
 
 use crate::models::Services;
 
 fn main() -> ExitCode {
-    if let Some(code) = runner::helper() {
+    if let Some(code) = code_commit_runner::helper() {
         return code;
     }
     process::protect();
@@ -99,7 +99,7 @@ fn keys(environment: &Environment) -> Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use runs::Exit;
+    use code_commit_runs::Exit;
 
     #[test]
     fn a_panic_ends_as_a_fault_of_ours() {

@@ -5,17 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use llm::http::{Agent, BaseUrl, BaseUrlError, Limits, Network, NetworkError};
-use llm::provider::SCRIPTED;
-use llm::scripted::ScriptError;
-use llm::{Client, Dialect, List, Model, ModelId, Provider, Recorded, Retry, Scripted, Secret};
-use llm_anthropic::Anthropic;
-use llm_gemini::Gemini;
-use llm_openai::{OpenAi, OutputLimit, Responses, Schema, Switches, SystemRole};
-use repo::WorkTree;
-use runs::model::{OpenModel, today, warn_in_the_clear};
-use runs::{Exit, Failure, Host, preflight, records};
-use settings::{Environment, Keys, Models, Origin, Settings};
+use code_commit_llm::http::{Agent, BaseUrl, BaseUrlError, Limits, Network, NetworkError};
+use code_commit_llm::provider::SCRIPTED;
+use code_commit_llm::scripted::ScriptError;
+use code_commit_llm::{Client, Dialect, List, Model, ModelId, Provider, Recorded, Retry, Scripted, Secret};
+use code_commit_llm_anthropic::Anthropic;
+use code_commit_llm_gemini::Gemini;
+use code_commit_llm_openai::{OpenAi, OutputLimit, Responses, Schema, Switches, SystemRole};
+use code_commit_repo::WorkTree;
+use code_commit_runs::model::{OpenModel, today, warn_in_the_clear};
+use code_commit_runs::{Exit, Failure, Host, preflight, records};
+use code_commit_settings::{Environment, Keys, Models, Origin, Settings};
 
 /// All supported services.
 pub struct Services;
@@ -175,7 +175,7 @@ fn no_script(error: ScriptError) -> Failure {
 
 /// The configuration takes precedence over what the address suggests.
 fn switches(settings: &Settings, likely: Switches) -> Switches {
-    use settings::{AnswerSchema as Asked, OutputLimit as Limit, SystemRole as Role};
+    use code_commit_settings::{AnswerSchema as Asked, OutputLimit as Limit, SystemRole as Role};
     Switches {
         max_tokens: settings.dialect_max_tokens.value.map_or(likely.max_tokens, |limit| match limit {
             Limit::MaxCompletionTokens => OutputLimit::MaxCompletionTokens,

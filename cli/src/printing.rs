@@ -2,9 +2,9 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use logging::Redactor;
-use report::{Output, Stream, Volume};
-use settings::Environment;
+use code_commit_logging::Redactor;
+use code_commit_report::{Output, Stream, Volume};
+use code_commit_settings::Environment;
 use terminal_size::{Width, terminal_size_of};
 
 use crate::args::{OutputArgs, When};

@@ -5,8 +5,8 @@
 use std::fs;
 use std::io::Cursor;
 
-use bundle::Survey;
-use dir::Folder;
+use code_commit_bundle::Survey;
+use code_commit_dir::Folder;
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -28,7 +28,7 @@ fn check(bytes: &[u8]) {
     let inside = scratch.path().join("inside");
     fs::create_dir(&inside).expect("a folder");
     let folder = Folder::open(&inside).expect("the folder");
-    let opened = bundle::open(&mut Cursor::new(bytes), Some(&folder));
+    let opened = code_commit_bundle::open(&mut Cursor::new(bytes), Some(&folder));
     let beside = fs::read_dir(scratch.path()).expect("the temporary folder").count();
     assert_eq!(beside, 1, "something was written outside of the folder");
     let Ok(opened) = opened else { return };
@@ -37,9 +37,9 @@ fn check(bytes: &[u8]) {
     assert!(survey.left_out.is_empty(), "{:?}", survey.left_out);
     let mut packed = Vec::new();
     let signature = opened.signature.as_deref();
-    bundle::pack(&folder, &opened.manifest_bytes, signature, &mut packed)
+    code_commit_bundle::pack(&folder, &opened.manifest_bytes, signature, &mut packed)
         .expect("what was read can be packed");
-    let again = bundle::open(&mut Cursor::new(&packed), None).expect("what was packed can be read");
+    let again = code_commit_bundle::open(&mut Cursor::new(&packed), None).expect("what was packed can be read");
     assert_eq!((again.manifest, again.signature), (opened.manifest, opened.signature));
 }
 

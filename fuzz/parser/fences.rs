@@ -2,10 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use parser::edit::{self, Hunk};
-use parser::fence::{Draft, print};
-use parser::partial::Openers;
-use parser::{Ask, Errors, FileAction, Reply, parse, parse_bytes};
+use code_commit_parser::edit::{self, Hunk};
+use code_commit_parser::fence::{Draft, print};
+use code_commit_parser::partial::Openers;
+use code_commit_parser::{Ask, Errors, FileAction, Reply, parse, parse_bytes};
 
 fuzz_target!(|bytes: &[u8]| {
     match parse_bytes(bytes) {
@@ -55,7 +55,7 @@ fn check_hunks(text: &str, hunks: &[Hunk<'_>]) {
 fn drafts<'t>(reply: &Reply<'t>, hunks: &'t [Vec<Hunk<'t>>]) -> Vec<Draft<'t>> {
     let text = reply.text();
     let mut files = reply.files().zip(hunks);
-    let draft = |block: &parser::Block| match block.ask {
+    let draft = |block: &code_commit_parser::Block| match block.ask {
         Ask::Write(_) | Ask::Edit(_) | Ask::Delete(_) => {
             let (file, hunks) = files.next().expect("as many files as file blocks");
             match file.action {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use parser::marker::{End, Event, Markers};
+use code_commit_parser::marker::{End, Event, Markers};
 
 fuzz_target!(|input: &[u8]| {
     let Some((seed, bytes)) = input.split_first() else { return };

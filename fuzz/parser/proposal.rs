@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use libfuzzer_sys::fuzz_target;
-use parser::edit;
-use parser::proposal::{Change, Edit, Limits, parse};
+use code_commit_parser::edit;
+use code_commit_parser::proposal::{Change, Edit, Limits, parse};
 use serde::Deserialize;
 
 const LIMITS: Limits = Limits { file_bytes: 40, total_bytes: 60 };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use dir::Folder;
+use code_commit_dir::Folder;
 
 use crate::fold::fold;
 
@@ -74,7 +74,7 @@ impl Admitted {
     /// Whether the file runs code later or affects other people, so that the summary should mention
     /// it.
     pub fn is_flagged(&self) -> bool {
-        names::runs_later(&fold(&self.path)).is_some()
+        code_commit_names::runs_later(&fold(&self.path)).is_some()
     }
 
     /// The nearest folder on the way that existed when the path was judged.
@@ -112,11 +112,11 @@ impl Admitted {
 impl Before {
     /// Reads the metadata and then the content of an open file.
     pub fn of(file: &mut File) -> io::Result<Before> {
-        Self::of_large(file, dir::NEVER)
+        Self::of_large(file, code_commit_dir::NEVER)
     }
 
     /// Reads a file whose content may take long.
-    pub fn of_large(file: &mut File, interrupt: dir::Interrupt<'_>) -> io::Result<Before> {
+    pub fn of_large(file: &mut File, interrupt: code_commit_dir::Interrupt<'_>) -> io::Result<Before> {
         let metadata = file.metadata()?;
         Ok(Before {
             id: (metadata.dev(), metadata.ino()),
@@ -125,7 +125,7 @@ impl Before {
             links: metadata.nlink(),
             len: metadata.len(),
             mtime: (metadata.mtime(), metadata.mtime_nsec()),
-            sha256: hash(&mut dir::Interruptible::new(file, interrupt), metadata.len())?,
+            sha256: hash(&mut code_commit_dir::Interruptible::new(file, interrupt), metadata.len())?,
         })
     }
 }

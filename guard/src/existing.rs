@@ -12,7 +12,7 @@ use crate::folded::Folded;
 use crate::patterns::{Kind, Within};
 use crate::rules::{Rules, is_closed};
 use crate::tree::shown_from_root;
-use dir::Folder;
+use code_commit_dir::Folder;
 
 /// A folder that cannot be read, so it is unknown what is protected in it.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub struct ExistingError {
 
 impl Guard {
     /// The files below the root, as of when the guard was opened, whose names are protected in every folder
-    /// ([`is_protected_anywhere`](names::is_protected_anywhere)), except ignored ones.
+    /// ([`is_protected_anywhere`](code_commit_names::is_protected_anywhere)), except ignored ones.
     pub fn protected_anywhere(&self) -> impl Iterator<Item = &str> {
         let prefix = &self.work_tree.prefix;
         self.captured.protected.iter().filter_map(|path| path.strip_prefix(prefix.as_str()))

@@ -10,7 +10,7 @@ use crate::lexical::is_too_long;
 use crate::policy::Policy;
 use crate::rules::is_closed;
 use crate::tree::JudgeError;
-use dir::Folder;
+use code_commit_dir::Folder;
 
 /// Device and inode.
 pub(crate) type Inodes = HashSet<(u64, u64)>;

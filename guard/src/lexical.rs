@@ -1,8 +1,8 @@
 //! Checks of a path as a string, without access to the disk.
 
+use code_commit_names::{is_bidi, is_invisible};
 use gix::bstr::ByteSlice;
 use gix::validate::path::component::{self, Error};
-use names::{is_bidi, is_invisible};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::fold::fold;

@@ -29,7 +29,7 @@ pub use survey::{Difference, Seen, Survey, Tracked};
 pub use tree::JudgeError;
 
 use batch::Batch;
-use dir::Folder;
+use code_commit_dir::Folder;
 use inodes::Inodes;
 use repository::WorkTree;
 use rules::{Rules, Unread};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use code_commit_names::{Binds, Writer};
 use gix::glob::pattern::Case;
-use names::{Binds, Writer};
 
 use crate::fold::fold;
 use crate::folded::Folded;
@@ -13,9 +13,9 @@ use crate::refusal::{Code, Refusal};
 /// What a run may write. Every policy refuses `.git`, the harness's own state and its configuration.
 ///
 /// ```
-/// let policy = guard::Policy::commit().protect(["tests/**"]);
+/// let policy = code_commit_guard::Policy::commit().protect(["tests/**"]);
 /// let refusal = policy.refuses("Tests/it.rs").expect("protected names match by case folding");
-/// assert_eq!(refusal.code(), guard::Code::Protected);
+/// assert_eq!(refusal.code(), code_commit_guard::Code::Protected);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Policy {
@@ -75,7 +75,7 @@ impl Policy {
     /// update, are allowed.
     #[must_use]
     pub fn build(strictest: Binds) -> Self {
-        let kept = names::protected(strictest).filter(|row| row.writer() != Some(Writer::Build));
+        let kept = code_commit_names::protected(strictest).filter(|row| row.writer() != Some(Writer::Build));
         let protected = kept.map(|row| Folded::new(row.pattern, row.why)).collect();
         Policy { protected, ..Policy::binding(strictest) }
     }
@@ -93,7 +93,9 @@ impl Policy {
 
     fn binding(strictest: Binds) -> Self {
         Policy {
-            protected: names::protected(strictest).map(|row| Folded::new(row.pattern, row.why)).collect(),
+            protected: code_commit_names::protected(strictest)
+                .map(|row| Folded::new(row.pattern, row.why))
+                .collect(),
             flagged: Vec::new(),
             scope: Scope::Everything,
             ignored: Ignored::Refused,

@@ -13,7 +13,7 @@ use gix::sec::Trust;
 use crate::patterns::Patterns;
 use crate::policy::Configuration;
 use crate::rules::{Rules, Unread};
-use dir::Folder;
+use code_commit_dir::Folder;
 
 /// Why a root cannot be guarded. Nothing was changed.
 #[derive(Debug, thiserror::Error)]

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use crate::inodes::join;
 use crate::lexical::is_too_long;
 use crate::patterns::{Kind, Patterns, folders};
-use dir::Folder;
-use names::is_protected_anywhere;
+use code_commit_dir::Folder;
+use code_commit_names::is_protected_anywhere;
 
 /// The ignore rules of one work tree.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use crate::repository::WorkTree;
 use crate::rules::{Way, is_closed};
 use crate::tree::JudgeError;
 use crate::{Guard, Policy};
-use dir::Folder;
+use code_commit_dir::Folder;
 
 /// Everything below the root that the captured rules do not ignore, sorted by path.
 ///

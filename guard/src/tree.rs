@@ -15,7 +15,7 @@ use crate::fold::fold;
 use crate::patterns::folders;
 use crate::refusal::{Code, Refusal};
 use crate::rules::Rules;
-use dir::Folder;
+use code_commit_dir::Folder;
 
 /// An I/O error that does not concern a single path: the run stops.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use guard::{Code, Configuration, Guard, Op, Policy, Request, Verdict};
+use code_commit_guard::{Code, Configuration, Guard, Op, Policy, Request, Verdict};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

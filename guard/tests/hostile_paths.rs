@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use guard::{Configuration, Guard, Op, Policy, Request, Verdict};
+use code_commit_guard::{Configuration, Guard, Op, Policy, Request, Verdict};
 use serde_json::{Map, Value};
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/hostile_paths.jsonl");

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use guard::{Configuration, Guard, Op, Policy, Request, Verdict};
+use code_commit_guard::{Configuration, Guard, Op, Policy, Request, Verdict};
 use proptest::prelude::*;
 
 fn part() -> impl Strategy<Value = String> {

@@ -1,7 +1,7 @@
 //! `{"type": "error", "error": {"type": …, "message": …}}`, and what proxies send instead.
 
-use llm::http::Head;
-use llm::{CallError, ErrorBody, Secret, retry_after};
+use code_commit_llm::http::Head;
+use code_commit_llm::{CallError, ErrorBody, Secret, retry_after};
 use serde_json::Value;
 
 /// What an HTTP status other than 200 means.

@@ -6,8 +6,8 @@ mod request;
 
 use std::sync::Arc;
 
-use llm::http::{BaseUrl, Head, Post};
-use llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
+use code_commit_llm::http::{BaseUrl, Head, Post};
+use code_commit_llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
 
 /// The version of the API that is asked for. The next one refuses every temperature, and servers of the same
 /// dialect know this one.
@@ -65,7 +65,7 @@ impl Dialect for Anthropic {
 
     fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
         let body = request::Body::of(self.id.name(), request, self.limit(request));
-        Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.address("/v1/messages") })
+        Ok(Post { body: Arc::new(code_commit_llm::json::body(&body)?), ..self.address("/v1/messages") })
     }
 
     fn read(&self, body: Vec<u8>, request: &Request<'_>, _: Option<&str>) -> Result<Answer, Unread> {
@@ -81,7 +81,7 @@ impl Dialect for Anthropic {
     }
 
     fn count(&self, request: &Request<'_>) -> Result<Option<Post>, CallError> {
-        let body = llm::json::body(&request::Counted::of(self.id.name(), request))?;
+        let body = code_commit_llm::json::body(&request::Counted::of(self.id.name(), request))?;
         Ok(Some(Post { body: Arc::new(body), ..self.address("/v1/messages/count_tokens") }))
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, Unread, Usage};
+use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -19,26 +19,26 @@ const LINGER_AFTER_STOP: Duration = Duration::from_millis(100);
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Message<'a> {
-    #[serde(deserialize_with = "llm::json::aside")]
+    #[serde(deserialize_with = "code_commit_llm::json::aside")]
     id: Value,
-    #[serde(deserialize_with = "llm::json::aside")]
+    #[serde(deserialize_with = "code_commit_llm::json::aside")]
     model: Value,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(deserialize_with = "llm::json::aside")]
+    #[serde(deserialize_with = "code_commit_llm::json::aside")]
     stop_reason: Value,
-    #[serde(deserialize_with = "llm::json::aside")]
+    #[serde(deserialize_with = "code_commit_llm::json::aside")]
     stop_details: Value,
-    #[serde(deserialize_with = "llm::json::aside")]
+    #[serde(deserialize_with = "code_commit_llm::json::aside")]
     usage: Value,
-    #[serde(deserialize_with = "llm::json::error")]
+    #[serde(deserialize_with = "code_commit_llm::json::error")]
     error: Value,
 }
 
 /// An event of a stream.
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
-    #[serde(rename = "type", default, deserialize_with = "llm::json::aside")]
+    #[serde(rename = "type", default, deserialize_with = "code_commit_llm::json::aside")]
     kind: Value,
     #[serde(borrow, default)]
     message: Option<Message<'a>>,
@@ -46,9 +46,9 @@ struct Event<'a> {
     content_block: Option<Block<'a>>,
     #[serde(borrow, default)]
     delta: Option<Delta<'a>>,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     usage: Value,
-    #[serde(default, deserialize_with = "llm::json::error")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::error")]
     error: Value,
 }
 
@@ -69,16 +69,16 @@ struct Delta<'a> {
     text: Option<&'a RawValue>,
     #[serde(borrow, default)]
     thinking: Option<&'a RawValue>,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     stop_reason: Value,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     stop_details: Value,
 }
 
 /// Reads an answer that came in one piece.
 pub(crate) fn read(body: Vec<u8>, limit: u64, merge: Merge) -> Result<Answer, Unread> {
-    let mut answer = llm::in_one_piece(&body, Some(limit), merge, |merge, json, text| {
-        let message: Message<'_> = llm::json::message(json)?;
+    let mut answer = code_commit_llm::in_one_piece(&body, Some(limit), merge, |merge, json, text| {
+        let message: Message<'_> = code_commit_llm::json::message(json)?;
         if !message.error.is_null() {
             return Err(failure::in_stream(&message.error, &merge.model, &merge.key).into());
         }
@@ -91,13 +91,13 @@ pub(crate) fn read(body: Vec<u8>, limit: u64, merge: Merge) -> Result<Answer, Un
 /// The answer to `count_tokens`.
 #[derive(Debug, Deserialize)]
 struct Count {
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     input_tokens: Value,
 }
 
 /// Reads the answer to `count_tokens`.
 pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
-    let count: Count = llm::json::whole(body)?;
+    let count: Count = code_commit_llm::json::whole(body)?;
     count.input_tokens.as_u64().ok_or_else(|| CallError::BadReply { detail: "no input_tokens".into() })
 }
 
@@ -134,11 +134,11 @@ impl Merge {
     }
 
     fn take(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
-        llm::json::replace(&mut self.id, message.id);
-        llm::json::replace(&mut self.served_model, message.model);
+        code_commit_llm::json::replace(&mut self.id, message.id);
+        code_commit_llm::json::replace(&mut self.served_model, message.model);
         self.take_usage(message.usage);
         if let Some(content) = message.content {
-            llm::json::each(content, |block: Block<'_>| self.append(&block, text))?;
+            code_commit_llm::json::each(content, |block: Block<'_>| self.append(&block, text))?;
         }
         self.take_end(&message.stop_reason, message.stop_details);
         Ok(())
@@ -146,15 +146,15 @@ impl Merge {
 
     fn append(&mut self, block: &Block<'_>, text: &mut String) -> Result<(), CallError> {
         let length = text.len();
-        llm::json::append(block.thinking, &mut self.thoughts)?;
-        llm::json::append(block.text, text)?;
+        code_commit_llm::json::append(block.thinking, &mut self.thoughts)?;
+        code_commit_llm::json::append(block.text, text)?;
         self.goes_on |= self.is_ended() && text.len() > length;
         Ok(())
     }
 
     fn take_end(&mut self, reason: &Value, details: Value) {
-        self.stop_reason = llm::json::word(reason).or(self.stop_reason.take());
-        llm::json::replace(&mut self.stop_details, details);
+        self.stop_reason = code_commit_llm::json::word(reason).or(self.stop_reason.take());
+        code_commit_llm::json::replace(&mut self.stop_details, details);
     }
 
     /// The counts at the end of a stream are totals, but not all counts are repeated there.
@@ -163,7 +163,7 @@ impl Merge {
             (Value::Object(usage), Value::Object(more)) => {
                 usage.extend(more.into_iter().filter(|(_, count)| !count.is_null()));
             }
-            (usage, more) => llm::json::replace(usage, more),
+            (usage, more) => code_commit_llm::json::replace(usage, more),
         }
     }
 
@@ -180,7 +180,7 @@ impl Merge {
         let reason = self.stop_reason.as_deref().unwrap_or_default();
         if reason == "refusal" {
             let words = self.stop_details.get("explanation").and_then(Value::as_str);
-            let message = llm::clean_message(words.unwrap_or("no explanation"), &self.key);
+            let message = code_commit_llm::clean_message(words.unwrap_or("no explanation"), &self.key);
             return Finish::Refused { message };
         }
         // A turn of the service's own tools, none of which was offered.
@@ -207,8 +207,8 @@ impl Merge {
             finish: self.finish(&text),
             finish_reason: self.stop_reason.clone(),
             usage: self.usage(),
-            served_model: llm::json::word(&self.served_model),
-            response_id: llm::json::word(&self.id),
+            served_model: code_commit_llm::json::word(&self.served_model),
+            response_id: code_commit_llm::json::word(&self.id),
             raw: self.raw()?,
             text,
             attempts: 1,
@@ -240,7 +240,7 @@ impl Stream for Merge {
         if data.trim() == "[DONE]" {
             return Ok(());
         }
-        let event: Event<'_> = llm::json::message(data)?;
+        let event: Event<'_> = code_commit_llm::json::message(data)?;
         if !event.error.is_null() {
             return Err(failure::in_stream(&event.error, &self.model, &self.key).into());
         }

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
+use code_commit_fixtures::server::{Script, Seen, Server, Step};
+use code_commit_fixtures::watch::Notes;
+use code_commit_llm::http::{Agent, Limits, Network};
+use code_commit_llm::{Client, Model, Request, Secret};
 use code_commit_llm_anthropic::Anthropic;
-use fixtures::server::{Script, Seen, Server, Step};
-use fixtures::watch::Notes;
-use llm::http::{Agent, Limits, Network};
-use llm::{Client, Model, Request, Secret};
 use serde_json::{Value, json};
 
 fn server(steps: impl IntoIterator<Item = Step>) -> Server {
@@ -111,7 +111,7 @@ fn a_streamed_answer_is_logged_as_one_object() {
     let request = Request { prompt: "hi", stream: true, ..Request::default() };
     let reply = model(&server, "k").call(&request, &mut notes).unwrap();
     assert_eq!(notes.streamed, reply.text);
-    let raw: Value = serde_json::from_str(&fixtures::wire::logged(&reply).unwrap()).unwrap();
+    let raw: Value = serde_json::from_str(&code_commit_fixtures::wire::logged(&reply).unwrap()).unwrap();
     insta::assert_snapshot!(raw, @r#"{"content":[{"thinking":"let me","type":"thinking"},{"text":"line \"one\"\nline two","type":"text"}],"id":"msg_1","model":"claude-x","role":"assistant","stop_reason":"end_turn","type":"message","usage":{"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"input_tokens":31,"output_tokens":5}}"#);
 }
 
@@ -140,7 +140,7 @@ fn a_model_that_does_not_exist_is_named() {
 
 /// Serves an example and returns how the client reads it.
 fn check(status: u16, body: &str) -> String {
-    fixtures::wire::read_by(|origin| service(origin, "k"), status, body).expect("a server")
+    code_commit_fixtures::wire::read_by(|origin| service(origin, "k"), status, body).expect("a server")
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use llm::http::Head;
-use llm::{CallError, ErrorBody, Secret, retry_after, until_hour};
+use code_commit_llm::http::Head;
+use code_commit_llm::{CallError, ErrorBody, Secret, retry_after, until_hour};
 use serde_json::Value;
 
 /// The hour of UTC at which daily quotas are reset: midnight in California, which is an hour earlier in summer. The

@@ -1,6 +1,6 @@
 //! The service's words for how an answer ended.
 
-use llm::{Filter, Finish, ToolCall};
+use code_commit_llm::{Filter, Finish, ToolCall};
 
 /// `Candidate.FinishReason`.
 pub(crate) fn of(reason: &str) -> Finish {

@@ -7,8 +7,8 @@ mod request;
 
 use std::sync::Arc;
 
-use llm::http::{BaseUrl, Head, Post};
-use llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
+use code_commit_llm::http::{BaseUrl, Head, Post};
+use code_commit_llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
 
 /// One Gemini model.
 #[derive(Debug)]
@@ -27,7 +27,10 @@ impl Dialect for Gemini {
         let (method, query) =
             if request.stream { ("streamGenerateContent", "?alt=sse") } else { ("generateContent", "") };
         let body = request::Body::of(request, continuation);
-        Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.address(&format!(":{method}{query}")) })
+        Ok(Post {
+            body: Arc::new(code_commit_llm::json::body(&body)?),
+            ..self.address(&format!(":{method}{query}"))
+        })
     }
 
     fn read(
@@ -50,7 +53,7 @@ impl Dialect for Gemini {
 
     fn count(&self, request: &Request<'_>) -> Result<Option<Post>, CallError> {
         let body = request::Count::of(self.id.name(), request);
-        Ok(Some(Post { body: Arc::new(llm::json::body(&body)?), ..self.address(":countTokens") }))
+        Ok(Some(Post { body: Arc::new(code_commit_llm::json::body(&body)?), ..self.address(":countTokens") }))
     }
 
     fn read_count(&self, body: &[u8]) -> Result<u64, CallError> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, ToolCall, Unread, Usage};
+use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, ToolCall, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -18,17 +18,17 @@ const LINGER: Duration = Duration::from_secs(5);
 #[serde(rename_all = "camelCase")]
 struct Message<'a> {
     /// We request only one.
-    #[serde(borrow, default, deserialize_with = "llm::json::first")]
+    #[serde(borrow, default, deserialize_with = "code_commit_llm::json::first")]
     candidates: Option<Candidate<'a>>,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     prompt_feedback: Value,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     usage_metadata: Value,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     model_version: Value,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     response_id: Value,
-    #[serde(default, deserialize_with = "llm::json::error")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::error")]
     error: Value,
 }
 
@@ -37,11 +37,11 @@ struct Message<'a> {
 struct Candidate<'a> {
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     finish_reason: Value,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     finish_message: Value,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     continuation_token: Value,
 }
 
@@ -56,7 +56,7 @@ struct Content<'a> {
 struct Part<'a> {
     #[serde(borrow, default)]
     text: Option<&'a RawValue>,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     thought: Value,
     #[serde(borrow, default)]
     function_call: Option<&'a RawValue>,
@@ -66,7 +66,7 @@ struct Part<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Count {
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     total_tokens: Value,
 }
 
@@ -77,8 +77,8 @@ pub(crate) fn read(
     merge: Merge,
     continuation: Option<&str>,
 ) -> Result<Answer, Unread> {
-    let mut answer = llm::in_one_piece(&body, limit, merge, |merge, json, text| {
-        Ok(merge.take(llm::json::message(json)?, text)?)
+    let mut answer = code_commit_llm::in_one_piece(&body, limit, merge, |merge, json, text| {
+        Ok(merge.take(code_commit_llm::json::message(json)?, text)?)
     })?;
     if continuation.is_none() {
         answer.reply.raw = Raw::Received(body);
@@ -88,7 +88,7 @@ pub(crate) fn read(
 
 /// Reads the answer to `countTokens`.
 pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
-    let count: Count = llm::json::whole(body)?;
+    let count: Count = code_commit_llm::json::whole(body)?;
     count.total_tokens.as_u64().ok_or_else(|| CallError::BadReply { detail: "no totalTokens".into() })
 }
 
@@ -130,18 +130,19 @@ impl Merge {
             return Err(failure::in_stream(&message.error, &self.model, &self.key));
         }
         // The last of each counts: usage comes with every message and grows.
-        llm::json::replace(&mut self.usage, message.usage_metadata);
-        llm::json::replace(&mut self.feedback, message.prompt_feedback);
-        llm::json::replace(&mut self.model_version, message.model_version);
-        llm::json::replace(&mut self.response_id, message.response_id);
+        code_commit_llm::json::replace(&mut self.usage, message.usage_metadata);
+        code_commit_llm::json::replace(&mut self.feedback, message.prompt_feedback);
+        code_commit_llm::json::replace(&mut self.model_version, message.model_version);
+        code_commit_llm::json::replace(&mut self.response_id, message.response_id);
         let Some(candidate) = message.candidates else { return Ok(()) };
-        self.finish_reason = llm::json::word(&candidate.finish_reason).or(self.finish_reason.take());
+        self.finish_reason =
+            code_commit_llm::json::word(&candidate.finish_reason).or(self.finish_reason.take());
         if let Some(token) = candidate.continuation_token.as_str() {
             self.continuation = Some(token.to_owned());
         }
-        llm::json::replace(&mut self.finish_message, candidate.finish_message);
+        code_commit_llm::json::replace(&mut self.finish_message, candidate.finish_message);
         let Some(parts) = candidate.content.and_then(|content| content.parts) else { return Ok(()) };
-        llm::json::each(parts, |part| self.take_part(&part, text))
+        code_commit_llm::json::each(parts, |part| self.take_part(&part, text))
     }
 
     /// Thoughts are summaries for the reader, never part of the answer.
@@ -150,7 +151,7 @@ impl Merge {
         let Some(raw) = part.text else { return Ok(()) };
         let target = if part.thought == Value::Bool(true) { &mut self.thoughts } else { text };
         let bad = || CallError::BadReply { detail: "a part whose text is no text".into() };
-        llm::json::append_string(raw, target).ok_or_else(bad)
+        code_commit_llm::json::append_string(raw, target).ok_or_else(bad)
     }
 
     fn block_reason(&self) -> Option<&str> {
@@ -235,7 +236,7 @@ impl Stream for Merge {
         if data.trim() == "[DONE]" {
             return Ok(());
         }
-        Ok(self.take(llm::json::message(data)?, text)?)
+        Ok(self.take(code_commit_llm::json::message(data)?, text)?)
     }
 
     /// Usage may follow the end mark.

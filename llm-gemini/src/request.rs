@@ -1,6 +1,6 @@
 //! What is sent. The stable part comes first, because the service caches prefixes.
 
-use llm::Request;
+use code_commit_llm::Request;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -5,11 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use code_commit_fixtures::server::{Hang, Script, Server, Step};
+use code_commit_fixtures::watch::Notes;
+use code_commit_llm::http::{Agent, Limits, Network};
+use code_commit_llm::{
+    Attempt, AttemptStatus, Client, Finish, Model, Reply, Request, Secret, Spend, Waited, Watch,
+};
 use code_commit_llm_gemini::Gemini;
-use fixtures::server::{Hang, Script, Server, Step};
-use fixtures::watch::Notes;
-use llm::http::{Agent, Limits, Network};
-use llm::{Attempt, AttemptStatus, Client, Finish, Model, Reply, Request, Secret, Spend, Waited, Watch};
 use serde_json::{Value, json};
 
 const KEY: &str = "AIzaSyTest-key-0123456789-xy";
@@ -25,7 +27,7 @@ fn server(steps: impl IntoIterator<Item = Step>) -> Server {
 }
 
 fn raw(reply: &Reply) -> Value {
-    serde_json::from_str(&fixtures::wire::logged(reply).expect("text")).expect("one JSON object")
+    serde_json::from_str(&code_commit_fixtures::wire::logged(reply).expect("text")).expect("one JSON object")
 }
 
 #[test]
@@ -61,7 +63,7 @@ fn a_plain_answer_is_logged_as_it_was_received() {
         r#"{ "candidates": [ {"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"} ], "odd": 1e400 }"#;
     let server = server([Step::body(body)]);
     let reply = model(&server).call(&Request::default(), &mut Notes::default()).unwrap();
-    assert_eq!(fixtures::wire::logged(&reply).unwrap(), body);
+    assert_eq!(code_commit_fixtures::wire::logged(&reply).unwrap(), body);
 }
 
 #[test]

@@ -8,11 +8,11 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use code_commit_fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::watch::Notes;
+use code_commit_llm::http::{Agent, Limits, Network};
+use code_commit_llm::{Client, Finish, Model, Request, Retry, Secret};
 use code_commit_llm_gemini::Gemini;
-use fixtures::server::{Script, Server, Step};
-use fixtures::watch::Notes;
-use llm::http::{Agent, Limits, Network};
-use llm::{Client, Finish, Model, Request, Retry, Secret};
 
 /// A field of `/proc/self/status` in bytes.
 fn memory(field: &str) -> Option<usize> {
@@ -60,8 +60,8 @@ fn call(mb: usize, stream: bool) {
 
 struct Silent(Notes);
 
-impl llm::Watch for Silent {
-    fn wait(&mut self, duration: std::time::Duration) -> llm::Waited {
+impl code_commit_llm::Watch for Silent {
+    fn wait(&mut self, duration: std::time::Duration) -> code_commit_llm::Waited {
         self.0.wait(duration)
     }
 }

@@ -8,11 +8,11 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use code_commit_fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::watch::Notes;
+use code_commit_llm::http::{Agent, Limits, Network};
+use code_commit_llm::{CallError, Client, Model, Reply, Request, Retry, Secret};
 use code_commit_llm_gemini::Gemini;
-use fixtures::server::{Script, Server, Step};
-use fixtures::watch::Notes;
-use llm::http::{Agent, Limits, Network};
-use llm::{CallError, Client, Model, Reply, Request, Retry, Secret};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use code_commit_fixtures::outcomes;
+use code_commit_fixtures::server::{Framing, Hang, Script, Server, Step};
+use code_commit_fixtures::watch::Notes;
+use code_commit_llm::http::{Agent, Limits, Network};
+use code_commit_llm::{Client, Model, Request, Secret};
 use code_commit_llm_gemini::Gemini;
-use fixtures::outcomes;
-use fixtures::server::{Framing, Hang, Script, Server, Step};
-use fixtures::watch::Notes;
-use llm::http::{Agent, Limits, Network};
-use llm::{Client, Model, Request, Secret};
 use serde_json::json;
 
 const KEY: &str = "AIzaSyTest-key-0123456789-xy";
@@ -302,14 +302,14 @@ fn an_answer_that_is_cut_says_after_how_many_bytes() {
 
 #[test]
 fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
-    let (count, wrong) = fixtures::faults::wrong(KEY, service).expect("a server");
+    let (count, wrong) = code_commit_fixtures::faults::wrong(KEY, service).expect("a server");
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
     assert_eq!(count, 790);
 }
 
 #[test]
 fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
-    let (held, rows) = fixtures::outcomes::schema_refused(service).unwrap();
+    let (held, rows) = code_commit_fixtures::outcomes::schema_refused(service).unwrap();
     assert_eq!(held, [true, false, false]);
     assert_eq!(rows, "1 Nothing Some(0), 2 Usage None, 1 Usage None");
 }

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
+use code_commit_fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::watch::Notes;
+use code_commit_llm::http::{Agent, Limits, Network};
+use code_commit_llm::{Client, Model, Request, Secret};
 use code_commit_llm_gemini::Gemini;
-use fixtures::server::{Script, Server, Step};
-use fixtures::watch::Notes;
-use llm::http::{Agent, Limits, Network};
-use llm::{Client, Model, Request, Secret};
 
 /// Serves `body` and returns how the client reads it.
 fn check(status: u16, body: &str) -> String {

@@ -1,7 +1,7 @@
 //! Error bodies: OpenAI's, and those of other servers.
 
-use llm::http::Head;
-use llm::{CallError, ErrorBody, retry_after};
+use code_commit_llm::http::Head;
+use code_commit_llm::{CallError, ErrorBody, retry_after};
 use serde_json::Value;
 
 use crate::Service;

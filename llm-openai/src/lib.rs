@@ -8,8 +8,8 @@ mod switches;
 
 use std::sync::Arc;
 
-use llm::http::{BaseUrl, Head, Post};
-use llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
+use code_commit_llm::http::{BaseUrl, Head, Post};
+use code_commit_llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
 
 pub use responses::Responses;
 pub use switches::{OutputLimit, Schema, Switches, SystemRole};
@@ -51,7 +51,10 @@ impl Dialect for OpenAi {
 
     fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
         let body = request::Body::of(self.service.model(), request, self.switches);
-        Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.service.address("/chat/completions") })
+        Ok(Post {
+            body: Arc::new(code_commit_llm::json::body(&body)?),
+            ..self.service.address("/chat/completions")
+        })
     }
 
     fn read(&self, body: Vec<u8>, request: &Request<'_>, _: Option<&str>) -> Result<Answer, Unread> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use llm::{Answer, CallError, Finish, Raw, Reply, Stream, Unread, Usage};
+use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Stream, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -22,17 +22,17 @@ const LINGER_AFTER_DONE: Duration = Duration::from_millis(100);
 #[derive(Debug, Deserialize)]
 struct Message<'a> {
     /// We request only one.
-    #[serde(borrow, default, deserialize_with = "llm::json::first")]
+    #[serde(borrow, default, deserialize_with = "code_commit_llm::json::first")]
     choices: Option<Choice<'a>>,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     usage: Value,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     model: Value,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     id: Value,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     created: Value,
-    #[serde(default, deserialize_with = "llm::json::error")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::error")]
     error: Value,
 }
 
@@ -42,7 +42,7 @@ struct Choice<'a> {
     message: Option<Said<'a>>,
     #[serde(borrow, default)]
     delta: Option<Said<'a>>,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     finish_reason: Value,
 }
 
@@ -63,8 +63,8 @@ struct Part<'a> {
 
 /// Reads an answer that came in one piece.
 pub(crate) fn read(body: Vec<u8>, limit: Option<u64>, merge: Merge) -> Result<Answer, Unread> {
-    let mut answer = llm::in_one_piece(&body, limit, merge, |merge, json, text| {
-        Ok(merge.take(llm::json::message(json)?, text)?)
+    let mut answer = code_commit_llm::in_one_piece(&body, limit, merge, |merge, json, text| {
+        Ok(merge.take(code_commit_llm::json::message(json)?, text)?)
     })?;
     answer.reply.raw = Raw::Received(body);
     Ok(answer)
@@ -79,17 +79,17 @@ struct Models<'a> {
 
 #[derive(Debug, Deserialize)]
 struct Listed {
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     id: Value,
 }
 
 /// Looks for a model in the list of all.
 pub(crate) fn find_model(body: &[u8], service: &Service) -> Result<(), CallError> {
     const SHOWN: usize = 10;
-    let list: Models<'_> = llm::json::whole(body)?;
+    let list: Models<'_> = code_commit_llm::json::whole(body)?;
     let (mut found, mut some) = (false, Vec::new());
     if let Some(data) = list.data {
-        llm::json::each(data, |listed: Listed| {
+        code_commit_llm::json::each(data, |listed: Listed| {
             if let Some(id) = listed.id.as_str() {
                 found |= id == service.model();
                 some.extend((some.len() < SHOWN).then(|| id.to_owned()));
@@ -97,7 +97,8 @@ pub(crate) fn find_model(body: &[u8], service: &Service) -> Result<(), CallError
             Ok(())
         })?;
     }
-    let message = || llm::clean_message(&format!("the server has {}", some.join(", ")), &service.key);
+    let message =
+        || code_commit_llm::clean_message(&format!("the server has {}", some.join(", ")), &service.key);
     if found {
         Ok(())
     } else {
@@ -139,13 +140,13 @@ impl Merge {
         if !message.error.is_null() {
             return Err(failure::in_stream(&message.error, &self.service));
         }
-        llm::json::replace(&mut self.usage, message.usage);
-        llm::json::replace(&mut self.served_model, message.model);
-        llm::json::replace(&mut self.id, message.id);
-        llm::json::replace(&mut self.created, message.created);
+        code_commit_llm::json::replace(&mut self.usage, message.usage);
+        code_commit_llm::json::replace(&mut self.served_model, message.model);
+        code_commit_llm::json::replace(&mut self.id, message.id);
+        code_commit_llm::json::replace(&mut self.created, message.created);
         let Some(choice) = message.choices else { return Ok(()) };
         let (was_ended, length) = (self.is_ended(), self.refusal.len() + text.len());
-        self.finish_reason = llm::json::word(&choice.finish_reason).or(self.finish_reason.take());
+        self.finish_reason = code_commit_llm::json::word(&choice.finish_reason).or(self.finish_reason.take());
         let Some(said) = choice.delta.or(choice.message) else { return Ok(()) };
         append(said.refusal, &mut self.refusal)?;
         append(said.content, text)?;
@@ -165,7 +166,9 @@ impl Merge {
             return Finish::Malformed;
         }
         if !self.refusal.is_empty() {
-            return Finish::Refused { message: llm::clean_message(&self.refusal, &self.service.key) };
+            return Finish::Refused {
+                message: code_commit_llm::clean_message(&self.refusal, &self.service.key),
+            };
         }
         let finish = Finish::of_word(self.finish_reason.as_deref().unwrap_or_default());
         let is_empty = text.is_empty() && finish == Finish::Complete;
@@ -188,8 +191,8 @@ impl Merge {
             finish: self.finish(&text),
             finish_reason: self.finish_reason.clone(),
             usage: self.usage(),
-            served_model: llm::json::word(&self.served_model),
-            response_id: llm::json::word(&self.id),
+            served_model: code_commit_llm::json::word(&self.served_model),
+            response_id: code_commit_llm::json::word(&self.id),
             raw: self.raw()?,
             text,
             attempts: 1,
@@ -219,8 +222,10 @@ impl Merge {
 /// Appends a string or a list of parts; nothing for null.
 pub(crate) fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
     match raw.filter(|raw| raw.get().starts_with('[')) {
-        Some(parts) => llm::json::each(parts, |part: Part<'_>| llm::json::append(part.text, text)),
-        None => llm::json::append(raw, text),
+        Some(parts) => code_commit_llm::json::each(parts, |part: Part<'_>| {
+            code_commit_llm::json::append(part.text, text)
+        }),
+        None => code_commit_llm::json::append(raw, text),
     }
 }
 
@@ -230,7 +235,7 @@ impl Stream for Merge {
             self.done = true;
             return Ok(());
         }
-        Ok(self.take(llm::json::message(data)?, text)?)
+        Ok(self.take(code_commit_llm::json::message(data)?, text)?)
     }
 
     fn over(&self) -> Option<Duration> {

@@ -1,6 +1,6 @@
 //! What is sent. The stable part comes first, because services cache prefixes.
 
-use llm::Request;
+use code_commit_llm::Request;
 use serde::Serialize;
 use serde_json::Value;
 

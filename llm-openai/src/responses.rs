@@ -5,8 +5,8 @@ mod request;
 
 use std::sync::Arc;
 
-use llm::http::{BaseUrl, Head, Post};
-use llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
+use code_commit_llm::http::{BaseUrl, Head, Post};
+use code_commit_llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
 
 use crate::{Service, failure};
 
@@ -32,7 +32,7 @@ impl Dialect for Responses {
 
     fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
         let body = request::Body::of(self.service.model(), request);
-        Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.service.address("/responses") })
+        Ok(Post { body: Arc::new(code_commit_llm::json::body(&body)?), ..self.service.address("/responses") })
     }
 
     fn read(&self, body: Vec<u8>, request: &Request<'_>, _: Option<&str>) -> Result<Answer, Unread> {

@@ -1,6 +1,6 @@
 //! How the servers of this dialect differ.
 
-use llm::http::BaseUrl;
+use code_commit_llm::http::BaseUrl;
 use serde::{Deserialize, Serialize};
 
 /// The three switches.

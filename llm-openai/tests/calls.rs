@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
+use code_commit_fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::watch::Notes;
+use code_commit_llm::http::{Agent, Limits, Network};
+use code_commit_llm::{Client, Model, Request, Secret};
 use code_commit_llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
-use fixtures::server::{Script, Server, Step};
-use fixtures::watch::Notes;
-use llm::http::{Agent, Limits, Network};
-use llm::{Client, Model, Request, Secret};
 use serde_json::{Value, json};
 
 fn server(steps: impl IntoIterator<Item = Step>) -> Server {
@@ -88,7 +88,7 @@ fn a_streamed_answer_is_logged_as_one_object() {
     let reply =
         model(&server, "k").call(&Request { stream: true, ..Request::default() }, &mut notes).unwrap();
     assert_eq!(notes.streamed, reply.text);
-    let raw: Value = serde_json::from_str(&fixtures::wire::logged(&reply).unwrap()).unwrap();
+    let raw: Value = serde_json::from_str(&code_commit_fixtures::wire::logged(&reply).unwrap()).unwrap();
     insta::assert_snapshot!(raw, @r#"{"choices":[{"finish_reason":"stop","index":0,"message":{"content":"line \"one\"\nline two","role":"assistant"}}],"created":1795224363,"id":"chatcmpl-1","model":"org/m","object":"chat.completion","usage":{"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":0},"prompt_tokens":29,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":34}}"#);
 }
 
@@ -107,7 +107,7 @@ fn the_model_is_looked_for_in_the_list() {
 
 /// Serves an example and returns how the client reads it.
 fn check(status: u16, body: &str) -> String {
-    fixtures::wire::read_by(|origin| service(origin, "k"), status, body).expect("a server")
+    code_commit_fixtures::wire::read_by(|origin| service(origin, "k"), status, body).expect("a server")
 }
 
 #[test]

@@ -3,10 +3,10 @@
 
 #![expect(clippy::expect_used, reason = "helpers of tests")]
 
+use code_commit_fixtures::outcomes;
+use code_commit_fixtures::server::{Framing, Hang, Step};
+use code_commit_llm::{CallError, Secret};
 use code_commit_llm_openai::OpenAi;
-use fixtures::outcomes;
-use fixtures::server::{Framing, Hang, Step};
-use llm::{CallError, Secret};
 use serde_json::json;
 
 const KEY: &str = "sk-test-key-0123456789-xy";
@@ -209,14 +209,14 @@ fn a_base_url_without_its_version_is_named_and_nothing_else_is() {
 
 #[test]
 fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
-    let (count, wrong) = fixtures::faults::wrong(KEY, service).expect("a server");
+    let (count, wrong) = code_commit_fixtures::faults::wrong(KEY, service).expect("a server");
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
     assert_eq!(count, 790);
 }
 
 #[test]
 fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
-    let (held, rows) = fixtures::outcomes::schema_refused(service).unwrap();
+    let (held, rows) = code_commit_fixtures::outcomes::schema_refused(service).unwrap();
     assert_eq!(held, [true, false, false]);
     assert_eq!(rows, "1 Nothing Some(0), 2 Usage None, 1 Usage None");
 }

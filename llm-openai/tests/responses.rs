@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
+use code_commit_fixtures::outcomes;
+use code_commit_fixtures::server::{Framing, Hang, Script, Server, Step};
+use code_commit_fixtures::watch::Notes;
+use code_commit_llm::http::{Agent, Limits, Network};
+use code_commit_llm::{Client, Model, Request, Secret};
 use code_commit_llm_openai::Responses;
-use fixtures::outcomes;
-use fixtures::server::{Framing, Hang, Script, Server, Step};
-use fixtures::watch::Notes;
-use llm::http::{Agent, Limits, Network};
-use llm::{Client, Model, Request, Secret};
 use serde_json::json;
 
 const KEY: &str = "sk-test-key-0123456789-xy";
@@ -161,14 +161,14 @@ fn every_failure_has_its_outcome() {
 
 #[test]
 fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
-    let (count, wrong) = fixtures::faults::wrong(KEY, service).expect("a server");
+    let (count, wrong) = code_commit_fixtures::faults::wrong(KEY, service).expect("a server");
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
     assert_eq!(count, 790);
 }
 
 #[test]
 fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
-    let (held, rows) = fixtures::outcomes::schema_refused(service).unwrap();
+    let (held, rows) = code_commit_fixtures::outcomes::schema_refused(service).unwrap();
     assert_eq!(held, [true, false, false]);
     assert_eq!(rows, "1 Nothing Some(0), 2 Usage None, 1 Usage None");
 }
@@ -274,5 +274,5 @@ fn every_prompt_is_whole_and_nothing_is_stored() {
         ("/v1/responses", Some(&*format!("Bearer {KEY}")))
     );
     insta::assert_snapshot!(String::from_utf8_lossy(&seen.body), @r#"{"model":"org/m","instructions":"be brief","input":"hi","temperature":0.5,"max_output_tokens":256,"text":{"format":{"type":"json_schema","name":"answer","strict":true,"schema":{"type":"object"}}},"store":false,"stream":true}"#);
-    insta::assert_snapshot!(fixtures::wire::logged(&reply).expect("UTF-8"), @r#"{"id":"resp_1","object":"response","created_at":1795224363,"model":"org/m","status":"completed","usage":{"input_tokens":57,"input_tokens_details":{"cached_tokens":0},"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":58},"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"{}"}]}]}"#);
+    insta::assert_snapshot!(code_commit_fixtures::wire::logged(&reply).expect("UTF-8"), @r#"{"id":"resp_1","object":"response","created_at":1795224363,"model":"org/m","status":"completed","usage":{"input_tokens":57,"input_tokens_details":{"cached_tokens":0},"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":58},"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"{}"}]}]}"#);
 }

@@ -7,11 +7,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use code_commit_fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::watch::Notes;
+use code_commit_llm::http::{Agent, Limits, Network};
+use code_commit_llm::{Client, Model, Request, Secret};
 use code_commit_llm_openai::OpenAi;
-use fixtures::server::{Script, Server, Step};
-use fixtures::watch::Notes;
-use llm::http::{Agent, Limits, Network};
-use llm::{Client, Model, Request, Secret};
 
 /// The ids of the threads that make calls.
 fn callers() -> Vec<String> {

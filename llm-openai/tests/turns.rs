@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use code_commit_fixtures::server::{Hang, Script, Server, Step};
+use code_commit_fixtures::watch::Notes;
+use code_commit_llm::http::{Agent, Limits, Network};
+use code_commit_llm::{Client, Model, Request, Secret, Waited, Watch};
 use code_commit_llm_openai::OpenAi;
-use fixtures::server::{Hang, Script, Server, Step};
-use fixtures::watch::Notes;
-use llm::http::{Agent, Limits, Network};
-use llm::{Client, Model, Request, Secret, Waited, Watch};
 
 fn model(origin: &str) -> Client<OpenAi> {
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));

@@ -43,12 +43,11 @@ pub trait Model: Send + Sync {
 /// names.
 ///
 /// ```
-/// # use code_commit_llm as llm;
-/// use llm::ModelId;
+/// use code_commit_llm::ModelId;
 /// let id: ModelId = "gemini-3.8-flash".parse()?;
 /// assert_eq!(id.provider(), "gemini");
 /// assert_eq!(id.to_string(), "gemini/gemini-3.8-flash");
-/// # Ok::<(), llm::ModelIdError>(())
+/// # Ok::<(), code_commit_llm::ModelIdError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]

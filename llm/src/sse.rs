@@ -8,14 +8,13 @@ pub const LONGEST_EVENT: usize = 32 << 20;
 /// Takes bytes as they arrive, split anywhere, and returns the data of complete events.
 ///
 /// ```
-/// # use code_commit_llm as llm;
-/// let mut frames = llm::sse::Frames::default();
+/// let mut frames = code_commit_llm::sse::Frames::default();
 /// let mut seen = Vec::new();
 /// for bytes in ["data: o", "ne\r", "\n\r\ndata: two\n\n"] {
 ///     frames.push(bytes.as_bytes(), |data| { seen.push(data.to_owned()); Ok(()) })?;
 /// }
 /// assert_eq!(seen, ["one", "two"]);
-/// # Ok::<(), llm::Unread>(())
+/// # Ok::<(), code_commit_llm::Unread>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct Frames {

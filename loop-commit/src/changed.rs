@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use engine::Present;
-use parser::{Ask, Block};
-use prompt::commit::Replacement;
+use code_commit_engine::Present;
+use code_commit_parser::{Ask, Block};
+use code_commit_prompt::commit::Replacement;
 
 /// Files in the order of their last change; one entry for each path.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl ChangedFiles {
     /// Of a file that is edited, the new content is in `edited`.
     pub(crate) fn learn(&mut self, reply: &Arc<str>, edited: &[Present]) {
         // A reply that was applied did parse; one that does not cannot have changed a file.
-        let Ok(parsed) = parser::parse(reply) else { return };
+        let Ok(parsed) = code_commit_parser::parse(reply) else { return };
         let files: Vec<ChangedFile> =
             parsed.blocks().iter().filter_map(|block| changed(reply, block, edited)).collect();
         self.replace(files);

@@ -1,6 +1,6 @@
 //! The build alone, without a model: can a run work here at all?
 
-use engine::{Build, Built, Cause, Harness};
+use code_commit_engine::{Build, Built, Cause, Harness};
 
 /// What the build says about the tree as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub fn check<H: Harness<Build>>(harness: &mut H, round: u32) -> Result<(Fitness,
 
 #[cfg(test)]
 mod tests {
-    use engine::{Ended, Scripted, Text};
+    use code_commit_engine::{Ended, Scripted, Text};
 
     use super::*;
 

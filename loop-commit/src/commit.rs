@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
-use prompt::commit::{Failure, Order, Task, initial, repair, stable_bytes};
-use prompt::edits::Form;
-use prompt::rollup::{left_out, text_of};
+use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
+use code_commit_prompt::commit::{Failure, Order, Task, initial, repair, stable_bytes};
+use code_commit_prompt::edits::Form;
+use code_commit_prompt::rollup::{left_out, text_of};
 
 use crate::changed::ChangedFiles;
 use crate::rounds::{self, Conversation, Limits};

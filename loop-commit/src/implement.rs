@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
-use parser::fence::Kind;
-use prompt::implement::{Exchange, Task, append, initial};
+use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
+use code_commit_parser::fence::Kind;
+use code_commit_prompt::implement::{Exchange, Task, append, initial};
 
 use crate::rounds::{self, Conversation, Limits};
 
@@ -81,7 +81,7 @@ struct Said<'r> {
 
 impl<'r> Said<'r> {
     fn of(reply: &'r str) -> Self {
-        let blocks = match parser::parse(reply) {
+        let blocks = match code_commit_parser::parse(reply) {
             Ok(parsed) => parsed.blocks().to_vec(),
             Err(errors) => errors.salvage().to_vec(),
         };

@@ -1,6 +1,6 @@
 //! What still holds of a run that is resumed.
 
-use engine::{Line, Outcome, Recorded};
+use code_commit_engine::{Line, Outcome, Recorded};
 
 /// How many answers a resumed run keeps, counted from the first. A model that did not reply is asked again. A
 /// build that found the machine unfit runs again, unless it has changed files: its pre-images are those of the
@@ -24,7 +24,7 @@ fn changed_nothing(built: &Recorded) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use engine::{
+    use code_commit_engine::{
         Action, Ask, BaselineBuilt, Build, BuildBaseline, Built, Cause, Changed, Ended, Restore, Restored,
         Text,
     };
@@ -76,8 +76,8 @@ mod tests {
     #[test]
     fn a_model_without_an_answer_is_asked_again() {
         let ask = Ask { round: 1, prompt: "p".into(), stable: 1 };
-        let none = engine::Unanswered { round: 1, cause: cause() };
-        let none = Recorded::of(&ask, &engine::AskAnswer::Unanswered(none)).unwrap();
+        let none = code_commit_engine::Unanswered { round: 1, cause: cause() };
+        let none = Recorded::of(&ask, &code_commit_engine::AskAnswer::Unanswered(none)).unwrap();
         assert_eq!(still_holds(&[built(Vec::new()), none], None), 1);
         assert_eq!(still_holds(&[], None), 0);
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::{
+use code_commit_engine::{
     Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Harness, Outcome, Present,
     Restore, Text,
 };

@@ -1,8 +1,8 @@
 //! The JSON files of a run (S2 §4, §7). The fields are in the order of the keys.
 
-use engine::{Ended, Ran};
-use parser::proposal::{self, Change};
-use prompt::edits::Form;
+use code_commit_engine::{Ended, Ran};
+use code_commit_parser::proposal::{self, Change};
+use code_commit_prompt::edits::Form;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

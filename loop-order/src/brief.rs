@@ -1,6 +1,6 @@
 //! A failure in brief, to fit into a prompt (S2 §2.8).
 
-use engine::{Condition, Problem, WhyRefused};
+use code_commit_engine::{Condition, Problem, WhyRefused};
 
 use crate::artifacts::{CmdResult, FailureBrief, Stage};
 use crate::order::WorkOrder;

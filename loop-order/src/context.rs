@@ -1,6 +1,6 @@
 //! How much of the context files a prompt shows (S2 §4.1).
 
-use prompt::order::Context;
+use code_commit_prompt::order::Context;
 
 /// The maximum size of all context files in a prompt: 200 KB, with 1,024 bytes per KB.
 pub const CONTEXT_BYTES: usize = 200 * 1024;

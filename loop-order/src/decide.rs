@@ -2,12 +2,12 @@
 
 mod attempt;
 
-use engine::{
+use code_commit_engine::{
     Ask, Broke, Cause, Commit, CommitAnswer, Condition, Harness, Keep, Look, Measure, Outcome, PROBES,
     RollBack, Run, Stamp, Write,
 };
-use prompt::edits::Form;
-use prompt::order::{Allowed, Context, Failure, Prompt, Task};
+use code_commit_prompt::edits::Form;
+use code_commit_prompt::order::{Allowed, Context, Failure, Prompt, Task};
 
 use crate::artifacts::{AttemptRecord, CmdResult, FailureBrief, RunSummary, Stage, Verdict};
 use crate::brief;
@@ -266,7 +266,10 @@ impl Inputs {
             excerpt: &brief.primary_error_excerpt,
             reminder: &brief.constraints_reminder,
         });
-        prompt::order::prompt(&task, &prompt::order::Attempt { number, of: *max_attempts, failure })
+        code_commit_prompt::order::prompt(
+            &task,
+            &code_commit_prompt::order::Attempt { number, of: *max_attempts, failure },
+        )
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::Condition;
-use parser::proposal::normalized_path;
+use code_commit_engine::Condition;
+use code_commit_parser::proposal::normalized_path;
 use serde_json::Value;
 
 use crate::fields::{FieldProblem, Fields, Numbered};
@@ -203,7 +203,7 @@ fn commands(
 ) -> Numbered<Command> {
     let mut commands = Numbered::new();
     for (at, text) in texts(fields, field) {
-        match words::split_command(&text) {
+        match code_commit_words::split_command(&text) {
             Ok(argv) => commands.push((at, Command { text, argv })),
             Err(error) => {
                 fields.problems.push(FieldProblem::new(format!("{field}[{at}]"), error.to_string()));

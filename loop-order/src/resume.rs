@@ -1,6 +1,6 @@
 //! What is still valid of a stopped run after its tree was rolled back.
 
-use engine::Recorded;
+use code_commit_engine::Recorded;
 
 /// How many answers a resumed run keeps, counted from the first. The tree is at the baseline again,
 /// so an attempt that had not failed yet starts over from its reply, which was paid for; one that

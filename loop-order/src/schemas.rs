@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prompt::edits::Form;
+use code_commit_prompt::edits::Form;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};

@@ -10,7 +10,7 @@ pub use phase::{
     Inputs, Limits, PhaseSpec, RoleInputs, Start, has_report, phase, specs_changed, specs_sha256,
 };
 
-use engine::{Named, Project};
+use code_commit_engine::{Named, Project};
 use serde::Serialize;
 
 /// The names that the requests of a phase use.

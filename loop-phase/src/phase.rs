@@ -10,7 +10,7 @@ mod specs;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::{
+use code_commit_engine::{
     Announce, Append, At, CommitAll, CommitAnswer, Delete, Harness, Identify, List, Named as _, Outcome,
     Read, Replace, Session, Turn, TurnAdvice, TurnAnswer, Turned, WasRead,
 };

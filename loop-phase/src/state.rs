@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::HoldsFor;
+use code_commit_engine::HoldsFor;
 use serde::{Deserialize, Serialize};
 
 /// The file.

@@ -1,6 +1,6 @@
 //! `tokens.csv`: the tokens that each turn has used (S3 §Token Tracking).
 
-use engine::ModelUsage;
+use code_commit_engine::ModelUsage;
 
 /// The seed's columns.
 pub(crate) const HEADER: &str = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id\n";
@@ -166,7 +166,7 @@ fn records(text: &str) -> Vec<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use engine::Usage;
+    use code_commit_engine::Usage;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! The files of a session (S4 §Session Files).
 
-use engine::{At, Named as _};
+use code_commit_engine::{At, Named as _};
 
 use crate::Place;
 

@@ -1,6 +1,6 @@
 //! What a turn means.
 
-use engine::{Cause, Denial, TurnAdvice, Turned};
+use code_commit_engine::{Cause, Denial, TurnAdvice, Turned};
 
 use crate::marker::{Role, SPEC_ISSUE};
 

@@ -16,7 +16,7 @@ pub use inputs::{CommitScope, Inputs, Patience};
 pub use marker::{Role, SPEC_ISSUE, is_terminal};
 pub use run::{LOG, spec, still_holds};
 
-use engine::{Named, Project};
+use code_commit_engine::{Named, Project};
 use serde::Serialize;
 
 /// The names that the requests of a run use.

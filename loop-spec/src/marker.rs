@@ -1,7 +1,7 @@
 //! Which role may emit which marker (S4 §Marker Availability).
 
-use engine::Named;
-use prompt::spec::Who;
+use code_commit_engine::Named;
+use code_commit_prompt::spec::Who;
 use serde::{Deserialize, Serialize};
 
 /// An agent of the loop.
@@ -89,7 +89,7 @@ pub fn is_terminal(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use prompt::spec::system;
+    use code_commit_prompt::spec::system;
 
     use super::*;
 

@@ -4,7 +4,7 @@ mod turns;
 
 use std::sync::Arc;
 
-use engine::{
+use code_commit_engine::{
     Announce, At, Cause, Checkpoint, Delete, Harness, Identify, Outcome, Read, Recorded, Replace, Shell,
     Survey, Turn, Uncommitted, Wait,
 };
@@ -256,7 +256,7 @@ where
         self.ask(Replace { at, text: text.into() }).map(drop)
     }
 
-    fn ask<R: engine::Request>(&mut self, request: R) -> Result<R::Answer, Halt<H::Stop>>
+    fn ask<R: code_commit_engine::Request>(&mut self, request: R) -> Result<R::Answer, Halt<H::Stop>>
     where
         H: Harness<R>,
     {

@@ -62,9 +62,9 @@ pub enum Binds {
     Always,
     /// Every policy except scoped ones, whose list of files a person has written.
     Unscoped,
-    /// `guard::Policy::commit` and stricter: the critical files of S1 §Parsing the Response.
+    /// `code_commit_guard::Policy::commit` and stricter: the critical files of S1 §Parsing the Response.
     Commit,
-    /// `guard::Policy::implement` only: S0 keeps its records at the root, where projects of other
+    /// `code_commit_guard::Policy::implement` only: S0 keeps its records at the root, where projects of other
     /// loops may have files with these names.
     Implement,
 }

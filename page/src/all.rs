@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use report::phrases;
-use timeline::Run;
+use code_commit_report::phrases;
+use code_commit_timeline::Run;
 
 use crate::frame::{Bar, SCRIPT, STYLE, day, moment, policy};
 use crate::run::{tone, took};

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use code_commit_timeline::{Contents, FileEdit};
 use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, TextDiff};
-use timeline::{Contents, FileEdit};
 
 use crate::text::plain;
 

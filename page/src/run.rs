@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use askama::Template;
-use report::phrases;
-use timeline::{Call, Run, Step, What, total};
+use code_commit_report::phrases;
+use code_commit_timeline::{Call, Run, Step, What, total};
 
 use crate::diff::Diff;
 use crate::frame::{Bar, STYLE, moment, policy};
@@ -162,7 +162,7 @@ fn round(
     let unit = unit(&run.kind);
     let title = if number == 0 { "Before the first".to_owned() } else { format!("{unit} {number}") };
     let calls = || steps.iter().filter_map(|(_, step)| step.call());
-    let mut usage = engine::Usage::default();
+    let mut usage = code_commit_engine::Usage::default();
     calls().for_each(|call| usage += call.tokens());
     let cost = total(calls());
     let elapsed = steps.iter().map(|(_, step)| step.elapsed_ms()).sum();

@@ -1,8 +1,8 @@
 //! One step of a run, as the page shows it.
 
-use engine::{Cause, Changed, Ended, Problem};
-use report::phrases;
-use timeline::{Call, Change, Command, Event, FileEdit, Step, Tone, What};
+use code_commit_engine::{Cause, Changed, Ended, Problem};
+use code_commit_report::phrases;
+use code_commit_timeline::{Call, Change, Command, Event, FileEdit, Step, Tone, What};
 
 use crate::diff::Diff;
 use crate::run::took;

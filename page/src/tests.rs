@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use engine::{Ended, Stored};
-use timeline::{Call, Change, Command, Contents, FileEdit, Run, Step, Steps, What};
+use code_commit_engine::{Ended, Stored};
+use code_commit_timeline::{Call, Change, Command, Contents, FileEdit, Run, Step, Steps, What};
 
 use super::*;
 use crate::ansi::spans;
@@ -21,10 +21,10 @@ fn run_of(what: Vec<What>) -> Run {
     Run { kind: "commit".into(), steps, ..Run::default() }
 }
 
-fn changed(path: &str, before: &str, after: &str) -> engine::Changed {
-    engine::Changed {
+fn changed(path: &str, before: &str, after: &str) -> code_commit_engine::Changed {
+    code_commit_engine::Changed {
         path: path.into(),
-        action: engine::Action::Write,
+        action: code_commit_engine::Action::Write,
         before_sha256: Some(before.to_owned()),
         after_sha256: Some(after.to_owned()),
         created: false,
@@ -53,11 +53,15 @@ fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
         answer: Some(stored("answer")),
         served_model: Some(hostile()),
         retries: vec![hostile()],
-        failed: Some(engine::Cause { code: hostile(), message: hostile(), remedy: Some(hostile()) }),
+        failed: Some(code_commit_engine::Cause {
+            code: hostile(),
+            message: hostile(),
+            remedy: Some(hostile()),
+        }),
         changed: vec![hostile()],
         ..Call::default()
     };
-    let problem = engine::Problem::new(HOSTILE, HOSTILE);
+    let problem = code_commit_engine::Problem::new(HOSTILE, HOSTILE);
     let change = Change { is_refused: true, problems: vec![problem], ..Change::default() };
     let before = format!("{HOSTILE}\n");
     let after = format!("{HOSTILE}{HOSTILE}\n");
@@ -218,7 +222,11 @@ fn what_cannot_be_compared_says_why() {
 #[test]
 fn the_list_sums_up_by_loop_by_day_and_by_model() {
     let call = |cost_usd| {
-        let usage = vec![engine::ModelUsage { model: "m".into(), usage: engine::Usage::default(), cost_usd }];
+        let usage = vec![code_commit_engine::ModelUsage {
+            model: "m".into(),
+            usage: code_commit_engine::Usage::default(),
+            cost_usd,
+        }];
         What::Call(Box::new(Call { usage, cost_usd, ..Call::default() }))
     };
     let good = Run { is_good: Some(true), ..run_of(vec![call(Some(0.25)), call(None)]) };

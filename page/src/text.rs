@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use report::phrases;
+use code_commit_report::phrases;
 
 use crate::ansi::{Span, spans};
 
@@ -93,8 +93,11 @@ impl Folded {
 /// Shows as escapes what nobody would see: control characters, invisible ones, and those that turn the direction of
 /// writing, with which a file name could pass for another.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    let is_odd =
-        |c: char| (c.is_control() && c != '\n' && c != '\t') || names::is_bidi(c) || names::is_invisible(c);
+    let is_odd = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || code_commit_names::is_bidi(c)
+            || code_commit_names::is_invisible(c)
+    };
     if !text.contains(is_odd) {
         return Cow::Borrowed(text);
     }

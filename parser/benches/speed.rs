@@ -83,7 +83,9 @@ fn count_fences(text: &str) -> usize {
 #[divan::bench(args = Input::ALL, sample_count = 10)]
 fn parse(bencher: Bencher<'_, '_>, input: Input) {
     let text = input.full();
-    bencher.counter(BytesCount::of_str(&text)).bench_local(|| black_box(parser::parse(&text)).is_ok());
+    bencher
+        .counter(BytesCount::of_str(&text))
+        .bench_local(|| black_box(code_commit_parser::parse(&text)).is_ok());
 }
 
 #[divan::bench(args = Input::ALL, sample_count = 10)]
@@ -124,8 +126,8 @@ impl Turn {
     fn take(text: &str) -> Self {
         let half = text.get(..text.len() / 2).unwrap_or_default();
         Self {
-            whole: seconds(|| parser::parse(text).is_ok()),
-            half: seconds(|| parser::parse(half).is_ok()),
+            whole: seconds(|| code_commit_parser::parse(text).is_ok()),
+            half: seconds(|| code_commit_parser::parse(half).is_ok()),
             memmem: seconds(|| count_fences(text) > 0),
         }
     }

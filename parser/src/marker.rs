@@ -2,7 +2,7 @@
 //! text still arrives.
 //!
 //! ```
-//! use parser::marker::{Event, Markers};
+//! use code_commit_parser::marker::{Event, Markers};
 //!
 //! let mut markers = Markers::new(["DONE"]);
 //! assert_eq!(markers.push("Ready. <DO"), [Event::Text("Ready. ".into())]);

@@ -10,7 +10,7 @@ use crate::line::{MarkerLine, MarkerLines, Role};
 /// Reads the `^^^PATH` lines of a growing text, each byte once.
 ///
 /// ```
-/// use parser::partial::Openers;
+/// use code_commit_parser::partial::Openers;
 ///
 /// let mut openers = Openers::default();
 /// assert!(openers.read("Here it is:\n^^^src/ma").is_empty());

@@ -2,8 +2,8 @@
 
 mod show;
 
-use parser::fence::{Draft, print};
-use parser::{FileAction, edit::Hunk, parse};
+use code_commit_parser::fence::{Draft, print};
+use code_commit_parser::{FileAction, edit::Hunk, parse};
 use show::check;
 
 const HUNK: &str = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n";

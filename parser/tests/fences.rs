@@ -2,7 +2,7 @@
 
 mod show;
 
-use parser::parse;
+use code_commit_parser::parse;
 use show::check;
 
 #[test]
@@ -312,7 +312,7 @@ fn nothing_actionable_is_an_error() {
 
 #[test]
 fn the_form_that_is_shown_again_is_the_one_that_is_read() {
-    let (file, no_change) = parser::fence::FORM.split_once("If no file").unwrap();
+    let (file, no_change) = code_commit_parser::fence::FORM.split_once("If no file").unwrap();
     insta::assert_snapshot!(check(file), @r#"write "path/of/the/file" "the whole new content of the file\n" at 55..116"#);
     insta::assert_snapshot!(check(no_change), @r#"no change "the reason\n""#);
 }
@@ -371,7 +371,7 @@ fn hostile_names_are_quoted_short_and_clean() {
 #[test]
 fn the_model_is_told_ten_errors_and_the_number_of_the_others() {
     let errors = parse(&"^^^end\n".repeat(5000)).map(|_| ()).unwrap_err();
-    assert_eq!((errors.iter().count(), errors.total()), (parser::MOST_KEPT, 5000));
+    assert_eq!((errors.iter().count(), errors.total()), (code_commit_parser::MOST_KEPT, 5000));
     assert_eq!(errors.for_model().lines().count(), 11);
     assert!(errors.for_model().ends_with("\nand 4990 more"));
     assert_eq!(errors.to_string(), "line 1: `^^^end` closes nothing, and 4999 more");
@@ -381,13 +381,13 @@ fn the_model_is_told_ten_errors_and_the_number_of_the_others() {
 fn the_thoughts_of_a_bad_reply_can_still_be_shown() {
     let text = "&&&start\nhello\n&&&end\n^^^a\nx\n^^^end\n^^^b\n";
     let errors = parse(text).unwrap_err();
-    assert_eq!(errors.salvaged(text, parser::fence::Kind::User).collect::<Vec<_>>(), ["hello\n"]);
-    assert_eq!(errors.salvaged(text, parser::fence::Kind::File).collect::<Vec<_>>(), ["x\n"]);
+    assert_eq!(errors.salvaged(text, code_commit_parser::fence::Kind::User).collect::<Vec<_>>(), ["hello\n"]);
+    assert_eq!(errors.salvaged(text, code_commit_parser::fence::Kind::File).collect::<Vec<_>>(), ["x\n"]);
 }
 
 #[test]
 fn bytes_that_are_not_utf8_are_refused_with_their_place() {
-    let errors = parser::parse_bytes(b"^^^a\nx\n\xc3\xa9\xff\n^^^end\n").unwrap_err();
+    let errors = code_commit_parser::parse_bytes(b"^^^a\nx\n\xc3\xa9\xff\n^^^end\n").unwrap_err();
     insta::assert_debug_snapshot!(errors.iter().collect::<Vec<_>>(), @r#"
     [
         Diagnostic {
@@ -400,14 +400,14 @@ fn bytes_that_are_not_utf8_are_refused_with_their_place() {
         },
     ]
     "#);
-    assert!(parser::parse_bytes(b"^^^a\n\xc3\xa9\n^^^end").is_ok());
-    assert_eq!(parser::parse_bytes(b"^^^a\n\xc3").unwrap_err().iter().next().unwrap().span, 5..6);
+    assert!(code_commit_parser::parse_bytes(b"^^^a\n\xc3\xa9\n^^^end").is_ok());
+    assert_eq!(code_commit_parser::parse_bytes(b"^^^a\n\xc3").unwrap_err().iter().next().unwrap().span, 5..6);
 }
 
 #[test]
 fn codes_are_kebab_case_and_unique() {
-    let mut codes: Vec<_> = parser::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
-    codes.extend(parser::WarningCode::ALL.iter().map(|code| code.as_str()));
+    let mut codes: Vec<_> = code_commit_parser::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+    codes.extend(code_commit_parser::WarningCode::ALL.iter().map(|code| code.as_str()));
     assert!(
         codes
             .iter()
@@ -458,7 +458,8 @@ fn hostile_shapes_are_read_in_one_pass() {
 
 #[test]
 fn a_fence_is_as_long_as_its_content_needs() {
-    let length = |content| parser::fence::length_for(parser::fence::Kind::File, content);
+    let length =
+        |content| code_commit_parser::fence::length_for(code_commit_parser::fence::Kind::File, content);
     assert_eq!(length("x ^^^end\n^^^\n^^^^^^\n^^^^end\n"), 3);
     assert_eq!(length("^^^end\n"), 4);
     assert_eq!(length("&&&start\n"), 4);
@@ -469,7 +470,7 @@ fn a_fence_is_as_long_as_its_content_needs() {
 
 #[test]
 fn what_would_not_be_read_back_is_not_printed() {
-    use parser::fence::{Draft, NameFault, Unprintable, print};
+    use code_commit_parser::fence::{Draft, NameFault, Unprintable, print};
     let write = |path, content| print([Draft::Write { path, content }]);
     assert_eq!(write("a", "x"), Err(Unprintable::NoFinalNewline));
     for (name, fault) in [
@@ -493,7 +494,7 @@ fn what_would_not_be_read_back_is_not_printed() {
 
 #[test]
 fn a_growing_text_is_read_by_the_same_rules() {
-    let mut openers = parser::partial::Openers::default();
+    let mut openers = code_commit_parser::partial::Openers::default();
     let text = "^^^a\n\u{feff}^^^no\n^^^end\n\u{feff}^^^no\n&&&start\n&&&end\n^^^^b\n^^^no\n^^^^end\n^^^`no`\n^^^c\n^^^d\n^^^no";
     let ends = text.char_indices().map(|(end, _)| end).chain([text.len()]);
     let seen: Vec<&str> =
@@ -563,7 +564,7 @@ fn carets_with_one_word_always_open_a_block_and_so_do_those_at_the_beginning_of_
     for half in ["  ^^^^ help\n", "^^^^^ expected this\n", "\t^^^a.rs\nx\n", "^^^ my file.rs\nx\n"] {
         let text = format!("^^^b\ny\n^^^end\n{half}");
         let codes: Vec<_> = parse(&text).unwrap_err().iter().map(|error| error.code).collect();
-        assert_eq!(codes, [parser::ErrorCode::Unterminated], "{half}");
+        assert_eq!(codes, [code_commit_parser::ErrorCode::Unterminated], "{half}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What models do wrong that only shows beside the old file.
 
-use parser::habits::{
+use code_commit_parser::habits::{
     LineEnds, Shrink, diff_prefix, line_ends_changed, loses_byte_order_mark, placeholders, shrink,
 };
 

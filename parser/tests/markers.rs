@@ -1,7 +1,7 @@
 //! S4's markers, whole and in pieces. `PROPTEST_CASES` (default 256) sets how many texts are tried.
 #![expect(clippy::string_slice, reason = "a test that panics has failed")]
 
-use parser::marker::{End, Event, Markers};
+use code_commit_parser::marker::{End, Event, Markers};
 use proptest::prelude::*;
 
 const NAMES: [&str; 3] = ["NOTE", "NOTES", "DONE"];

@@ -10,10 +10,10 @@ mod four_passes;
 
 use std::collections::HashSet;
 
-use parser::edit::{self, Hunk};
-use parser::fence::{Draft, check_name, print};
-use parser::partial::Openers;
-use parser::{Ask, Diagnostic, FileAction, Reply, parse, parse_bytes};
+use code_commit_parser::edit::{self, Hunk};
+use code_commit_parser::fence::{Draft, check_name, print};
+use code_commit_parser::partial::Openers;
+use code_commit_parser::{Ask, Diagnostic, FileAction, Reply, parse, parse_bytes};
 use proptest::prelude::*;
 
 /// Lines that a parser of fences could stumble over, and lines that it should not notice.
@@ -120,7 +120,7 @@ fn blocks() -> impl Strategy<Value = Vec<Owned>> {
 fn owned(reply: &Reply<'_>) -> Vec<Owned> {
     let text = reply.text();
     let mut files = reply.files();
-    let block = |block: &parser::Block| match block.ask {
+    let block = |block: &code_commit_parser::Block| match block.ask {
         Ask::Write(_) | Ask::Edit(_) | Ask::Delete(_) => {
             let file = files.next().unwrap();
             assert_eq!(file.span, block.span);

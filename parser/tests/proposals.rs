@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 
-use parser::proposal::{Change, Limits, Proposal, parse};
+use code_commit_parser::proposal::{Change, Limits, Proposal, parse};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -27,19 +27,20 @@ fn proposal(writes: &str) -> String {
 /// The proposal, or each error with the text at its place.
 fn check(text: &str) -> String {
     let show = |proposal: Proposal<'_>| {
-        let write = |write: &parser::proposal::FileWrite<'_>| match &write.change {
+        let write = |write: &code_commit_parser::proposal::FileWrite<'_>| match &write.change {
             Change::Content(content) => format!("\n{} {content:?}", write.path),
             Change::Edits(edits) => {
-                let edit =
-                    |edit: &parser::proposal::Edit<'_>| format!(" {:?}->{:?}", edit.search, edit.replace);
+                let edit = |edit: &code_commit_parser::proposal::Edit<'_>| {
+                    format!(" {:?}->{:?}", edit.search, edit.replace)
+                };
                 format!("\n{}{}", write.path, edits.iter().map(edit).collect::<String>())
             }
         };
         format!("{:?}{}", proposal.summary, proposal.writes.iter().map(write).collect::<String>())
     };
-    let tell = |errors: parser::Errors<_>| {
-        let place = |span: &parser::Span| text[span.clone()].chars().take(20).collect::<String>();
-        let tell = |e: &parser::Diagnostic<parser::proposal::ProposalCode>| {
+    let tell = |errors: code_commit_parser::Errors<_>| {
+        let place = |span: &code_commit_parser::Span| text[span.clone()].chars().take(20).collect::<String>();
+        let tell = |e: &code_commit_parser::Diagnostic<code_commit_parser::proposal::ProposalCode>| {
             format!("{} {}:{} {:?}\n  {}", e.code, e.line, e.column, place(&e.span), e.for_model())
         };
         errors.iter().map(tell).collect::<Vec<_>>().join("\n")

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use code_commit_guard::{Guard, Policy};
+use code_commit_logging::{Redactor, RunFolder};
+use code_commit_names::Binds;
 use code_commit_perform::Account;
-use guard::{Guard, Policy};
-use logging::{Redactor, RunFolder};
-use names::Binds;
 
 const FOLDERS: usize = 1_000;
 const FILES: usize = 100;
@@ -50,7 +50,7 @@ fn main() {
             fs::write(root.join(format!("00/0000/{file:03}.rs")), format!("{round}")).unwrap();
         });
         let undo = scratch.path().join(format!("undo-{round}"));
-        closed.push(timed(|| drop(account.close(&guard, &run, &undo, dir::NEVER).unwrap())));
+        closed.push(timed(|| drop(account.close(&guard, &run, &undo, code_commit_dir::NEVER).unwrap())));
         let begun = Instant::now();
         in_view.open(&guard, &run).unwrap();
         let layer = in_view.view().unwrap().unwrap().upper;
@@ -63,7 +63,10 @@ fn main() {
         viewed.push(
             before
                 + timed(|| {
-                    assert_eq!(in_view.close(&guard, &run, &undo, dir::NEVER).unwrap().changes.len(), 10);
+                    assert_eq!(
+                        in_view.close(&guard, &run, &undo, code_commit_dir::NEVER).unwrap().changes.len(),
+                        10
+                    );
                 }),
         );
     }

@@ -19,12 +19,12 @@ mod view;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use apply::{OldFile, PreImageOf};
-use dir::Interrupt;
-use engine::Problem;
-use guard::{Difference, Guard, Policy, Seen, Survey, Tracked};
-use logging::RunFolder;
-use repo::WorkTree;
+use code_commit_apply::{OldFile, PreImageOf};
+use code_commit_dir::Interrupt;
+use code_commit_engine::Problem;
+use code_commit_guard::{Difference, Guard, Policy, Seen, Survey, Tracked};
+use code_commit_logging::RunFolder;
+use code_commit_repo::WorkTree;
 
 use self::adopt::Places;
 use self::layout::{Layout, Role};
@@ -77,7 +77,7 @@ const BEFORE: &str = "before";
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Accounted {
     /// Kept; `undo` reverts it.
-    pub changes: Vec<engine::Changed>,
+    pub changes: Vec<code_commit_engine::Changed>,
     /// Paths that were restored.
     pub put_back: Vec<String>,
     /// The size of new and changed files that are not accounted for, if it is known.
@@ -110,7 +110,7 @@ impl Account {
     }
 
     /// The view for the next command, if it works in one.
-    pub fn view(&self) -> Result<Option<runner::View>, Fault> {
+    pub fn view(&self) -> Result<Option<code_commit_runner::View>, Fault> {
         let State::InView(layers) = &self.state else { return Ok(None) };
         layers.view().map(Some).map_err(Fault::file("make", &layers.upper()))
     }
@@ -226,8 +226,9 @@ impl Account {
     ) -> Result<Accounted, Fault> {
         let root = guard.root();
         let differences = self.differences(before, guard)?;
-        let fates =
-            self.fates(guard, root, &differences, dir::NEVER).map_err(Fault::file("look at", root))?;
+        let fates = self
+            .fates(guard, root, &differences, code_commit_dir::NEVER)
+            .map_err(Fault::file("look at", root))?;
         let mut attic = Attic::of(run.path());
         let put_all_back = |attic: &mut Attic<'_>| {
             let gone = self.put_back(root, before, &differences.iter().collect::<Vec<_>>(), attic)?;
@@ -263,7 +264,7 @@ impl Account {
         run: &RunFolder,
         undo: &Path,
     ) -> Result<Accounted, Fault> {
-        dir::remove(undo).map_err(Fault::file("remove", undo))?;
+        code_commit_dir::remove(undo).map_err(Fault::file("remove", undo))?;
         forget_note(run)?;
         let kept = kept.map_or_else(String::new, |kept| format!("; they are whole in {}", kept.display()));
         let message = format!(
@@ -348,13 +349,16 @@ impl Account {
     /// The run is over: its copies are not needed any more.
     pub fn end(&mut self, run: &RunFolder) -> Result<(), Fault> {
         let folder = run.path().join(BEFORE);
-        dir::remove(&folder).map_err(Fault::file("remove the copies in", &folder))
+        code_commit_dir::remove(&folder).map_err(Fault::file("remove the copies in", &folder))
     }
 
     fn differences(&self, before: &Survey, guard: &Guard) -> Result<Vec<Difference>, Fault> {
         let root = guard.root();
         // The command may have closed it.
-        drop(dir::reach::root(root, dir::reach::CHANGE).map_err(Fault::file("open", root))?);
+        drop(
+            code_commit_dir::reach::root(root, code_commit_dir::reach::CHANGE)
+                .map_err(Fault::file("open", root))?,
+        );
         let mut differences = before.differences(&self.look(guard)?);
         // A new time only suggests a change; compare the content.
         let layout = Layout { now: root, guard };

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use apply::{Force, Lock, UndoError};
+use code_commit_apply::{Force, Lock, UndoError};
 
 use crate::fault::Fault;
 use crate::kept::undo_folders;
@@ -36,11 +36,11 @@ impl Aside {
         let note = run.join(NOTE);
         let there: Vec<String> = replaced_in(rounds).iter().map(|folder| name(folder)).collect();
         let there = serde_json::to_vec(&there).unwrap_or_default();
-        dir::replace(&note, &there).map_err(Fault::file("write", &note))?;
-        match apply::undo(lock, root, rounds, Force::No) {
+        code_commit_dir::replace(&note, &there).map_err(Fault::file("write", &note))?;
+        match code_commit_apply::undo(lock, root, rounds, Force::No) {
             Ok(undone) => Ok(Some(Self { replaced: undone.replaced, note })),
             Err(UndoError::ChangedSince { .. } | UndoError::Blocked { .. }) => {
-                dir::remove(&note).map_err(Fault::file("remove", &note))?;
+                code_commit_dir::remove(&note).map_err(Fault::file("remove", &note))?;
                 Ok(None)
             }
             Err(error) => Err(Fault::Restore(error)),
@@ -51,12 +51,13 @@ impl Aside {
     pub(crate) fn bring_back(self, lock: &Lock, root: &Path) -> Result<(), Fault> {
         // The newest first: each reverts what one transaction of the undo did.
         for folder in self.replaced.iter().rev() {
-            apply::undo(lock, root, std::slice::from_ref(folder), Force::Yes).map_err(Fault::Restore)?;
+            code_commit_apply::undo(lock, root, std::slice::from_ref(folder), Force::Yes)
+                .map_err(Fault::Restore)?;
         }
         for folder in &self.replaced {
-            dir::remove(folder).map_err(Fault::file("remove", folder))?;
+            code_commit_dir::remove(folder).map_err(Fault::file("remove", folder))?;
         }
-        dir::remove(&self.note).map_err(Fault::file("remove", &self.note))
+        code_commit_dir::remove(&self.note).map_err(Fault::file("remove", &self.note))
     }
 }
 
@@ -88,14 +89,15 @@ fn name(folder: &Path) -> String {
 
 /// The finished undos beside the newest pre-images, the oldest first.
 fn replaced_in(rounds: &[PathBuf]) -> Vec<PathBuf> {
-    let entries = rounds.last().and_then(|newest| dir::list(newest).ok()).into_iter().flatten().flatten();
+    let entries =
+        rounds.last().and_then(|newest| code_commit_dir::list(newest).ok()).into_iter().flatten().flatten();
     let number = |path: &Path| {
         let name = path.file_name()?.to_str()?.strip_prefix(REPLACED)?;
         if name.is_empty() { Some(1) } else { name.strip_prefix('-')?.parse::<u32>().ok() }
     };
     let mut found: Vec<(u32, PathBuf)> = entries
         .filter_map(|entry| Some((number(&entry.path())?, entry.path())))
-        .filter(|(_, path)| apply::read_applied(path).is_ok_and(|applied| applied.is_some()))
+        .filter(|(_, path)| code_commit_apply::read_applied(path).is_ok_and(|applied| applied.is_some()))
         .collect();
     found.sort();
     found.into_iter().map(|(_, path)| path).collect()

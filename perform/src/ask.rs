@@ -6,12 +6,12 @@ mod quota;
 
 use std::time::{Duration, Instant};
 
-use engine::{Answered, AskAnswer, Asked, Cause, Note, Problem, Stored, Unanswered};
-use guard::Guard;
-use llm::{BudgetError, CallError, Limit, Model, ModelId, Reply, Request, Waited, Watch};
-use logging::millis;
-use parser::partial::Openers;
-use runner::Cancel;
+use code_commit_engine::{Answered, AskAnswer, Asked, Cause, Note, Problem, Stored, Unanswered};
+use code_commit_guard::Guard;
+use code_commit_llm::{BudgetError, CallError, Limit, Model, ModelId, Reply, Request, Waited, Watch};
+use code_commit_logging::millis;
+use code_commit_parser::partial::Openers;
+use code_commit_runner::Cancel;
 
 use crate::Event;
 use crate::ask::call::Call;
@@ -103,7 +103,7 @@ impl Asker<'_> {
             let prompt = query.stored;
             record.note(&Note::Asked(Asked { round, model: None, prompt, at_most: None }))?;
             // A file of answers goes on behind it.
-            llm::choices(self.model, round).0.pass_over(1);
+            code_commit_llm::choices(self.model, round).0.pass_over(1);
             return answered_before(question, again, record);
         }
         let began = now();
@@ -135,7 +135,7 @@ impl Asker<'_> {
         quotas: &mut Quotas,
         record: &mut Record<'_>,
     ) -> Result<Result<Paying, NoAnswer>, Fault> {
-        let (first, others) = llm::choices(self.model, question.round);
+        let (first, others) = code_commit_llm::choices(self.model, question.round);
         let mut model = first;
         let mut outcome = self.ask_one(model, question, prompt, record)?;
         for next in others {

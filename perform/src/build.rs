@@ -6,10 +6,10 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::Built;
-use guard::Guard;
-use logging::{RedactWriter, millis};
-use runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output};
+use code_commit_engine::Built;
+use code_commit_guard::Guard;
+use code_commit_logging::{RedactWriter, millis};
+use code_commit_runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output};
 
 use crate::Event;
 use crate::account::Account;
@@ -90,7 +90,7 @@ impl BuildCommand {
         let mut lost: Option<io::Error> = None;
         let mut confinement = self.confinement.clone();
         confinement.access.view = account.view()?;
-        let ran = runner::run(&command, &confinement, cancel, &mut |_, bytes| {
+        let ran = code_commit_runner::run(&command, &confinement, cancel, &mut |_, bytes| {
             if let Err(error) = log.write_all(bytes) {
                 lost.get_or_insert(error);
             }

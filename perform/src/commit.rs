@@ -4,16 +4,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use apply::Action;
-use dir::Interrupt;
-use engine::{
+use code_commit_apply::Action;
+use code_commit_dir::Interrupt;
+use code_commit_engine::{
     Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Digest,
     Ended, HoldsFor, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text,
     World,
 };
-use llm::Model;
-use logging::{Layout, Stamp, sha256_hex};
-use runner::{Cancel, RunError};
+use code_commit_llm::Model;
+use code_commit_logging::{Layout, Stamp, sha256_hex};
+use code_commit_runner::{Cancel, RunError};
 
 use crate::Event;
 use crate::account::{Account, Accounted};
@@ -111,8 +111,11 @@ impl Live<Apply> for CommitWorld<'_, '_> {
         // A run that was killed before it recorded the result of this reply may already have stored its
         // messages.
         let may_be_kept = undo.exists() || folder.path().join(&report_file).exists();
-        let append: fn(&Path, &str) -> io::Result<()> =
-            if may_be_kept { |path, lines| dir::append_once(path, "", lines) } else { dir::append };
+        let append: fn(&Path, &str) -> io::Result<()> = if may_be_kept {
+            |path, lines| code_commit_dir::append_once(path, "", lines)
+        } else {
+            code_commit_dir::append
+        };
         let shown = Shown::Prompts { code: &self.code, seen };
         match self.rules.take_in(reply, shown, &undo)? {
             Intake::Applied { applied, mut warnings, said, edited, no_change } => {
@@ -189,9 +192,16 @@ impl Live<Restore> for CommitWorld<'_, '_> {
         let rounds = folders_to_undo(self.record.folder())?;
         // A build may have formatted what the reply wrote: that is part of the run, and is kept beside the
         // pre-images.
-        let undo = || apply::undo(&self.rules.lock, &self.rules.root, &rounds, apply::Force::Yes);
+        let undo = || {
+            code_commit_apply::undo(
+                &self.rules.lock,
+                &self.rules.root,
+                &rounds,
+                code_commit_apply::Force::Yes,
+            )
+        };
         let undone = match undo() {
-            Err(apply::UndoError::Blocked { .. }) => {
+            Err(code_commit_apply::UndoError::Blocked { .. }) => {
                 self.make_way(&rounds)?;
                 undo()
             }
@@ -257,15 +267,19 @@ impl CommitWorld<'_, '_> {
     /// changed again meanwhile is not what the build made.
     fn present(&self, round: u32, changes: &[Changed]) -> Result<Vec<Present>, Fault> {
         let written: Vec<&Changed> =
-            changes.iter().filter(|one| one.action == engine::Action::Write).collect();
+            changes.iter().filter(|one| one.action == code_commit_engine::Action::Write).collect();
         if written.is_empty() {
             return Ok(Vec::new());
         }
         let replies = folders_of_replies(self.record.folder().path())?;
-        let own = apply::hashes_after(&replies).map_err(Fault::Undo)?;
+        let own = code_commit_apply::hashes_after(&replies).map_err(Fault::Undo)?;
         let mut present = Vec::new();
         for Changed { path, after_sha256, .. } in written {
-            let read = dir::read(&self.rules.root.join(path), MOST_PRESENT, dir::Links::Refused);
+            let read = code_commit_dir::read(
+                &self.rules.root.join(path),
+                MOST_PRESENT,
+                code_commit_dir::Links::Refused,
+            );
             let read = read.ok().flatten().filter(|bytes| *after_sha256 == Some(sha256_hex(bytes)));
             let Some(text) = read.and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
             if own.contains_key(path) || (self.code)(path, &text).is_some() {
@@ -300,9 +314,9 @@ impl CommitWorld<'_, '_> {
     /// A build may have put a symlink or a folder in place of a file: moves it away.
     fn make_way(&self, rounds: &[PathBuf]) -> Result<(), Fault> {
         let left = self.record.folder().path().join(format!("left-{}", Stamp::now().folder_name()));
-        for path in apply::hashes_after(rounds).map_err(Fault::Restore)?.keys() {
+        for path in code_commit_apply::hashes_after(rounds).map_err(Fault::Restore)?.keys() {
             // If it cannot be moved, the next attempt reports the obstacle.
-            let _ = dir::obstacle::move_away(&self.rules.root, path, &left);
+            let _ = code_commit_dir::obstacle::move_away(&self.rules.root, path, &left);
         }
         Ok(())
     }
@@ -311,18 +325,18 @@ impl CommitWorld<'_, '_> {
 /// Files changed between two writes of this run, or during the first model call: by the build, or by the
 /// user, whose text is kept. Later changes are newer than the prompt.
 fn written_over(
-    applied: &apply::Applied,
+    applied: &code_commit_apply::Applied,
     prompt: &Path,
     undo: &Path,
     rules: &Rules,
 ) -> Result<Vec<Problem>, Fault> {
     let run = prompt.parent().unwrap_or(prompt);
     let earlier: Vec<PathBuf> = undo_folders(run)?.into_iter().filter(|folder| folder != undo).collect();
-    let left = apply::hashes_after(&earlier).map_err(Fault::Undo)?;
+    let left = code_commit_apply::hashes_after(&earlier).map_err(Fault::Undo)?;
     let asked = modified(prompt);
     let mut problems = Vec::new();
     for (number, change) in applied.changes.iter().enumerate().filter(|(_, one)| one.action != Action::None) {
-        let kept = undo.join(apply::kept_name(number));
+        let kept = undo.join(code_commit_apply::kept_name(number));
         let since = match left.get(&change.path) {
             Some(left) if *left != change.before_sha256 => "this run last wrote it",
             None if asked.is_some() && modified(&kept) > asked => "the model was asked",

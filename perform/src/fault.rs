@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use logging::FolderError;
+use code_commit_logging::FolderError;
 use rustix::io::Errno;
 
 use crate::record::RecordError;
@@ -29,23 +29,23 @@ pub enum Fault {
     Record(#[from] RecordError),
     /// The guard could not inspect the tree.
     #[error("cannot judge the reply's paths")]
-    Judge(#[source] guard::JudgeError),
+    Judge(#[source] code_commit_guard::JudgeError),
     /// The changes could not be written. The tree is as before unless the error says otherwise
-    /// ([`apply::ApplyError::leaves_tree_changed`]).
+    /// ([`code_commit_apply::ApplyError::leaves_tree_changed`]).
     #[error("cannot write the reply's changes")]
-    Apply(#[source] apply::ApplyError),
+    Apply(#[source] code_commit_apply::ApplyError),
     /// What an earlier part of the run wrote could not be read back.
     #[error("cannot read what was applied before")]
-    Undo(#[source] apply::UndoError),
+    Undo(#[source] code_commit_apply::UndoError),
     /// The run's changes could not be reverted.
     #[error("cannot put the tree back")]
-    Restore(#[source] apply::UndoError),
+    Restore(#[source] code_commit_apply::UndoError),
     /// Git could not report the state of the tree.
     #[error("cannot ask git about the tree")]
-    Git(#[source] repo::GitError),
+    Git(#[source] code_commit_repo::GitError),
     /// Git could not restore the tree.
     #[error("cannot put the tree back")]
-    RollBack(#[source] repo::GitError),
+    RollBack(#[source] code_commit_repo::GitError),
     /// A build or a command changed protected files that could not be restored.
     #[error("the build changed {paths}, which cannot be restored")]
     Seal {
@@ -64,7 +64,7 @@ pub enum Fault {
     },
     /// The build could not be supervised.
     #[error("cannot run the build")]
-    Run(#[source] runner::RunError),
+    Run(#[source] code_commit_runner::RunError),
 }
 
 impl Fault {

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dir::{Folder, Interrupt, Interruptible};
-use guard::{Guard, Policy, Seen};
-use logging::{sha256_hex, sha256_of};
-use names::ours::STATE;
+use code_commit_dir::{Folder, Interrupt, Interruptible};
+use code_commit_guard::{Guard, Policy, Seen};
+use code_commit_logging::{sha256_hex, sha256_of};
+use code_commit_names::ours::STATE;
 use rustix::fs::fstat;
 
 /// SHA-256 in hex over the files and symlinks below `root` that the ignore rules of now do not ignore, sorted by
@@ -25,14 +25,14 @@ pub fn identity(root: &Path, left_out: &[String], interrupt: Interrupt<'_>) -> i
         return Ok(None);
     }
     // Without git nothing says what a tool has made.
-    let is_git = repo::WorkTree::at(root).is_ok();
-    let is_made = |path: &Path| !is_git && path.file_name().is_some_and(repo::is_left_out);
+    let is_git = code_commit_repo::WorkTree::at(root).is_ok();
+    let is_made = |path: &Path| !is_git && path.file_name().is_some_and(code_commit_repo::is_left_out);
     let is_git_own = |path: &Path| path.file_name().is_some_and(|name| name == ".git");
     let is_left_out = |path: &Path| left_out.iter().any(|out| path.starts_with(out));
     let skipped =
         |path: &Path| path.starts_with(STATE) || is_git_own(path) || is_made(path) || is_left_out(path);
     let guard = Guard::open(root, Policy::new()).map_err(io::Error::other)?;
-    let survey = guard.survey(&guard::Tracked::default(), &skipped).map_err(io::Error::other)?;
+    let survey = guard.survey(&code_commit_guard::Tracked::default(), &skipped).map_err(io::Error::other)?;
     let top = Folder::open(root)?;
     let mut text = Vec::new();
     for (path, seen) in survey.iter() {
@@ -110,15 +110,16 @@ mod tests {
     fn a_tree_is_another_one_after_any_change_that_git_would_see_and_no_other() {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path();
-        let write = |name: &str, text: &str| dir::replace(&root.join(name), text.as_bytes()).unwrap();
-        repo::init(root).unwrap();
+        let write =
+            |name: &str, text: &str| code_commit_dir::replace(&root.join(name), text.as_bytes()).unwrap();
+        code_commit_repo::init(root).unwrap();
         for folder in ["src", "target", "own", STATE, "src/nested/.git"] {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
         write(".gitignore", "target/\n");
         write("src/a", "a");
         symlink("a", root.join("src/link")).unwrap();
-        let now = || identity(root, &["own".to_owned()], dir::NEVER).unwrap().unwrap();
+        let now = || identity(root, &["own".to_owned()], code_commit_dir::NEVER).unwrap().unwrap();
         let first = now();
         for name in
             ["target/made", "own/log", ".git/description", "src/nested/.git/config", &format!("{STATE}/lock")]
@@ -128,7 +129,7 @@ mod tests {
         }
         let mut known = vec![first];
         let mut check = |what: &str| {
-            let now = identity(root, &["own".to_owned()], dir::NEVER).unwrap().unwrap();
+            let now = identity(root, &["own".to_owned()], code_commit_dir::NEVER).unwrap().unwrap();
             assert!(!known.contains(&now), "{what}");
             known.push(now);
         };
@@ -145,6 +146,6 @@ mod tests {
         check("new file");
         write(".gitignore", "target/\nnew\n");
         check("ignore rules");
-        assert_eq!(identity(&root.join("nowhere"), &[], dir::NEVER).unwrap(), None);
+        assert_eq!(identity(&root.join("nowhere"), &[], code_commit_dir::NEVER).unwrap(), None);
     }
 }

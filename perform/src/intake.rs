@@ -16,13 +16,13 @@ mod remarks;
 
 use std::path::{Path, PathBuf};
 
-use apply::{Applied, ChangeSet, Lock};
-use engine::{Problem, Reply};
-use guard::{Admitted, Guard, Op, Request, Verdict};
-use llm::{Advice, Finish};
-use parser::fence::{FORM, Kind};
-use parser::partial::Openers;
-use parser::{ErrorCode, FileAction};
+use code_commit_apply::{Applied, ChangeSet, Lock};
+use code_commit_engine::{Problem, Reply};
+use code_commit_guard::{Admitted, Guard, Op, Request, Verdict};
+use code_commit_llm::{Advice, Finish};
+use code_commit_parser::fence::{FORM, Kind};
+use code_commit_parser::partial::Openers;
+use code_commit_parser::{ErrorCode, FileAction};
 
 use self::remarks::{flagged, habits};
 use crate::fault::Fault;
@@ -96,9 +96,9 @@ impl Rules {
     /// `undo`; a reply that was already applied there is not applied again.
     pub fn take_in(&self, answer: &Reply, shown: Shown<'_>, undo: &Path) -> Result<Intake, Fault> {
         let text = &*answer.text;
-        let parsed = parser::parse(text);
+        let parsed = code_commit_parser::parse(text);
         // A run was killed between the transaction's commit and its journal: the changes are on disk.
-        if let Some(applied) = apply::read_applied(undo).map_err(Fault::Undo)? {
+        if let Some(applied) = code_commit_apply::read_applied(undo).map_err(Fault::Undo)? {
             return applied_as(parsed.ok().as_ref(), applied, Vec::new(), undo);
         }
         // Messages to the user are shown even if the rest is refused.
@@ -132,7 +132,7 @@ impl Rules {
         let mut warnings = habits(&reply, &contents, &self.root);
         warnings.extend(admitted.iter().filter_map(|path| flagged(path, &self.guard)));
         let set = change_set(&reply, admitted, &contents);
-        let applied = apply::apply(&self.lock, &self.root, set, undo).map_err(Fault::Apply)?;
+        let applied = code_commit_apply::apply(&self.lock, &self.root, set, undo).map_err(Fault::Apply)?;
         applied_as(Some(&reply), applied, warnings, undo)
     }
 
@@ -155,7 +155,7 @@ impl Rules {
     pub fn preview(
         &self,
         answer: &Reply,
-        reply: &parser::Reply<'_>,
+        reply: &code_commit_parser::Reply<'_>,
         shown: Shown<'_>,
     ) -> Result<Result<Applied, Vec<Problem>>, Fault> {
         if let Some(problem) = unusable(answer) {
@@ -173,11 +173,14 @@ impl Rules {
             Ok(contents) => contents,
             Err(misfits) => return Ok(Err(misfits)),
         };
-        Ok(Ok(apply::dry_run(&change_set(reply, admitted, &contents))))
+        Ok(Ok(code_commit_apply::dry_run(&change_set(reply, admitted, &contents))))
     }
 
     /// Judges all paths of the reply, in its order; gives all refusals together.
-    fn judge(&self, reply: &parser::Reply<'_>) -> Result<Result<Vec<Admitted>, Vec<Problem>>, Fault> {
+    fn judge(
+        &self,
+        reply: &code_commit_parser::Reply<'_>,
+    ) -> Result<Result<Vec<Admitted>, Vec<Problem>>, Fault> {
         let requests: Vec<Request<'_>> = reply
             .files()
             .map(|file| {
@@ -202,7 +205,7 @@ impl Rules {
 }
 
 fn change_set<'t>(
-    reply: &parser::Reply<'t>,
+    reply: &code_commit_parser::Reply<'t>,
     admitted: Vec<Admitted>,
     edited: &'t [Option<String>],
 ) -> ChangeSet<'t> {
@@ -217,7 +220,7 @@ fn change_set<'t>(
     set
 }
 
-pub(crate) fn problem_of(refusal: &guard::Refusal) -> Problem {
+pub(crate) fn problem_of(refusal: &code_commit_guard::Refusal) -> Problem {
     let path = Some(refusal.path().to_owned());
     Problem { path, ..Problem::new(refusal.code().as_str(), refusal.to_string()) }
 }
@@ -241,7 +244,7 @@ fn unusable(answer: &Reply) -> Option<Problem> {
     })
 }
 
-fn malformed(errors: &parser::Errors, said: Vec<String>) -> Intake {
+fn malformed(errors: &code_commit_parser::Errors, said: Vec<String>) -> Intake {
     let problems = errors
         .iter()
         .map(|error| Problem {
@@ -260,7 +263,7 @@ fn malformed(errors: &parser::Errors, said: Vec<String>) -> Intake {
 
 /// The result of a reply whose changes are on disk.
 fn applied_as(
-    reply: Option<&parser::Reply<'_>>,
+    reply: Option<&code_commit_parser::Reply<'_>>,
     applied: Applied,
     warnings: Vec<Problem>,
     undo: &Path,
@@ -270,11 +273,11 @@ fn applied_as(
     Ok(Intake::Applied { applied, warnings, said, edited, no_change })
 }
 
-fn said(reply: &parser::Reply<'_>) -> Vec<String> {
+fn said(reply: &code_commit_parser::Reply<'_>) -> Vec<String> {
     reply.user().map(str::to_owned).collect()
 }
 
-fn no_change(reply: &parser::Reply<'_>) -> Option<String> {
+fn no_change(reply: &code_commit_parser::Reply<'_>) -> Option<String> {
     let reasons: Vec<&str> = reply.no_change().collect();
     (!reasons.is_empty()).then(|| reasons.join("\n"))
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use engine::{Action, Line};
-use logging::RunFolder;
+use code_commit_engine::{Action, Line};
+use code_commit_logging::RunFolder;
 
 use crate::fault::Fault;
 use crate::{JOURNAL, Past};
@@ -56,15 +56,17 @@ pub(crate) fn checked(run: &Path) -> Result<Past, Fault> {
 /// The names of the sets in a run folder, each with the SHA-256 of its manifest.
 pub(crate) fn manifests(run: &Path) -> io::Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
-    let entries = match dir::list(run.join(UNDO)) {
+    let entries = match code_commit_dir::list(run.join(UNDO)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
         entries => entries?,
     };
     for entry in entries {
         let entry = entry?;
-        if let Ok(Some(mut manifest)) = dir::open_regular(&entry.path().join(apply::MANIFEST)) {
+        if let Ok(Some(mut manifest)) =
+            code_commit_dir::open_regular(&entry.path().join(code_commit_apply::MANIFEST))
+        {
             let name = entry.file_name().to_string_lossy().into_owned();
-            found.insert(name, logging::sha256_of(&mut manifest)?);
+            found.insert(name, code_commit_logging::sha256_of(&mut manifest)?);
         }
     }
     Ok(found)
@@ -72,7 +74,7 @@ pub(crate) fn manifests(run: &Path) -> io::Result<BTreeMap<String, String>> {
 
 fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
     let all = folder.join(UNDO);
-    let entries = match dir::list(&all) {
+    let entries = match code_commit_dir::list(&all) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         entries => entries.map_err(Fault::file("list", &all))?,
     };
@@ -82,7 +84,7 @@ fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
         let name = path.file_name().and_then(|name| name.to_str());
         let number = name.and_then(|name| name.strip_suffix(AFTER_BUILD).unwrap_or(name).parse().ok());
         // A run killed before the manifest is written has changed nothing.
-        let is_set = !matches!(apply::read_applied(&path), Ok(None));
+        let is_set = !matches!(code_commit_apply::read_applied(&path), Ok(None));
         rounds.extend(number.filter(|_| is_set).map(|number| (number, path)));
     }
     Ok(rounds)
@@ -121,7 +123,7 @@ fn rounds_written(answers: impl Iterator<Item = Line>) -> BTreeSet<(u32, String)
 
 #[cfg(test)]
 mod tests {
-    use engine::{Changed, RolledBack, Written};
+    use code_commit_engine::{Changed, RolledBack, Written};
 
     use super::*;
 

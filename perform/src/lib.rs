@@ -32,8 +32,8 @@ pub use agents::{
 pub use aside::{bring_back, were_undone};
 pub use ask::Asking;
 pub use build::BuildCommand;
+pub use code_commit_engine::{Event, Observer, Silent};
 pub use commit::CommitWorld;
-pub use engine::{Event, Observer, Silent};
 pub use fault::Fault;
 pub use identity::identity;
 pub use intake::{Code, InPrompt, Intake, Rules, Shown, Taken};

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::Cause;
-use fitness::{Failed, Kind, Lack, Machine, Presence};
-use logging::Redactor;
-use runner::{Confinement, Env, Output, Rung};
+use code_commit_engine::Cause;
+use code_commit_fitness::{Failed, Kind, Lack, Machine, Presence};
+use code_commit_logging::Redactor;
+use code_commit_runner::{Confinement, Env, Output, Rung};
 
 /// Files at the root in which a project names the libraries that it needs.
 const MANIFESTS: [&str; 8] = [
@@ -34,7 +34,7 @@ impl Ran<'_> {
     /// redacted.
     pub(crate) fn lack(&self, redactor: &Redactor) -> Option<Cause> {
         let exit_code = self.output.ended.exit_code()?;
-        let found = fitness::lack(&Failed { exit_code, output: &self.output.text() }, self);
+        let found = code_commit_fitness::lack(&Failed { exit_code, output: &self.output.text() }, self);
         found.map(|Lack { kind, what, help }| Cause {
             code: code(kind).to_owned(),
             message: redactor.redact(&what).into_owned(),
@@ -56,11 +56,13 @@ fn code(kind: Kind) -> &'static str {
 
 impl Machine for Ran<'_> {
     fn program(&self, name: &str) -> Presence {
-        let found = runner::programs_in(self.env.get("PATH"), self.root, name);
+        let found = code_commit_runner::programs_in(self.env.get("PATH"), self.root, name);
         let found: Vec<PathBuf> = found.iter().filter_map(|place| place.canonicalize().ok()).collect();
         match found.first() {
             None => Presence::Missing,
-            Some(_) if found.iter().any(|place| runner::shows(self.confinement, place)) => Presence::Visible,
+            Some(_) if found.iter().any(|place| code_commit_runner::shows(self.confinement, place)) => {
+                Presence::Visible
+            }
             Some(place) => Presence::Hidden(place.clone()),
         }
     }
@@ -72,7 +74,10 @@ impl Machine for Ran<'_> {
     fn declares(&self, library: &str) -> bool {
         let wanted = normal(library);
         let names = |manifest: &str| {
-            let text = dir::read(&self.root.join(manifest), MOST_BYTES, dir::Links::Refused).ok().flatten();
+            let text =
+                code_commit_dir::read(&self.root.join(manifest), MOST_BYTES, code_commit_dir::Links::Refused)
+                    .ok()
+                    .flatten();
             let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_default();
             let is_edge = |letter: char| !letter.is_ascii_alphanumeric() && !"@/._-".contains(letter);
             text.split(is_edge).any(|word| normal(word) == wanted)
@@ -85,7 +90,7 @@ impl Machine for Ran<'_> {
     }
 
     fn blocked(&self) -> Option<String> {
-        runner::explain(self.output, self.confinement)
+        code_commit_runner::explain(self.output, self.confinement)
     }
 }
 
@@ -98,14 +103,14 @@ fn normal(name: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use runner::{Captured, Ended};
+    use code_commit_runner::{Captured, Ended};
 
     use super::*;
 
     fn lack(files: &[(&str, &str)], code: i32, text: &str) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         for (name, content) in files {
-            dir::replace(&folder.path().join(name), content.as_bytes()).unwrap();
+            code_commit_dir::replace(&folder.path().join(name), content.as_bytes()).unwrap();
         }
         let output = Output {
             ended: Ended::Exited(code),
@@ -116,7 +121,7 @@ mod tests {
             survivors_left: 0,
         };
         let env = Env::allowed([("PATH".into(), "/usr/bin:/bin".into())], &[]);
-        let access = runner::Access::new(folder.path(), &env);
+        let access = code_commit_runner::Access::new(folder.path(), &env);
         let confinement = Confinement { rung: Rung::Bwrap, access };
         let ran = Ran { output: &output, root: folder.path(), env: &env, confinement: &confinement };
         ran.lack(&Redactor::default()).map(|cause| format!("{}: {}", cause.code, cause.message))

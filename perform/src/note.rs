@@ -3,11 +3,11 @@
 //! It is written before the commit is an answer in the journal. A run that is killed in between finds its commit again and
 //! writes the same note again.
 
-use engine::{Action, Changed, Problem};
-use logging::{RunFolder, name_as_text, sha256_hex};
-use repo::{ChangedIn, Git, GitError, Identity, OpenError, RepoError, WorkTree};
+use code_commit_engine::{Action, Changed, Problem};
+use code_commit_logging::{RunFolder, name_as_text, sha256_hex};
+use code_commit_repo::{ChangedIn, Git, GitError, Identity, OpenError, RepoError, WorkTree};
+use code_commit_timeline::{Event, Run, Step, Tone, What};
 use serde_json::Value;
-use timeline::{Event, Run, Step, Tone, What};
 
 use crate::fault::with_sources;
 use crate::{Past, RecordError};
@@ -53,7 +53,7 @@ pub fn note_commit(
     let changes = changed.into_iter().map(|file| change(&mut run, file)).collect();
     run.steps.all.push(committed(commit, changes, run.steps.to_ms));
     let is_its = |record: &Value| record.pointer("/vcs/revision").and_then(Value::as_str) == Some(commit);
-    let records = trace::agent_trace(&run, None);
+    let records = code_commit_trace::agent_trace(&run, None);
     match records.iter().find(|record| is_its(record)) {
         Some(record) => Ok(git.note(commit, REFERENCE, &record.to_string(), fallback)?),
         None => Ok(()),

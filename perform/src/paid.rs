@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::rc::Rc;
 
-use engine::{Answered, Ask, Digest, Recorded, Request as _, Usage};
-use logging::RunFolder;
+use code_commit_engine::{Answered, Ask, Digest, Recorded, Request as _, Usage};
+use code_commit_logging::RunFolder;
 
 use crate::Past;
 use crate::record::to_logging;

@@ -7,8 +7,8 @@ mod unsynced;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Apply, Build, Measure, Note, Problem, Recorded, Request as _, Stored, Write};
-use logging::{FolderError, Journal, JournalError, RunFolder};
+use code_commit_engine::{Apply, Build, Measure, Note, Problem, Recorded, Request as _, Stored, Write};
+use code_commit_logging::{FolderError, Journal, JournalError, RunFolder};
 use serde_json::{Value, json};
 
 use crate::fault::with_sources;
@@ -217,8 +217,8 @@ fn other_version(path: &Path, line: u64, source: serde_json::Error) -> RecordErr
 
 #[cfg(test)]
 mod tests {
-    use engine::{Restore, Restored};
-    use logging::Redactor;
+    use code_commit_engine::{Restore, Restored};
+    use code_commit_logging::Redactor;
 
     use super::*;
     use crate::Silent;
@@ -265,12 +265,12 @@ mod tests {
         let mut silent = Silent;
         let mut record = Record::begin(folder.clone(), &mut silent).unwrap();
         let text = store(&record, "kept.txt", "kept").unwrap();
-        let kept = engine::Kept { stored: text.stored };
-        let request = engine::Keep { file: "kept.txt".to_owned(), text: "kept".into() };
+        let kept = code_commit_engine::Kept { stored: text.stored };
+        let request = code_commit_engine::Keep { file: "kept.txt".to_owned(), text: "kept".into() };
         record.answer(&Recorded::of(&request, &kept).unwrap(), false).unwrap();
         let past = Past::read(folder.path()).unwrap();
         past.intact(&folder).unwrap();
-        dir::replace(&folder.path().join("kept.txt"), b"other").unwrap();
+        code_commit_dir::replace(&folder.path().join("kept.txt"), b"other").unwrap();
         assert!(matches!(past.intact(&folder), Err(RecordError::Folder(_))));
     }
 }

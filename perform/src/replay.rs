@@ -4,11 +4,11 @@
 use std::io;
 use std::path::PathBuf;
 
-use engine::{
+use code_commit_engine::{
     Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Difference,
     Digest, Live, Outcome, Problem, Recorded, Request, Restore, Restored, Text, World,
 };
-use logging::RunFolder;
+use code_commit_logging::RunFolder;
 
 use serde_json::Value;
 

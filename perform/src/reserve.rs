@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use logging::FolderError;
+use code_commit_logging::FolderError;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 

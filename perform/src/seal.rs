@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use dir::{Folder, Found};
+use code_commit_dir::{Folder, Found};
 use rustix::fs::{FileType, Mode, Stat};
 
 use crate::fault::Fault;
@@ -164,7 +164,7 @@ impl Seal {
             }
             if there.is_none_or(|stat| stat.st_mode & 0o700 != 0o700) {
                 let mode = self.folders.get(&so_far).copied().unwrap_or(0o755) | 0o700;
-                dir::reach::set_mode(folder.as_fd(), name, Mode::from_raw_mode(mode))?;
+                code_commit_dir::reach::set_mode(folder.as_fd(), name, Mode::from_raw_mode(mode))?;
             }
             folder = folder.open_in(name)?;
         }

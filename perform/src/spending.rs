@@ -4,14 +4,14 @@ use std::cell::Cell;
 use std::io;
 use std::time::{Duration, Instant};
 
-use llm::{
+use code_commit_llm::{
     Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Money, Price, Prices, Request, Spend, Spent,
     Usage, Watch,
 };
 
-use runner::Cancel;
+use code_commit_runner::Cancel;
 
-use engine::{Asked, AtMost, BaselineBuilt, Built, Cause, Line, Ran};
+use code_commit_engine::{Asked, AtMost, BaselineBuilt, Built, Cause, Line, Ran};
 
 use crate::ask::{OTHER_MODEL, OUT_OF_QUOTA, now};
 

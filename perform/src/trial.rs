@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use logging::RunFolder;
-use runner::{Confinement, Output};
+use code_commit_logging::RunFolder;
+use code_commit_runner::{Confinement, Output};
 
-use engine::Problem;
+use code_commit_engine::Problem;
 
 use crate::fault::Fault;
 use crate::record::{Record, RecordError};
@@ -128,7 +128,7 @@ pub(crate) fn tell_about(
     hints: Hints,
     record: &mut Record<'_>,
 ) -> Result<(), RecordError> {
-    if let Some(message) = runner::explain(output, confinement) {
+    if let Some(message) = code_commit_runner::explain(output, confinement) {
         let hint = Problem::new(SANDBOX, message);
         match hints {
             Hints::Recorded => record.warn(hint)?,
@@ -155,9 +155,9 @@ fn survivors(left: usize) -> Option<Problem> {
 mod tests {
     use super::*;
     use crate::{Event, Observer, Past};
-    use engine::Line;
-    use logging::{Redactor, RunFolder};
-    use runner::{Captured, Ended};
+    use code_commit_engine::Line;
+    use code_commit_logging::{Redactor, RunFolder};
+    use code_commit_runner::{Captured, Ended};
     use std::time::Duration;
 
     #[derive(Default)]

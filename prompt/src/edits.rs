@@ -1,6 +1,6 @@
 //! How a model is taught to edit lines instead of giving whole files (`edits = true`).
 
-use parser::edit::{EDIT, marks};
+use code_commit_parser::edit::{EDIT, marks};
 
 const TEXT: &str = include_str!("../text/edits.md");
 
@@ -24,7 +24,7 @@ pub fn lesson() -> String {
 
 #[cfg(test)]
 mod tests {
-    use parser::{FileAction, edit};
+    use code_commit_parser::{FileAction, edit};
 
     use super::*;
 
@@ -33,7 +33,7 @@ mod tests {
         let lesson = lesson();
         let is_place = |behind: &str| behind.starts_with(|c: char| c.is_ascii_uppercase());
         assert!(!lesson.split('{').skip(1).any(is_place), "{lesson}");
-        let reply = parser::parse(&lesson).unwrap();
+        let reply = code_commit_parser::parse(&lesson).unwrap();
         let file = reply.files().next().unwrap();
         let FileAction::Edit(hunks) = file.action else { panic!("{lesson}") };
         let old = "fn main() {\n    println!(\"example program\");\n}\n";

@@ -83,14 +83,14 @@ mod tests {
     #[test]
     fn what_the_system_prompt_teaches_is_what_the_parser_reads() {
         let (examples, no_change) = SYSTEM_PROMPT.split_once("Finally, if you wish").unwrap();
-        let reply = parser::parse(examples).unwrap();
+        let reply = code_commit_parser::parse(examples).unwrap();
         let files: Vec<_> = reply.files().map(|file| (file.path, file.action)).collect();
         assert_eq!(files.len(), 3);
-        assert_eq!(files[1], ("src/unused.rs", parser::FileAction::Delete));
+        assert_eq!(files[1], ("src/unused.rs", code_commit_parser::FileAction::Delete));
         let longer = "A file is written with\n^^^path\ncontent\n^^^end\n";
-        assert_eq!(files[2], ("docs/fences.md", parser::FileAction::Write(longer)));
+        assert_eq!(files[2], ("docs/fences.md", code_commit_parser::FileAction::Write(longer)));
         assert_eq!((reply.user().count(), reply.debug().count()), (1, 1));
-        assert_eq!(parser::parse(no_change).unwrap().no_change().count(), 1);
+        assert_eq!(code_commit_parser::parse(no_change).unwrap().no_change().count(), 1);
     }
 
     #[test]

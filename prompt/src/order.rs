@@ -183,7 +183,7 @@ fn push_attempt(text: &mut String, attempt: &Attempt<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use parser::proposal::{self, Change, FileWrite, Limits};
+    use code_commit_parser::proposal::{self, Change, FileWrite, Limits};
 
     use super::*;
 
@@ -308,7 +308,7 @@ mod tests {
         let proposal = proposal::parse(real.as_bytes(), &Limits::default()).unwrap();
         let [FileWrite { change: Change::Edits(edits), .. }] = &*proposal.writes else { panic!("{real}") };
         let old = "def main():\n    print(\"example program\")\n";
-        let new = parser::edit::apply(old, edits.iter().map(proposal::Edit::hunk)).unwrap();
+        let new = code_commit_parser::edit::apply(old, edits.iter().map(proposal::Edit::hunk)).unwrap();
         assert_eq!(new, "def main():\n    print(\"another program\")\n");
         let text = |form| prompt(&task(form, &[]), &FIRST).text;
         assert!(text(Form::Edits).starts_with(&format!("{INSTRUCTIONS}\n{EDITS}\n")));

@@ -48,9 +48,9 @@ pub fn left_out(path: &str, bytes: u64) -> Option<LeftOut> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     if path.contains(char::is_control) {
         Some(LeftOut::OddName)
-    } else if names::is_secret(&name) {
+    } else if code_commit_names::is_secret(&name) {
         Some(LeftOut::Secret)
-    } else if names::is_lock_file(&name) {
+    } else if code_commit_names::is_lock_file(&name) {
         Some(LeftOut::LockFile)
     } else if bytes > LARGEST_FILE {
         Some(LeftOut::TooLarge)

@@ -41,7 +41,7 @@ pub fn init(folder: &Path) -> Result<(), RepoError> {
 fn make(folder: &Path, git_dir: &Path) -> Result<(), RepoError> {
     let failed = |source| RepoError::Io { path: git_dir.to_owned(), source };
     let aside = git_dir.join(BEING_MADE);
-    dir::remove(&aside).map_err(failed)?;
+    code_commit_dir::remove(&aside).map_err(failed)?;
     fs::create_dir(&aside).map_err(failed)?;
     gix::init(&aside).map_err(|error| RepoError::Git {
         doing: "make a repository",
@@ -49,7 +49,7 @@ fn make(folder: &Path, git_dir: &Path) -> Result<(), RepoError> {
         reason: crate::with_causes(&error),
     })?;
     move_into(&aside.join(".git"), git_dir)
-        .and_then(|()| dir::remove(&aside))
+        .and_then(|()| code_commit_dir::remove(&aside))
         .and_then(|()| fs::rename(git_dir.join(READY), git_dir.join(LAST)))
         .map_err(failed)?;
     if is_repository(git_dir) { Ok(()) } else { Err(RepoError::Damaged { path: git_dir.to_owned() }) }
@@ -63,7 +63,7 @@ fn is_repository(git_dir: &Path) -> bool {
 
 /// Moves what the folder does not have yet, and `HEAD` under another name.
 fn move_into(made: &Path, git_dir: &Path) -> io::Result<()> {
-    for entry in dir::list(made)? {
+    for entry in code_commit_dir::list(made)? {
         let name = entry?.file_name();
         let to = git_dir.join(if name == LAST { OsStr::new(READY) } else { &name });
         if name == LAST || to.symlink_metadata().is_err() {
@@ -83,7 +83,7 @@ fn holds_no_history(git_dir: &Path) -> io::Result<bool> {
 }
 
 fn holds_no_file(folder: &Path) -> io::Result<bool> {
-    let entries = match dir::list(folder) {
+    let entries = match code_commit_dir::list(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         entries => entries?,
     };

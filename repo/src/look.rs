@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use code_commit_names::ours::STATE;
 use gix::bstr::{BString, ByteSlice as _};
 use gix::index::{Entry, State};
-use names::ours::STATE;
 
 use crate::{RepoError, WorkTree, dirty};
 

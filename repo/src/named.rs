@@ -120,8 +120,8 @@ impl WorkTree {
     /// Adds what a path leads to, and what a folder of links leads to, such as one of hooks.
     fn add_way(&self, path: &Path, found: &mut BTreeSet<PathBuf>) {
         self.add_steps(path, found);
-        for entry in dir::list(path).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(dir::FileType::is_symlink) {
+        for entry in code_commit_dir::list(path).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(code_commit_dir::FileType::is_symlink) {
                 self.add_steps(&entry.path(), found);
             }
         }

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use names::By;
-use names::ours::STATE;
+use code_commit_names::By;
+use code_commit_names::ours::STATE;
 use sha2::{Digest as _, Sha256};
 
 /// Why a tree could not be read to its end.
@@ -69,7 +69,7 @@ pub fn stable_hash(root: &Path, interrupt: &dyn Fn() -> io::Result<()>) -> Resul
 
 /// Whether folders of this name are left out of the hash.
 pub fn is_left_out(name: &OsStr) -> bool {
-    names::left_out(By::Hash).any(|folder| name == folder)
+    code_commit_names::left_out(By::Hash).any(|folder| name == folder)
 }
 
 /// Every folder below `root` that git does not know about, because there is no file in it;
@@ -140,7 +140,7 @@ enum Descend {
 fn walk(root: &Path, see: &mut dyn FnMut(&Entry) -> Descend) -> Result<(), TreeError> {
     let mut todo = vec![root.to_owned()];
     while let Some(folder) = todo.pop() {
-        let entries = match dir::list(&folder) {
+        let entries = match code_commit_dir::list(&folder) {
             Err(source) if folder == root => return Err(error(root, source)),
             entries => unless_gone(entries).map_err(|source| error(&folder, source))?,
         };
@@ -175,7 +175,7 @@ fn counts(root: &Path, entry: &Entry) -> bool {
 /// Somebody may remove what was listed.
 fn unless_gone<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
     match looked {
-        Err(error) if dir::reach::is_gone(&error) => Ok(None),
+        Err(error) if code_commit_dir::reach::is_gone(&error) => Ok(None),
         looked => looked.map(Some),
     }
 }

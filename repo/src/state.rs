@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use names::ours::STATE;
+use code_commit_names::ours::STATE;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use rustix::io::Errno;
 
@@ -111,7 +111,7 @@ fn make(state: &Path) -> io::Result<Option<u64>> {
 }
 
 fn is_empty(folder: &Path) -> io::Result<bool> {
-    Ok(dir::list(folder)?.next().is_none())
+    Ok(code_commit_dir::list(folder)?.next().is_none())
 }
 
 /// Puts a `.gitignore` into a folder that ignores everything in it, including itself. An existing

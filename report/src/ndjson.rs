@@ -1,6 +1,6 @@
 //! A run for other programs: one JSON object per line.
 
-use engine::{Event, Observer};
+use code_commit_engine::{Event, Observer};
 use serde_json::{Value, json};
 
 use crate::output::Output;

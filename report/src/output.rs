@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anstyle::AnsiColor;
 pub use anstyle::Style;
-use logging::Redactor;
+use code_commit_logging::Redactor;
 
 use fold::fold;
 use plain::tame;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use engine::{Action, BaselineBuilt, Changed, Condition, Ended, Line, Lost, Usage};
-use llm::Attempt;
+use code_commit_engine::{Action, BaselineBuilt, Changed, Condition, Ended, Line, Lost, Usage};
+use code_commit_llm::Attempt;
 
 use crate::output::{BAD, Output, WARN, printable, printable_name};
 

@@ -1,6 +1,6 @@
 //! The record of a run, printed line by line for a person.
 
-use engine::{Built, Changed, Committed, GRADER, HoldsFor, Line, Problem};
+use code_commit_engine::{Built, Changed, Committed, GRADER, HoldsFor, Line, Problem};
 
 use crate::output::{BAD, DIM, GOOD, Output, WARN, printable};
 use crate::phrases;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use engine::{GRADER, HoldsFor, Line, Lost, Outcome, Problem, Usage};
-use logging::millis;
+use code_commit_engine::{GRADER, HoldsFor, Line, Lost, Outcome, Problem, Usage};
+use code_commit_logging::millis;
 use serde::Serialize;
 
 use crate::output::{BAD, GOOD, Output, STRONG, Volume, WARN, printable};

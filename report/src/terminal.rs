@@ -5,8 +5,10 @@ mod printed;
 
 use std::time::Duration;
 
-use engine::{Answered, Built, Event, GRADER, IGNORED_FILES, Line, Observer, Problem, Ran, Stored};
-use parser::ErrorCode;
+use code_commit_engine::{
+    Answered, Built, Event, GRADER, IGNORED_FILES, Line, Observer, Problem, Ran, Stored,
+};
+use code_commit_parser::ErrorCode;
 
 use crate::live::LiveLine;
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};

@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use code_commit_engine::{Event, Line, Observer, Outcome, Problem};
 use code_commit_report::{
     Counts, FileStat, Ndjson, Output, Printout, Stream, Summary, Terminal, Volume, lines,
 };
-use engine::{Event, Line, Observer, Outcome, Problem};
 use serde_json::{Value, json};
 
 /// The text written to a stream.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use runner::{Access, Cancel, Command, Confinement, Env, Rung, View, helper, run, survey};
+use code_commit_runner::{Access, Cancel, Command, Confinement, Env, Rung, View, helper, run, survey};
 
 fn main() -> ExitCode {
     helper().unwrap_or_else(|| {

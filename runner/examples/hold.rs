@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use runner::{Access, Cancel, Command, Env, Mode, helper, probe, run};
+use code_commit_runner::{Access, Cancel, Command, Env, Mode, helper, probe, run};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(code) = helper() {

@@ -13,7 +13,7 @@ const ALLOWED: [&str; 10] =
 /// The variables that a command sees, and no others.
 ///
 /// ```
-/// use runner::Env;
+/// use code_commit_runner::Env;
 ///
 /// let mine = [("PATH", "/bin"), ("LC_ALL", "C.UTF-8"), ("GEMINI_API_KEY", "s3cret"), ("CC", "clang")];
 /// let env = Env::allowed(mine.map(|(name, value)| (name.into(), value.into())), &["CC".into()]);

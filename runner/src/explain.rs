@@ -221,7 +221,7 @@ fn is_hidden_home(path: &Path, access: &Access, seen: &Visible) -> bool {
 fn is_secret(path: &Path, access: &Access) -> bool {
     let mut secret =
         SECRET.iter().map(Path::new).chain(access.home.as_deref()).chain([access.tree.as_path()]);
-    path.iter().any(|name| names::is_secret(&name.to_string_lossy()))
+    path.iter().any(|name| code_commit_names::is_secret(&name.to_string_lossy()))
         || secret.any(|secret| path.starts_with(secret) || secret.starts_with(path))
 }
 

@@ -104,7 +104,7 @@ fn slurp(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// The process IDs of a process's children. Uses the kernel's own list if available, which takes a
 /// few microseconds however many processes there are.
 pub(crate) fn children_of(pid: i32) -> Vec<i32> {
-    let Ok(threads) = dir::list(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let Ok(threads) = code_commit_dir::list(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists: Vec<_> =
         threads.filter_map(|thread| slurp(thread.ok()?.path().join("children")).ok()).collect();
     if lists.is_empty() && Process::read(pid).is_some() {
@@ -126,7 +126,7 @@ pub(crate) fn all() -> Vec<Process> {
 
 /// The process IDs of all of them.
 pub(crate) fn numbers() -> impl Iterator<Item = i32> {
-    let all = dir::list("/proc").into_iter().flatten();
+    let all = code_commit_dir::list("/proc").into_iter().flatten();
     all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 

@@ -7,8 +7,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use names::ours::AGENT_CONFIG;
-use names::{Binds, Name, Writer};
+use code_commit_names::ours::AGENT_CONFIG;
+use code_commit_names::{Binds, Name, Writer};
 use serde::{Deserialize, Serialize};
 
 use crate::spawn::{Group, program};
@@ -169,8 +169,10 @@ impl Access {
 
 /// What decides whether the work is done, and what somebody starts later without asking.
 fn started_later(tree: &Path) -> Vec<PathBuf> {
-    let decides = names::protected(Binds::Commit).filter(|name| name.writer() != Some(Writer::Build));
-    let rows = decides.chain(names::RUNS_LATER).map(Name::at_root).filter(|name| *name != AGENT_CONFIG);
+    let decides =
+        code_commit_names::protected(Binds::Commit).filter(|name| name.writer() != Some(Writer::Build));
+    let rows =
+        decides.chain(code_commit_names::RUNS_LATER).map(Name::at_root).filter(|name| *name != AGENT_CONFIG);
     let paths = [".git"].into_iter().chain(rows).map(|name| tree.join(name));
     paths.filter(|path| path.symlink_metadata().is_ok()).collect()
 }

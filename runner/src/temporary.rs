@@ -37,24 +37,24 @@ impl TemporaryFolder {
 
     /// Removes it, and tells whether that succeeded.
     pub fn close(self) -> io::Result<()> {
-        dir::remove(&self.0)
+        code_commit_dir::remove(&self.0)
     }
 }
 
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        let _ = dir::remove(&self.0);
+        let _ = code_commit_dir::remove(&self.0);
     }
 }
 
 /// Removes what dead harnesses left in `parent`. What cannot be removed stays; nothing depends on it.
 pub fn remove_left(parent: &Path) {
-    let Ok(folder) = dir::reach::root(parent, dir::reach::LOOK) else { return };
+    let Ok(folder) = code_commit_dir::reach::root(parent, code_commit_dir::reach::LOOK) else { return };
     let user = rustix::process::geteuid().as_raw();
-    for entry in dir::list(parent).into_iter().flatten().flatten() {
+    for entry in code_commit_dir::list(parent).into_iter().flatten().flatten() {
         let is_left = entry.file_name().to_str().is_some_and(is_of_one_gone);
         if is_left && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user) {
-            let _ = dir::reach::remove(&folder, &entry.file_name());
+            let _ = code_commit_dir::reach::remove(&folder, &entry.file_name());
         }
     }
 }

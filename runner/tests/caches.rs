@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use runner::{Access, Cancel, Confinement, Rung, explain, run};
+use code_commit_runner::{Access, Cancel, Confinement, Rung, explain, run};
 use rustix::fs::{FlockOperation, flock};
 use support::{Scratch, works};
 
@@ -72,7 +72,7 @@ fn layers_in_the_tree_are_hidden_and_a_view_of_it_changes_nothing() {
         let view = |name: &str| {
             let [upper, work] = ["upper", "work"].map(|part| scratch.at(&format!("views/{name}/{part}")));
             [&upper, &work].into_iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
-            Some(runner::View { upper, work })
+            Some(code_commit_runner::View { upper, work })
         };
         let within = |name: &str| Access { view: view(name), ..access(&scratch, "tree/.git/caches") };
         let fetching = Access { network: true, ..within("one") };

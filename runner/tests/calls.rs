@@ -2,7 +2,7 @@
 
 mod support;
 
-use runner::Rung;
+use code_commit_runner::Rung;
 use support::{Scratch, rungs};
 
 #[test]

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use runner::{Containers, Rung, remove_orphans};
+use code_commit_runner::{Containers, Rung, remove_orphans};
 use support::{DOCKER, Scratch, helper, processes_with, works};
 
 const EVIL: [&str; 4] = ["grandchild", "daemon", "orphan", "shifter"];

@@ -11,7 +11,7 @@ mod support;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use runner::{Cancel, Confinement, Ended, Leftovers, Rung, run, sweep};
+use code_commit_runner::{Cancel, Confinement, Ended, Leftovers, Rung, run, sweep};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use support::{Scratch, processes_with, rungs};
 
@@ -191,7 +191,7 @@ fn what_is_somebodys_own_lives_on_whatever_is_swept() {
     let process = std::path::Path::new(&left[0]);
     // By this, a later harness would find it.
     let variables = std::fs::read(process.join("environ")).unwrap();
-    assert!(!String::from_utf8_lossy(&variables).contains(runner::RUN_MARKER));
+    assert!(!String::from_utf8_lossy(&variables).contains(code_commit_runner::RUN_MARKER));
     let id = process.file_name().unwrap().to_str().unwrap().parse().ok().and_then(Pid::from_raw);
     kill_process(id.unwrap(), Signal::KILL).unwrap();
 }

@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 
-use runner::{Confinement, Ended, Output, Resources, Rung, explain};
+use code_commit_runner::{Confinement, Ended, Output, Resources, Rung, explain};
 use support::{Scratch, processes_with, rungs};
 
 /// Runs a command with these limits only.

@@ -10,7 +10,7 @@ mod support;
 use std::fs;
 use std::time::Duration;
 
-use runner::{Cancel, Command, Confinement, Ended, Limits, Output, Rung, Stream, Streams, run};
+use code_commit_runner::{Cancel, Command, Confinement, Ended, Limits, Output, Rung, Stream, Streams, run};
 use support::Scratch;
 
 /// Runs a command without a sandbox and passes its output to `live`.
@@ -151,7 +151,7 @@ fn standard_input_is_empty_unless_a_file_is_named() {
 fn a_command_sees_the_variables_that_it_was_given_and_a_marker() {
     let scratch = Scratch::new();
     let mut command = scratch.command(&["env"]);
-    command.env = runner::Env::default();
+    command.env = code_commit_runner::Env::default();
     command.env.set("GIVEN", "yes");
     let text = scratch.run(Rung::Off, &command).text();
     let names: Vec<_> = text.lines().filter_map(|line| line.split('=').next()).collect();

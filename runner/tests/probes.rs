@@ -16,7 +16,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use runner::{Access, Cancel, Confinement, Ended, Rung, run};
+use code_commit_runner::{Access, Cancel, Confinement, Ended, Rung, run};
 use support::{Scratch, works};
 
 /// What every build must be able to do.

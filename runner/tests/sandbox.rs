@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
-use runner::{Access, AllowedHost, Cancel, Command, Confinement, Ended, Rung, run};
+use code_commit_runner::{Access, AllowedHost, Cancel, Command, Confinement, Ended, Rung, run};
 use support::{Scratch, rungs, works};
 
 /// What the standard library of most languages does before it listens or connects.
@@ -96,7 +96,7 @@ fn the_user_is_told_what_the_sandbox_forbade_and_how_to_allow_it() {
     let told = |rung, line: &str| {
         let output = scratch.sh(rung, line);
         let confinement = Confinement { rung, access: scratch.access() };
-        let sentence = runner::explain(&output, &confinement).unwrap_or_else(|| output.text());
+        let sentence = code_commit_runner::explain(&output, &confinement).unwrap_or_else(|| output.text());
         sentence.replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
     };
     for rung in [Rung::Namespaces, Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
@@ -266,7 +266,7 @@ fn no_folder_is_made_through_a_link_that_a_build_planted() {
         access.writable = vec![scratch.at("tree/planted/new")];
         let confinement = Confinement { rung, access };
         let result = run(&scratch.command(&["true"]), &confinement, &Cancel::new().unwrap(), &mut |_, _| {});
-        assert!(matches!(result, Err(runner::RunError::Sandbox { .. })), "{rung}: {result:?}");
+        assert!(matches!(result, Err(code_commit_runner::RunError::Sandbox { .. })), "{rung}: {result:?}");
         assert!(!scratch.at("outside/new").exists(), "{rung}");
     }
 }
@@ -553,7 +553,7 @@ fn a_tool_that_the_sandbox_hides_is_told_with_what_takes_its_place() {
         ),
     );
     let access = Access { docker_host: None, ..Access::new(scratch.at("tree"), &env) };
-    let of = |rung| runner::differing(&Confinement { rung, access: access.clone() }, &env);
+    let of = |rung| code_commit_runner::differing(&Confinement { rung, access: access.clone() }, &env);
     let [differs] = of(Rung::Bwrap).try_into().unwrap();
     assert_eq!(
         (differs.name, differs.outside),

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use code_commit_logging::Redactor;
+use code_commit_repo::WorkTree;
 use code_commit_runs::rollup::{Options, Sources, make};
-use logging::Redactor;
-use repo::WorkTree;
-use settings::Environment;
+use code_commit_settings::Environment;
 
 const FOLDERS: usize = 1_000;
 const FILES: usize = 100;

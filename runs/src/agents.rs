@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use agent::Kind;
 use anyhow::anyhow;
-use engine::{Journaled, Outcome, Project, Stop};
-use guard::Policy;
-use logging::RunFolder;
-use perform::{AgentFault, AgentLimits, AgentWorld, Cast, Past, Repository, UncommittedCopies};
-use repo::GitError;
-use report::{Output, phrases, printable};
-use settings::{Address, Settings};
+use code_commit_agent::Kind;
+use code_commit_engine::{Journaled, Outcome, Project, Stop};
+use code_commit_guard::Policy;
+use code_commit_logging::RunFolder;
+use code_commit_perform::{AgentFault, AgentLimits, AgentWorld, Cast, Past, Repository, UncommittedCopies};
+use code_commit_repo::GitError;
+use code_commit_report::{Output, phrases, printable};
+use code_commit_settings::{Address, Settings};
 
 use crate::exit::{Exit, Failure};
 use crate::model;
@@ -21,9 +21,9 @@ use crate::model;
 /// The limits in force.
 pub(crate) fn limits(settings: &Settings) -> AgentLimits {
     AgentLimits {
-        max_cost_usd: settings.max_cost.value.map(llm::Money::as_usd),
+        max_cost_usd: settings.max_cost.value.map(code_commit_llm::Money::as_usd),
         max_tokens: settings.max_tokens.value,
-        max_time_ms: settings.max_time.value.map(logging::millis),
+        max_time_ms: settings.max_time.value.map(code_commit_logging::millis),
     }
 }
 
@@ -196,7 +196,10 @@ fn keep_uncommitted(
 /// Added to warnings about restored files: the harness cannot tell an agent's change from one that the user
 /// made meanwhile.
 pub(crate) fn as_changed(turn: u32) -> String {
-    format!("in case that was you: it lies as it was changed in {} of the run's folder", perform::taken(turn))
+    format!(
+        "in case that was you: it lies as it was changed in {} of the run's folder",
+        code_commit_perform::taken(turn)
+    )
 }
 
 /// Reports which of these files the run changed, and where the old copies are. Removes the other copies.
@@ -225,7 +228,7 @@ mod tests {
     use std::ffi::OsStr;
     use std::path::Path;
 
-    use settings::{Environment, Keys};
+    use code_commit_settings::{Environment, Keys};
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use runner::TemporaryFolder;
+use code_commit_runner::TemporaryFolder;
 
 /// A place beside the runs; removed with what is in it when it is dropped.
 pub(crate) struct Aside {
@@ -17,7 +17,7 @@ impl Aside {
     /// A free place in `base`, which is created if it is missing.
     pub(crate) fn beside(base: &Path) -> io::Result<Self> {
         fs::create_dir_all(base)?;
-        let around = runner::temporary_folder(base)?;
+        let around = code_commit_runner::temporary_folder(base)?;
         let path = around.path().join("run");
         Ok(Self { around, path })
     }

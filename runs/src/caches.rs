@@ -4,11 +4,11 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use dir::Folder;
-use repo::WorkTree;
-use report::{Output, phrases};
-use runner::{Confinement, Rung, has_layers};
-use settings::Settings;
+use code_commit_dir::Folder;
+use code_commit_repo::WorkTree;
+use code_commit_report::{Output, phrases};
+use code_commit_runner::{Confinement, Rung, has_layers};
+use code_commit_settings::Settings;
 
 use crate::exit::Failure;
 use crate::{clean, place};
@@ -68,7 +68,7 @@ pub(crate) fn size(state: &Path) -> u64 {
 
 /// Removes all of it. The kernel and builds leave folders that even their owner may not enter.
 pub(crate) fn remove(state: &Path) -> io::Result<()> {
-    dir::reach::remove(&Folder::open(state)?.as_fd().try_clone_to_owned()?, CACHES.as_ref())
+    code_commit_dir::reach::remove(&Folder::open(state)?.as_fd().try_clone_to_owned()?, CACHES.as_ref())
 }
 
 pub(crate) fn failed(state: &Path, error: &io::Error) -> Failure {

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use apply::PreImage;
+use code_commit_apply::PreImage;
 use similar::{ChangeTag, TextDiff};
 
-use report::{BAD, FileStat, GOOD, Output, STRONG, printable};
+use code_commit_report::{BAD, FileStat, GOOD, Output, STRONG, printable};
 
 /// One file, before and after the run. Its content is read when it is asked for: all of them together may be larger
 /// than the memory.
@@ -24,8 +24,8 @@ pub(crate) const MOST_BYTES: u64 = 64 << 20;
 
 /// Every file that the run in this folder changed, by path.
 pub fn of_run(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
-    let rounds = perform::undo_folders(run)?;
-    let before = apply::pre_images(&rounds).context("cannot read what the run has changed")?;
+    let rounds = code_commit_perform::undo_folders(run)?;
+    let before = code_commit_apply::pre_images(&rounds).context("cannot read what the run has changed")?;
     let mut changes: Vec<FileChange> = before.into_iter().filter_map(|before| change(root, before)).collect();
     changes.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(changes)
@@ -41,13 +41,13 @@ fn change(root: &Path, before: PreImage) -> Option<FileChange> {
 
 /// The hash of a regular file; a build may have replaced it with a FIFO or a symlink.
 pub(crate) fn sha256_on_disk(path: &Path) -> Option<String> {
-    let file = dir::open_regular(path).ok().flatten();
-    file.and_then(|mut file| logging::sha256_of(&mut file).ok())
+    let file = code_commit_dir::open_regular(path).ok().flatten();
+    file.and_then(|mut file| code_commit_logging::sha256_of(&mut file).ok())
 }
 
 /// The content of a regular file, unless it is too long to be shown.
 pub fn on_disk(path: &Path) -> Option<Vec<u8>> {
-    dir::read(path, MOST_BYTES, dir::Links::Refused).ok().flatten()
+    code_commit_dir::read(path, MOST_BYTES, code_commit_dir::Links::Refused).ok().flatten()
 }
 
 impl FileChange {

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use engine::{Built, Cause, Journaled};
-use guard::Guard;
-use logging::{RunFolder, Stamp};
-use loop_commit::{Fitness, check};
-use perform::{BuildCommand, CommitWorld, Event, Observer, Rules};
-use repo::WorkTree;
-use report::{BAD, GOOD, Output, phrases, printable};
+use code_commit_engine::{Built, Cause, Journaled};
+use code_commit_guard::Guard;
+use code_commit_logging::{RunFolder, Stamp};
+use code_commit_loop_commit::{Fitness, check};
+use code_commit_perform::{BuildCommand, CommitWorld, Event, Observer, Rules};
+use code_commit_repo::WorkTree;
+use code_commit_report::{BAD, GOOD, Output, phrases, printable};
+use code_commit_settings::{Keys, Layer};
 use serde_json::json;
-use settings::{Keys, Layer};
 
 use crate::commit::plan::{Plan, Task};
 use crate::commit::run::{account, build_command};
@@ -76,7 +76,7 @@ pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     registry::add(&tree, folder.path(), None)?;
     lock::under_way(&lock, &tree, folder.path())?;
     let account = account(&plan, &tree, &command.confinement)?.keeping_nothing();
-    let nobody = llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
+    let nobody = code_commit_llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
     let mut ears = Ears(output);
     let world = CommitWorld {
         record: new.record(&mut ears).map_err(Failure::no_record)?,
@@ -88,7 +88,7 @@ pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
         code: plan.task.code(),
         layout: plan.task.layout(),
         said_log: None,
-        holds_for: &|_, _| engine::HoldsFor::default(),
+        holds_for: &|_, _| code_commit_engine::HoldsFor::default(),
         cancel: crate::interrupt::watched()?,
     };
     let mut harness = Journaled::new(world, Vec::new());
@@ -96,16 +96,16 @@ pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
         harness.world().build = subject.command.clone();
         let (fitness, built) = check(&mut harness, round)?;
         // Its record is gone at the end.
-        let printed = perform::output_text(&folder, &built.output.stored.file);
+        let printed = code_commit_perform::output_text(&folder, &built.output.stored.file);
         let printed = printed.map(|text| text.as_str().to_owned()).unwrap_or_default();
         Ok(worse(worst, tell(&fitness, &built, &printed, subject, output)))
     });
     let checked = checked.map_err(|stop| stopped(stop, tree.root(), &folder));
     // Otherwise the next command restores what is left.
-    if perform::is_settled(&folder).unwrap_or(false) {
+    if code_commit_perform::is_settled(&folder).unwrap_or(false) {
         put_away(&tree, &folder)?;
     }
-    if perform::has_taken_in(folder.path()) {
+    if code_commit_perform::has_taken_in(folder.path()) {
         let folder = folder.path().display();
         output.warn(&format!(
             "what was taken out of the tree is kept in {folder}; remove it if nobody misses it"
@@ -157,8 +157,10 @@ pub(crate) fn is_check(run: &Path, state: &Path) -> bool {
 pub(crate) fn sweep(tree: &WorkTree, state: &Path) -> Result<(), Failure> {
     let known = registry::all(tree)?;
     let is_listed = |run: &Path| known.iter().any(|known| known.path(tree.root()) == run);
-    let runs = dir::list(state.join(RUNS)).into_iter().flatten().flatten().map(|entry| entry.path());
-    let stale = |run: &PathBuf| is_check(run, state) && !is_listed(run) && !perform::has_taken_in(run);
+    let runs =
+        code_commit_dir::list(state.join(RUNS)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let stale =
+        |run: &PathBuf| is_check(run, state) && !is_listed(run) && !code_commit_perform::has_taken_in(run);
     runs.filter(stale).for_each(|run| discard(&records::open(&run)));
     Ok(())
 }
@@ -166,7 +168,7 @@ pub(crate) fn sweep(tree: &WorkTree, state: &Path) -> Result<(), Failure> {
 /// Removes the record of a check whose changes are reverted, unless it keeps what was in the tree.
 pub(crate) fn put_away(tree: &WorkTree, folder: &RunFolder) -> Result<(), Failure> {
     registry::forget(tree, folder.path())?;
-    if !perform::has_taken_in(folder.path()) {
+    if !code_commit_perform::has_taken_in(folder.path()) {
         discard(folder);
     }
     Ok(())

@@ -7,13 +7,13 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use dir::Folder;
-use engine::Outcome;
-use logging::{Journal, Redactor, RunFolder};
-use loop_order::Verdict;
-use perform::{JOURNAL, Past};
+use code_commit_dir::Folder;
+use code_commit_engine::Outcome;
+use code_commit_logging::{Journal, Redactor, RunFolder};
+use code_commit_loop_order::Verdict;
+use code_commit_perform::{JOURNAL, Past};
+use code_commit_timeline::{FileEdit, Run};
 use serde_json::Value;
-use timeline::{FileEdit, Run};
 
 pub use find::{all, find};
 
@@ -78,7 +78,7 @@ impl Found {
         let below = tree.root().strip_prefix(tree.top()).ok()?;
         let is_held = |edit: &FileEdit<'_>| {
             let content = tree.blob(&head, below.join(edit.path).to_str()?).ok()?;
-            Some(content.map(|content| logging::sha256_hex(&content)).as_deref() == edit.after)
+            Some(content.map(|content| code_commit_logging::sha256_hex(&content)).as_deref() == edit.after)
         };
         run.edits().iter().all(|edit| is_held(edit) == Some(true)).then_some(head)
     }

@@ -6,9 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use perform::{JOURNAL, UNDO};
-use repo::WorkTree;
-use report::{BAD, Output, phrases, printable};
+use code_commit_perform::{JOURNAL, UNDO};
+use code_commit_repo::WorkTree;
+use code_commit_report::{BAD, Output, phrases, printable};
 use serde_json::json;
 
 use crate::aside::Aside;
@@ -143,14 +143,14 @@ fn chosen(newest_first: Vec<Run>, args: &Request, now: SystemTime) -> Vec<Run> {
 fn is_no_record(run: &Path) -> Option<String> {
     let is_there = fs::canonicalize(run).is_ok_and(|real| real == run);
     let is_record = [JOURNAL, UNDO, RUN_JSON].iter().any(|name| run.join(name).exists())
-        || dir::list(run).is_ok_and(|mut entries| entries.next().is_none());
+        || code_commit_dir::list(run).is_ok_and(|mut entries| entries.next().is_none());
     let why = if is_there { "it does not hold the record of a run" } else { "a symlink leads there" };
     (!is_there || !is_record).then(|| format!("{why}; remove it by hand"))
 }
 
 /// The size of all files below; follows no symlink. Unreadable files count as empty.
 pub(crate) fn size(folder: &Path) -> u64 {
-    let entries = dir::list(folder).into_iter().flatten().flatten();
+    let entries = code_commit_dir::list(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
         Ok(found) if found.is_dir() => size(&entry.path()),
         found => found.map_or(0, |found| found.len()),

@@ -26,15 +26,15 @@ pub use self::run::{Finished, Prepared, begin, guard};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use ::guard::Guard;
+use ::code_commit_guard::Guard;
 use anyhow::anyhow;
-use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
-pub use loop_commit::{OnFailure, OnUnfit};
-use names::ours::AGENT_CONFIG;
-use names::{Binds, Writer};
-use perform::{Paid, Past};
-use repo::WorkTree;
-use settings::{Keys, Layer, Origin, Settings};
+use code_commit_loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
+pub use code_commit_loop_commit::{OnFailure, OnUnfit};
+use code_commit_names::ours::AGENT_CONFIG;
+use code_commit_names::{Binds, Writer};
+use code_commit_perform::{Paid, Past};
+use code_commit_repo::WorkTree;
+use code_commit_settings::{Keys, Layer, Origin, Settings};
 
 use self::again::Again;
 use self::inputs::{Rules, Sources};
@@ -156,7 +156,7 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
 
 /// What the run would send first.
 fn first(plan: &Plan) -> First<'_> {
-    let files = prompt::rollup::files(plan.task.codebase());
+    let files = code_commit_prompt::rollup::files(plan.task.codebase());
     First {
         prompt: plan.first_prompt(),
         schema: None,
@@ -180,7 +180,7 @@ pub(crate) fn seal(tree: &WorkTree, guard: &Guard, plan: &mut Plan) -> Result<()
 fn settings(which: Which, args: &Request, root: &Path, host: Host<'_>) -> Result<Settings, Failure> {
     let mut settings = crate::config::load(root, args.layer.clone(), host)?;
     if which == Which::Implement && settings.model.origin == Origin::Default {
-        let model: llm::ModelId = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
+        let model: code_commit_llm::ModelId = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
         settings.model.value = model.into();
     }
     Ok(settings)
@@ -232,7 +232,8 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
 /// The build script and what else no build may write (S1 §Safety), whether it exists or not, whatever the
 /// configuration protects.
 fn sealed(settings: &Settings, root: &Path, binds: Binds) -> Vec<PathBuf> {
-    let files = names::protected(binds).filter(|row| !row.is_folder() && row.writer() != Some(Writer::Build));
+    let files = code_commit_names::protected(binds)
+        .filter(|row| !row.is_folder() && row.writer() != Some(Writer::Build));
     let mut sealed: Vec<PathBuf> = files.map(|row| PathBuf::from(row.at_root())).collect();
     let deciders = deciders::find(root, settings).into_iter().filter(|decider| !decider.is_builds);
     for path in deciders.map(|decider| PathBuf::from(decider.path)) {
@@ -258,7 +259,7 @@ fn refused(missing: Vec<Missing>) -> Failure {
 
 /// The protected set as the prompt lists it (S1 §Parsing the Response), plus what the configuration adds.
 pub fn protected_for_model(settings: &Settings, root: &Path) -> Vec<String> {
-    let names = names::protected(Binds::Commit).map(|name| {
+    let names = code_commit_names::protected(Binds::Commit).map(|name| {
         let path = name.pattern.trim_start_matches("**").trim_start_matches('/');
         match path.strip_suffix('/') {
             Some(folder) => format!("anything in the {folder} folder"),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use settings::{Bases, Environment, Files, Layer, ReadError, Settings};
+use code_commit_settings::{Bases, Environment, Files, Layer, ReadError, Settings};
 
 use crate::exit::Failure;
 use crate::host::Host;
@@ -41,6 +41,6 @@ mod tests {
     #[test]
     fn the_model_is_sent_as_much_of_a_build_as_the_loop_takes() {
         let bytes = Settings::default().build_prompt.value;
-        assert_eq!(usize::try_from(bytes), Ok(loop_commit::BUILD_OUTPUT_BYTES));
+        assert_eq!(usize::try_from(bytes), Ok(code_commit_loop_commit::BUILD_OUTPUT_BYTES));
     }
 }

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Component, Path};
 
-use names::{Binds, Writer};
-use repo::WorkTree;
-use settings::Settings;
+use code_commit_names::{Binds, Writer};
+use code_commit_repo::WorkTree;
+use code_commit_settings::Settings;
 
 /// A file of the project that no model may write.
 pub(crate) struct Decider {
@@ -23,7 +23,7 @@ pub(crate) struct Decider {
 /// All of them, as they are on disk now. A model cannot write files outside the project.
 pub(crate) fn find(root: &Path, settings: &Settings) -> Vec<Decider> {
     let Ok(root) = fs::canonicalize(root) else { return Vec::new() };
-    let rows = names::protected(Binds::Commit).filter(|row| !row.is_folder());
+    let rows = code_commit_names::protected(Binds::Commit).filter(|row| !row.is_folder());
     let names = rows.map(|row| (row.at_root(), row.writer() == Some(Writer::Build))).collect::<Vec<_>>();
     let program = settings.build.value.argv.first().filter(|program| program.contains('/'));
     // By its name even if it does not exist, and by its real path even if the name contains `..` or a
@@ -57,9 +57,9 @@ pub(crate) fn graders(root: &Path, settings: &Settings) -> Vec<String> {
     let Ok(root) = fs::canonicalize(root) else { return Vec::new() };
     let argv = &settings.build.value.argv;
     let script = argv.first().and_then(|program| end(&root, program));
-    let text = script
-        .as_ref()
-        .and_then(|script| dir::read(&root.join(script), MOST_READ, dir::Links::Refused).ok().flatten());
+    let text = script.as_ref().and_then(|script| {
+        code_commit_dir::read(&root.join(script), MOST_READ, code_commit_dir::Links::Refused).ok().flatten()
+    });
     let text = text.map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default();
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '+' | '@');
     let words = argv.iter().skip(1).map(String::as_str).chain(text.split(|c| !is_part(c)));

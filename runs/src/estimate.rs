@@ -1,12 +1,12 @@
 //! What the first prompt of a run takes: told, or refused, before anything is paid.
 
 use anyhow::anyhow;
-use llm::{Blind, Forecast, Model, ModelId, Money, Price, Request, Usage};
-use prompt::rollup::choose::tokens;
-use report::{Output, phrases, printable_name};
+use code_commit_llm::{Blind, Forecast, Model, ModelId, Money, Price, Request, Usage};
+use code_commit_prompt::rollup::choose::tokens;
+use code_commit_report::{Output, phrases, printable_name};
+use code_commit_settings::Settings;
 use serde::Serialize;
 use serde_json::{Value, json};
-use settings::Settings;
 
 use crate::exit::{Exit, Failure};
 use crate::model::today;

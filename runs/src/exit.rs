@@ -1,7 +1,7 @@
 //! Exit codes and the errors that lead to them.
 
-use engine::Outcome;
-use report::Output;
+use code_commit_engine::Outcome;
+use code_commit_report::Output;
 
 /// Exit codes of the program. Documented in the README; never renumbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,16 +149,16 @@ impl Failure {
 }
 
 /// An unreadable repository keeps a command from starting.
-impl From<repo::RepoError> for Failure {
-    fn from(error: repo::RepoError) -> Self {
+impl From<code_commit_repo::RepoError> for Failure {
+    fn from(error: code_commit_repo::RepoError) -> Self {
         let help = error.hint();
         Self::refused(error, help)
     }
 }
 
 /// The same.
-impl From<repo::GitError> for Failure {
-    fn from(error: repo::GitError) -> Self {
+impl From<code_commit_repo::GitError> for Failure {
+    fn from(error: code_commit_repo::GitError) -> Self {
         let help = error.hint();
         Self::refused(error, help)
     }

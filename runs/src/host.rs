@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::{fmt, io};
 
-use report::Output;
-use settings::Environment;
+use code_commit_report::Output;
+use code_commit_settings::Environment;
 
 use crate::model::OpenModel;
 

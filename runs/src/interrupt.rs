@@ -1,7 +1,7 @@
 //! Ctrl-C: once for an orderly stop, twice to stop at once.
 
 use anyhow::Context as _;
-use runner::Cancel;
+use code_commit_runner::Cancel;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -47,6 +47,6 @@ pub(crate) fn watch_but_the_keys(cancel: &Cancel) -> anyhow::Result<()> {
 
 #[expect(clippy::exit, reason = "a second Ctrl-C means now")]
 fn leave() -> ! {
-    runner::sweep();
+    code_commit_runner::sweep();
     std::process::exit(Exit::Interrupted.code().into())
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use apply::{Lock, LockError};
-use perform::Settled;
-use repo::WorkTree;
-use report::{phrases, printable, printable_name};
-use runner::{Containers, Orphans};
+use code_commit_apply::{Lock, LockError};
+use code_commit_perform::Settled;
+use code_commit_repo::WorkTree;
+use code_commit_report::{phrases, printable, printable_name};
+use code_commit_runner::{Containers, Orphans};
 use serde::{Deserialize, Serialize};
 
 use crate::check;
@@ -23,7 +23,10 @@ use crate::{records, registry};
 /// Cleans up after a killed run: none of its processes keep writing, and the tree is in its old or its new
 /// state. Leaves processes and tree alone if another run is active.
 pub fn recover_in(folder: &Path, host: Host<'_>) -> Result<(), Failure> {
-    if ![apply::TXN_FOLDER, apply::LOCK].iter().any(|name| repo::may_hold_state(folder, name)) {
+    if ![code_commit_apply::TXN_FOLDER, code_commit_apply::LOCK]
+        .iter()
+        .any(|name| code_commit_repo::may_hold_state(folder, name))
+    {
         return Ok(());
     }
     let tree = WorkTree::at(folder).ok();
@@ -31,7 +34,7 @@ pub fn recover_in(folder: &Path, host: Host<'_>) -> Result<(), Failure> {
         Some(tree) => state(tree)?,
         // Agents also work in folders without a repository. Transactions there are recovered by the command
         // that needs them.
-        None if folder.join(names::ours::STATE).is_dir() => state_of(folder)?,
+        None if folder.join(code_commit_names::ours::STATE).is_dir() => state_of(folder)?,
         None => return Ok(()),
     };
     let lock = match acquire(&state) {
@@ -67,7 +70,8 @@ pub(crate) fn end_orphans_of(lock: &Lock, host: Host<'_>) {
 
 /// Ends what killed harnesses left running, in containers or without.
 pub(crate) fn end_orphans(host: Host<'_>) {
-    let Orphans { processes, containers } = runner::remove_orphans(host.environment.docker_host());
+    let Orphans { processes, containers } =
+        code_commit_runner::remove_orphans(host.environment.docker_host());
     // If no daemon answers, nothing can be running in a container.
     let Containers { removed, left } = containers.unwrap_or_default();
     if processes + removed > 0 {
@@ -85,9 +89,9 @@ pub(crate) fn end_orphans(host: Host<'_>) {
 
 fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
     let state = state(tree)?;
-    let recovery = apply::recover(lock, tree.root()).map_err(|error| {
-        let waits = state.join(apply::TXN_FOLDER);
-        let way = if matches!(error, apply::RecoverError::OtherVersion { .. }) {
+    let recovery = code_commit_apply::recover(lock, tree.root()).map_err(|error| {
+        let waits = state.join(code_commit_apply::TXN_FOLDER);
+        let way = if matches!(error, code_commit_apply::RecoverError::OtherVersion { .. }) {
             "try again with that version"
         } else {
             "fix that and try again"
@@ -96,15 +100,15 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
         Failure::new(Exit::TreeNotRestored, error).help(help)
     })?;
     match recovery {
-        apply::Recovery::Nothing => {}
-        apply::Recovery::RolledBack(back) => {
+        code_commit_apply::Recovery::Nothing => {}
+        code_commit_apply::Recovery::RolledBack(back) => {
             host.output
                 .warn("an earlier run was killed while it wrote files; its unfinished changes were undone");
             if !back.left.is_empty() {
                 host.output.warn(&left_alone(&back));
             }
         }
-        apply::Recovery::Finished { applied, .. } => {
+        code_commit_apply::Recovery::Finished { applied, .. } => {
             host.output.warn("an earlier run was killed right after it wrote files; they are complete");
             applied.warnings.iter().for_each(|warning| host.output.warn(&printable(&warning.to_string())));
         }
@@ -112,7 +116,7 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
     settle(lock, tree, host)?;
     if lock.was_abandoned() {
         let own = [records::logs(tree.root()), records::implement_logs(tree.root()), state.join(IMPORTED)];
-        registry::bases(tree)?.iter().chain(&own).for_each(|base| runner::remove_left(base));
+        registry::bases(tree)?.iter().chain(&own).for_each(|base| code_commit_runner::remove_left(base));
     }
     if lock.was_abandoned()
         && let Err(error) = late::summaries(tree)
@@ -141,7 +145,7 @@ pub(crate) fn under_way(_lock: &Lock, tree: &WorkTree, run: &Path) -> Result<(),
     let below = |path: &Path, above: &Path| path.strip_prefix(above).unwrap_or(path).to_owned();
     let note = UnderWay { root: below(tree.root(), tree.top()), run: below(run, tree.root()) };
     let state = state(tree)?;
-    let write = || anyhow::Ok(dir::replace(&state.join(UNDER_WAY), &serde_json::to_vec(&note)?)?);
+    let write = || anyhow::Ok(code_commit_dir::replace(&state.join(UNDER_WAY), &serde_json::to_vec(&note)?)?);
     write().context("cannot note which run is under way").map_err(Failure::no_record)
 }
 
@@ -168,7 +172,7 @@ fn settle(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
             settle_run(lock, &state, &tree, &run, host)?;
         }
     }
-    Ok(dir::remove(&note).with_context(|| format!("cannot remove {}", note.display()))?)
+    Ok(code_commit_dir::remove(&note).with_context(|| format!("cannot remove {}", note.display()))?)
 }
 
 fn settle_run(lock: &Lock, state: &Path, tree: &WorkTree, run: &Path, host: Host<'_>) -> Result<(), Failure> {
@@ -176,13 +180,13 @@ fn settle_run(lock: &Lock, state: &Path, tree: &WorkTree, run: &Path, host: Host
         let help = format!("what was there before is in {}; fix that and try again", run.display());
         Failure::new(Exit::TreeNotRestored, error).help(help)
     };
-    let settled = perform::settle(lock, state, tree.root(), run).map_err(failed)?;
+    let settled = code_commit_perform::settle(lock, state, tree.root(), run).map_err(failed)?;
     tell(&settled, run, host);
     if check::is_check(run, state) {
         return check::put_away(tree, &records::open(run));
     }
     // Only now: the build ran on the tree without them.
-    if perform::bring_back(lock, tree.root(), run).map_err(failed)? {
+    if code_commit_perform::bring_back(lock, tree.root(), run).map_err(failed)? {
         host.output.warn(&format!(
             "{} was killed while it built the tree without its changes; they are back",
             records::name(run)
@@ -207,7 +211,7 @@ fn tell(settled: &Settled, run: &Path, host: Host<'_>) {
 const NAMED: usize = 5;
 
 /// The files changed since the run was killed, and where their old content is.
-fn left_alone(back: &apply::RolledBack) -> String {
+fn left_alone(back: &code_commit_apply::RolledBack) -> String {
     let kept = back.left_in.as_ref().map(|folder| format!("; as they were: {}", folder.display()));
     format!(
         "changed since, so left alone: {}{}",

@@ -1,12 +1,12 @@
 //! The model that a run uses: who opens it, how it is called, and what it may cost.
 
-use llm::http::BaseUrl;
-use llm::{Day, Model};
-use logging::Stamp;
-use perform::{Asking, Paid, Spending};
-use repo::WorkTree;
-use report::Output;
-use settings::{Keys, Settings};
+use code_commit_llm::http::BaseUrl;
+use code_commit_llm::{Day, Model};
+use code_commit_logging::Stamp;
+use code_commit_perform::{Asking, Paid, Spending};
+use code_commit_repo::WorkTree;
+use code_commit_report::Output;
+use code_commit_settings::{Keys, Settings};
 
 use crate::exit::Failure;
 use crate::host::Host;

@@ -1,9 +1,9 @@
 //! The observer of a run of a loop that calls a model.
 
-use llm::ModelId;
-use logging::RunFolder;
-use perform::{Observer, output_text};
-use report::{Counts, Ndjson, Output, Printout, Terminal};
+use code_commit_llm::ModelId;
+use code_commit_logging::RunFolder;
+use code_commit_perform::{Observer, output_text};
+use code_commit_report::{Counts, Ndjson, Output, Printout, Terminal};
 
 /// The observer of a run recorded in `folder`, which is shown to the user as `log`.
 pub(crate) fn observer(

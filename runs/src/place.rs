@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use repo::{OpenError, WorkTree};
+use code_commit_repo::{OpenError, WorkTree};
 
 use crate::exit::Failure;
 use crate::host::Host;
@@ -46,7 +46,7 @@ pub fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
 
 /// Whether that folder is part of the tree, rather than of git's folder or another place.
 pub(crate) fn is_in_tree(state: &Path, tree: &WorkTree) -> bool {
-    state == tree.root().join(names::ours::STATE)
+    state == tree.root().join(code_commit_names::ours::STATE)
 }
 
 /// The harness's own folder of a folder that need not be in a work tree.
@@ -54,7 +54,7 @@ pub(crate) fn state_of(root: &Path) -> Result<PathBuf, Failure> {
     let state = match WorkTree::at(root) {
         Ok(tree) => tree.state_dir(),
         Err(error @ OpenError::Unreadable { .. }) => return Err(Failure::refused(error, ASK_GIT)),
-        Err(_) => repo::state_dir_in_tree(root),
+        Err(_) => code_commit_repo::state_dir_in_tree(root),
     };
     Ok(state?)
 }

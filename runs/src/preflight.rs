@@ -8,11 +8,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use llm::{ModelId, Provider};
-use names::ours::{AGENT_CONFIG, BUILD};
-use repo::WorkTree;
-use report::printable;
-use settings::{CommandLine, Environment, Keys, Settings, keys};
+use code_commit_llm::{ModelId, Provider};
+use code_commit_names::ours::{AGENT_CONFIG, BUILD};
+use code_commit_repo::WorkTree;
+use code_commit_report::printable;
+use code_commit_settings::{CommandLine, Environment, Keys, Settings, keys};
 
 use crate::exit::Failure;
 use crate::model::spending;
@@ -137,7 +137,7 @@ pub fn input(root: &Path, path: &str, hint: &str) -> Result<String, Missing> {
 }
 
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    dir::read(path, u64::MAX, dir::Links::Followed)?
+    code_commit_dir::read(path, u64::MAX, code_commit_dir::Links::Followed)?
         .ok_or_else(|| io::Error::other("it is not a regular file"))
 }
 
@@ -285,5 +285,5 @@ const LONGEST_FIRST_LINE: u64 = 256;
 
 /// Finds an executable by name.
 pub fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
-    runner::programs_in(environment.path(), Path::new(""), name).into_iter().next()
+    code_commit_runner::programs_in(environment.path(), Path::new(""), name).into_iter().next()
 }

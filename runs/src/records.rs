@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{anyhow, ensure};
-use engine::{Line, Outcome};
-use llm::{ErrorCode, Model, Reply};
-use logging::{Redactor, RunFolder, Stored};
-use names::ours::{AGENT_CONFIG, LOGS};
-use perform::{Observer, Past, Record, RecordError, reply_again};
-use repo::WorkTree;
+use code_commit_engine::{Line, Outcome};
+use code_commit_llm::{ErrorCode, Model, Reply};
+use code_commit_logging::{Redactor, RunFolder, Stored};
+use code_commit_names::ours::{AGENT_CONFIG, LOGS};
+use code_commit_perform::{Observer, Past, Record, RecordError, reply_again};
+use code_commit_repo::WorkTree;
 use serde::Serialize;
 
 use crate::aside::Aside;
@@ -121,7 +121,7 @@ pub(crate) fn cannot_begin(error: impl Into<anyhow::Error>) -> Failure {
 
 /// Removes the record of a run that did not begin.
 pub fn discard(folder: &RunFolder) {
-    let _ = dir::remove(folder.path());
+    let _ = code_commit_dir::remove(folder.path());
 }
 
 /// A run folder to read from.
@@ -170,13 +170,14 @@ pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure
 
 /// Whether the run took its first step: one that was refused before is not meant if no run is named.
 fn has_begun(run: &Path) -> bool {
-    let journal = std::fs::metadata(run.join(perform::JOURNAL));
+    let journal = std::fs::metadata(run.join(code_commit_perform::JOURNAL));
     journal.map_or_else(|_| has_applied(run), |journal| journal.len() > 0)
 }
 
 /// Whether it applied any change set.
 pub(crate) fn has_applied(run: &Path) -> bool {
-    apply::read_applied(&run.join(perform::UNDO).join("1")).is_ok_and(|applied| applied.is_some())
+    code_commit_apply::read_applied(&run.join(code_commit_perform::UNDO).join("1"))
+        .is_ok_and(|applied| applied.is_some())
 }
 
 /// Refuses to do the work of a key again whose run cannot be read: it was paid for, unless nothing was asked.
@@ -269,7 +270,8 @@ pub(crate) fn is_named(run: &Path, wanted: &str) -> bool {
 
 /// When the last line of its journal was written; without a journal, when its folder was made.
 pub(crate) fn last_written(run: &Path) -> SystemTime {
-    let looked_at = std::fs::metadata(run.join(perform::JOURNAL)).or_else(|_| std::fs::metadata(run));
+    let looked_at =
+        std::fs::metadata(run.join(code_commit_perform::JOURNAL)).or_else(|_| std::fs::metadata(run));
     looked_at.and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
@@ -308,16 +310,16 @@ pub fn past(run: &Path) -> Result<Past, Failure> {
 
 /// Whether this is the record of a finished `apply`: pre-images, but no journal.
 pub fn is_applied(run: &Path) -> bool {
-    !run.join(perform::JOURNAL).exists() && has_applied(run)
+    !run.join(code_commit_perform::JOURNAL).exists() && has_applied(run)
 }
 
 /// Tells each model which of its answers a resumed run has used: a file of answers continues after these. An attempt
 /// that found the end of the file used none.
 pub(crate) fn pass_over(lines: &[Line], model: &dyn Model) {
-    let models = llm::all_of(model);
+    let models = code_commit_llm::all_of(model);
     for line in lines {
         let Line::Attempted(attempted) = line else { continue };
-        let attempt = llm::Attempt::recorded(&attempted.attempt);
+        let attempt = code_commit_llm::Attempt::recorded(&attempted.attempt);
         if attempt.error.as_deref() == Some(ErrorCode::NothingLeft.as_str()) {
             continue;
         }

@@ -10,8 +10,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use logging::Stored;
-use repo::WorkTree;
+use code_commit_logging::Stored;
+use code_commit_repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
@@ -88,7 +88,7 @@ impl Known {
 
     /// Refuses a plan that differs from the one that the run began with.
     pub(crate) fn check_plan(&self, plan: &str) -> anyhow::Result<()> {
-        if self.plan_sha256.as_deref() == Some(logging::sha256_hex(plan.as_bytes()).as_str()) {
+        if self.plan_sha256.as_deref() == Some(code_commit_logging::sha256_hex(plan.as_bytes()).as_str()) {
             return Ok(());
         }
         Err(anyhow!("{RUN_JSON} of {} is not what it was when the run began", self.folder.display()))
@@ -118,8 +118,10 @@ pub(crate) fn bases(tree: &WorkTree) -> Result<BTreeSet<PathBuf>, Failure> {
 
 /// Whether the run in this folder was made here. A run of another clone may be in the place of one that was.
 pub(crate) fn knows(tree: &WorkTree, folder: &Path) -> Result<bool, Failure> {
-    let plan = dir::read(&folder.join(RUN_JSON), u64::MAX, dir::Links::Refused).ok().flatten();
-    let sha256 = plan.map(|plan| logging::sha256_hex(&plan));
+    let plan = code_commit_dir::read(&folder.join(RUN_JSON), u64::MAX, code_commit_dir::Links::Refused)
+        .ok()
+        .flatten();
+    let sha256 = plan.map(|plan| code_commit_logging::sha256_hex(&plan));
     Ok(read(tree)?
         .iter()
         .any(|run| !run.is_imported() && run.path(tree.root()) == folder && run.plan_sha256 == sha256))
@@ -211,7 +213,7 @@ fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
 fn write(tree: &WorkTree, known: &[Known]) -> anyhow::Result<()> {
     let write = || {
         let list = tree.state_of_root()?.join(LIST);
-        anyhow::Ok(dir::replace(&list, &serde_json::to_vec_pretty(known)?)?)
+        anyhow::Ok(code_commit_dir::replace(&list, &serde_json::to_vec_pretty(known)?)?)
     };
     write().context("cannot keep the list of runs")
 }
@@ -222,7 +224,7 @@ fn write_before_begin(tree: &WorkTree, known: &[Known]) -> anyhow::Result<()> {
         let list = tree.state_of_root()?.join(LIST);
         let known = serde_json::to_vec_pretty(known)?;
         let fill = |file: &mut fs::File| file.write_all(&known).and_then(|()| file.sync_all());
-        anyhow::Ok(dir::replace_with(&list, fill)?)
+        anyhow::Ok(code_commit_dir::replace_with(&list, fill)?)
     };
     write().context("cannot keep the list of runs")
 }

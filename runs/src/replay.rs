@@ -8,17 +8,17 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
-use engine::{
+use code_commit_engine::{
     Apply, ApplyAnswer, Build, Journaled, Line, Live as _, Recorded as Answered, Request as _, Stop,
 };
-use logging::RunFolder;
-use perform::{
+use code_commit_logging::RunFolder;
+use code_commit_perform::{
     CommitWorld, Fault, Past, Record, RecordOnly, ReplayFault, Rules, Silent, output_text, reply_of,
 };
-use report::{Output, printable};
+use code_commit_report::{Output, printable};
+use code_commit_settings::Environment;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
-use settings::Environment;
 
 use self::copy::ScratchCopy;
 
@@ -79,7 +79,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
             "only a record that is as it was can be replayed: code-commit runs lists the others",
         )
     })?;
-    let scratch = runner::temporary_folder(&temporary(host.environment))
+    let scratch = code_commit_runner::temporary_folder(&temporary(host.environment))
         .context("cannot make a scratch folder")
         .map_err(|error| {
             Failure::refused(error, "check that TMPDIR or /tmp is writable and that the disk has space")
@@ -156,7 +156,7 @@ impl WhatIf<'_> {
         let Self { plan, past, copy, host, .. } = self;
         let Host { environment, output, .. } = host;
         // The model is never called, so it needs no key.
-        let nobody = llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
+        let nobody = code_commit_llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
         let confinement = sandbox::confine(&place::work_tree(&copy.root)?, &plan, Otherwise::Refuse, host)?;
         let (folder, mut silent) = (copy.folder()?, Silent);
         let mut world = CommitWorld {
@@ -169,22 +169,22 @@ impl WhatIf<'_> {
             code: plan.task.code(),
             layout: plan.task.layout(),
             said_log: None,
-            holds_for: &|_, _| engine::HoldsFor::default(),
+            holds_for: &|_, _| code_commit_engine::HoldsFor::default(),
             cancel: crate::interrupt::watched()?,
         };
         let applied =
             match world.perform(&Apply { round, reply, seen: seen(&past, round) }).map_err(failed)? {
                 ApplyAnswer::Rejected(rejected) => {
-                    report::line("round", round, &Line::Rejected(rejected.clone()), output);
+                    code_commit_report::line("round", round, &Line::Rejected(rejected.clone()), output);
                     output.object(&json!({ "applied": ApplyAnswer::Rejected(rejected), "built": null }));
                     output.report("the reply would be refused");
                     return Ok(Exit::Failed);
                 }
                 ApplyAnswer::Applied(applied) => applied,
             };
-        report::line("round", round, &Line::Applied(applied.clone()), output);
+        code_commit_report::line("round", round, &Line::Applied(applied.clone()), output);
         let built = world.perform(&Build { round }).map_err(failed)?;
-        report::line("round", round, &Line::Built(built.clone()), output);
+        code_commit_report::line("round", round, &Line::Built(built.clone()), output);
         output.object(&json!({ "applied": ApplyAnswer::Applied(applied), "built": built }));
         let log = output_text(&folder, &built.output.stored.file).map_err(anyhow::Error::from)?;
         output.report(printable(log.as_str()).trim_end());

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use apply::Lock;
-use logging::RunFolder;
-use perform::{JOURNAL, Past};
-use repo::WorkTree;
-use report::phrases;
-use settings::{Keys, Layer};
+use code_commit_apply::Lock;
+use code_commit_logging::RunFolder;
+use code_commit_perform::{JOURNAL, Past};
+use code_commit_repo::WorkTree;
+use code_commit_report::phrases;
+use code_commit_settings::{Keys, Layer};
 
 use crate::commit;
 use crate::commit::changed;

@@ -8,12 +8,12 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use guard::Choice;
-use logging::{Redactor, name_as_text};
-use prompt::rollup::{Builder, LeftOut, text_of};
-use repo::{Besides, Tracked, WorkTree};
-use report::{Output, phrases, printable_name};
-use settings::Environment;
+use code_commit_guard::Choice;
+use code_commit_logging::{Redactor, name_as_text};
+use code_commit_prompt::rollup::{Builder, LeftOut, text_of};
+use code_commit_repo::{Besides, Tracked, WorkTree};
+use code_commit_report::{Output, phrases, printable_name};
+use code_commit_settings::Environment;
 
 pub use self::chosen::Chosen;
 pub use self::note::{Options, Stored};
@@ -192,6 +192,6 @@ fn warn_of(names: &[String], kind: &str, output: &Output) {
 
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     // Not synced: it can be made again.
-    let written = dir::replace_with(path, |file| file.write_all(bytes));
+    let written = code_commit_dir::replace_with(path, |file| file.write_all(bytes));
     written.with_context(|| format!("cannot write {}", path.display()))
 }

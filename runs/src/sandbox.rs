@@ -6,13 +6,15 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::{Guard, Policy};
-use names::ours::AGENT_CONFIG;
-use names::{Binds, Name, Writer};
-use perform::Account;
-use repo::{RepoError, WorkTree};
-use runner::{Access, AllowedHost, Confinement, Differs, Env, Limits, Mode, NoSandbox, Resources, Rung};
-use settings::{Environment, Sandbox, Settings, keys};
+use code_commit_guard::{Guard, Policy};
+use code_commit_names::ours::AGENT_CONFIG;
+use code_commit_names::{Binds, Name, Writer};
+use code_commit_perform::Account;
+use code_commit_repo::{RepoError, WorkTree};
+use code_commit_runner::{
+    Access, AllowedHost, Confinement, Differs, Env, Limits, Mode, NoSandbox, Resources, Rung,
+};
+use code_commit_settings::{Environment, Sandbox, Settings, keys};
 
 use crate::commit::plan::Plan;
 use crate::exit::Failure;
@@ -40,7 +42,7 @@ pub(crate) fn confine(
 ) -> Result<Confinement, Failure> {
     let Host { environment, output, .. } = host;
     let root = tree.root();
-    match runner::probe(mode(plan.settings.sandbox.value), environment.docker_host()) {
+    match code_commit_runner::probe(mode(plan.settings.sandbox.value), environment.docker_host()) {
         Ok(probed) if probed.rung != Rung::Off && is_all_of_home(root, environment) => Err(Failure::refused(
             anyhow!(
                 "{} is or contains your home directory, which no sandbox can both show and hide",
@@ -58,7 +60,9 @@ pub(crate) fn confine(
                 let confinement = caches::in_layers(confinement, tree, &plan.settings, output)?;
                 build_is_seen(root, plan, &confinement)?;
                 let env = build_env(&plan.settings, environment);
-                runner::differing(&confinement, &env).iter().for_each(|tool| output.warn(&other_tool(tool)));
+                code_commit_runner::differing(&confinement, &env)
+                    .iter()
+                    .for_each(|tool| output.warn(&other_tool(tool)));
                 confinement
             })
         }
@@ -87,10 +91,10 @@ fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<
     else {
         return Ok(());
     };
-    if runner::shows(confinement, &place) {
+    if code_commit_runner::shows(confinement, &place) {
         return Ok(());
     }
-    let is_secret = place.iter().any(|name| names::is_secret(&name.to_string_lossy()));
+    let is_secret = place.iter().any(|name| code_commit_names::is_secret(&name.to_string_lossy()));
     let (name, place) = (name.strip_prefix("./").unwrap_or(name), place.display());
     let show = if is_secret { String::new() } else { format!(", or show it: --readable {place}") };
     Err(Failure::refused(
@@ -153,7 +157,7 @@ pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
     let known = registry::with_imported(tree).unwrap_or_default();
     let known: Vec<PathBuf> =
         known.iter().map(|run| run.path(tree.root())).filter(|run| run.parent() == Some(&logs)).collect();
-    let entries = dir::list(&logs).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = code_commit_dir::list(&logs).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut others: Vec<PathBuf> =
         entries.filter(|run| run.join(RUN_JSON).is_file() && !known.contains(run)).collect();
     others.sort_unstable();
@@ -179,7 +183,7 @@ fn is_all_of_home(root: &Path, environment: &Environment) -> bool {
 /// Protected names that commands may read but not change, relative to the root, except what a build has to
 /// write. `agent-config/` is not readable either.
 pub(crate) fn read_only(binds: Binds) -> impl Iterator<Item = &'static str> {
-    let held = names::protected(binds).filter(|name| name.writer() != Some(Writer::Build));
+    let held = code_commit_names::protected(binds).filter(|name| name.writer() != Some(Writer::Build));
     std::iter::once(DOT_GIT).chain(held.map(Name::at_root)).filter(|name| *name != AGENT_CONFIG)
 }
 
@@ -197,7 +201,7 @@ pub(crate) const MOST_HELD: usize = 500;
 pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item = PathBuf> {
     let by_name = move |path: &Path| {
         let name = path.file_name().unwrap_or_default();
-        let is_known = name == DOT_GIT || names::is_protected_anywhere(name.as_encoded_bytes());
+        let is_known = name == DOT_GIT || code_commit_names::is_protected_anywhere(name.as_encoded_bytes());
         path.is_file() && path.parent() != Some(root) && is_known
     };
     let paths = sealed.iter().map(|name| root.join(name));
@@ -293,7 +297,7 @@ pub(crate) fn hosts_can_be_opened(settings: &Settings, rung: Rung) -> Result<(),
         anyhow!("the sandbox {rung} cannot open single hosts"),
         format!(
             "use --sandbox namespaces; to get it, {}; or open the network: --network",
-            runner::how_to_get_namespaces()
+            code_commit_runner::how_to_get_namespaces()
         ),
     ))
 }

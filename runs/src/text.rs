@@ -12,7 +12,7 @@ const LARGEST_MIB: u64 = 16;
 
 /// The text of a regular file, also through a symlink; `None` if it does not exist.
 pub fn read(path: &Path) -> Result<Option<String>, Failure> {
-    let bytes = match dir::read(path, LARGEST_MIB << 20, dir::Links::Followed) {
+    let bytes = match code_commit_dir::read(path, LARGEST_MIB << 20, code_commit_dir::Links::Followed) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => {
             let message = anyhow!("{} is no regular file of at most {LARGEST_MIB} MiB", path.display());

@@ -4,9 +4,9 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use repo::{Git, WorkTree};
-use runner::Programs;
-use settings::{Environment, Settings};
+use code_commit_repo::{Git, WorkTree};
+use code_commit_runner::Programs;
+use code_commit_settings::{Environment, Settings};
 
 use crate::exit::Failure;
 use crate::host::Host;
@@ -50,8 +50,11 @@ impl Trusted {
     }
 
     /// The CLI of an agent, which works in a sandbox.
-    pub(crate) fn agent(&self, kind: agent::Kind) -> Result<agent::Installed, Failure> {
-        agent::find(kind, &self.programs).map_err(|error| {
+    pub(crate) fn agent(
+        &self,
+        kind: code_commit_agent::Kind,
+    ) -> Result<code_commit_agent::Installed, Failure> {
+        code_commit_agent::find(kind, &self.programs).map_err(|error| {
             let help = error.hint();
             Failure::refused(error, help)
         })

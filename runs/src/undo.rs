@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-pub use apply::Force;
+pub use code_commit_apply::Force;
 
 use anyhow::anyhow;
-use apply::{Action, UndoError};
-use perform::{JOURNAL, Past, UNDO, folders_to_undo};
-use repo::WorkTree;
-use report::{Output, phrases, printable};
+use code_commit_apply::{Action, UndoError};
+use code_commit_perform::{JOURNAL, Past, UNDO, folders_to_undo};
+use code_commit_repo::WorkTree;
+use code_commit_report::{Output, phrases, printable};
 use serde_json::json;
 
 use crate::commit::run::can_go_on;
@@ -52,10 +52,11 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
         )
     })?;
     // A set that cannot be read may have changed something; the undo says what it lacks.
-    if !apply::changed_anything(&rounds).unwrap_or(true) {
+    if !code_commit_apply::changed_anything(&rounds).unwrap_or(true) {
         return nothing(named, &known, &tree, output);
     }
-    let undone = apply::undo(&lock, tree.root(), &rounds, force).map_err(|error| failed(error, &run))?;
+    let undone =
+        code_commit_apply::undo(&lock, tree.root(), &rounds, force).map_err(|error| failed(error, &run))?;
     registry::mark_undone(&tree, &run)?;
     undone.applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
     output.object(&json!({ "run": records::name(&run), "restored": undone.applied.changes }));
@@ -88,7 +89,7 @@ fn nothing(named: Option<&str>, known: &Known, tree: &WorkTree, output: &Output)
     }
     let changed = |known: &Known| {
         let rounds = folders_to_undo(&records::open(&known.path(tree.root()))).ok()?;
-        (!known.undone && apply::changed_anything(&rounds).ok()?).then(|| known.path(tree.root()))
+        (!known.undone && code_commit_apply::changed_anything(&rounds).ok()?).then(|| known.path(tree.root()))
     };
     let older = if named.is_none() { registry::all(tree)?.iter().find_map(changed) } else { None };
     let help = older.map_or_else(

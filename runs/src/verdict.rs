@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use dir::Interrupt;
-use engine::HoldsFor;
-use logging::sha256_hex;
-use loop_order::{VERIFY_SCRIPT, WorkOrder};
+use code_commit_dir::Interrupt;
+use code_commit_engine::HoldsFor;
+use code_commit_logging::sha256_hex;
+use code_commit_loop_order::{VERIFY_SCRIPT, WorkOrder};
+use code_commit_settings::Settings;
 use serde::Serialize;
-use settings::Settings;
 
 use crate::commit::plan::{Plan, Task};
 use crate::deciders;
@@ -31,7 +31,7 @@ pub(crate) fn of_commit(root: &Path, plan: &Plan, interrupt: Interrupt<'_>) -> H
 /// The build command, and the content of every file of the project that it starts or names.
 fn of_build(root: &Path, settings: &Settings) -> String {
     let deciders = deciders::find(root, settings).into_iter().map(|decider| decider.path);
-    let named = [names::ours::BUILD.to_owned()].into_iter().chain(deciders);
+    let named = [code_commit_names::ours::BUILD.to_owned()].into_iter().chain(deciders);
     decider(root, &settings.build.value.argv, named.chain(deciders::graders(root, settings)))
 }
 
@@ -59,7 +59,8 @@ pub(crate) fn decider(root: &Path, words: &impl Serialize, files: impl Iterator<
     files.sort_unstable();
     files.dedup();
     let content = |file: &String| {
-        let read = dir::read(&root.join(file), MOST, dir::Links::Followed).ok().flatten();
+        let read =
+            code_commit_dir::read(&root.join(file), MOST, code_commit_dir::Links::Followed).ok().flatten();
         read.map(|bytes| format!("{} {file}\0", sha256_hex(&bytes)))
     };
     let files: String = files.iter().filter_map(content).collect();
@@ -68,5 +69,5 @@ pub(crate) fn decider(root: &Path, words: &impl Serialize, files: impl Iterator<
 
 /// `None` if it cannot be read: then nothing is known of what the verdict holds for.
 pub(crate) fn tree(root: &Path, own: &[String], interrupt: Interrupt<'_>) -> Option<String> {
-    perform::identity(root, own, interrupt).ok().flatten()
+    code_commit_perform::identity(root, own, interrupt).ok().flatten()
 }

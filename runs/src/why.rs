@@ -13,7 +13,7 @@ mod tell;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use repo::WorkTree;
+use code_commit_repo::WorkTree;
 
 use self::origin::File;
 use crate::exit::{Exit, Failure};
@@ -34,14 +34,16 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let (path, line) = split(&args.place, tree.root());
     let shown = path.display().to_string();
     let whole = whole(&path, &tree)?;
-    let content = dir::read(&whole, u64::MAX, dir::Links::Refused)
+    let content = code_commit_dir::read(&whole, u64::MAX, code_commit_dir::Links::Refused)
         .with_context(|| format!("cannot read {shown}"))
         .and_then(|content| content.with_context(|| format!("{shown} is not a regular file")))
         .map_err(|error| Failure::refused(error, "name a file of this project"))?;
     let count = lines::lines(&content).len();
     if let Some(line) = line.filter(|line| *line == 0 || *line > count) {
-        let error =
-            anyhow!("{shown} has {}, and none is {line}", report::phrases::count(count as u64, "line"));
+        let error = anyhow!(
+            "{shown} has {}, and none is {line}",
+            code_commit_report::phrases::count(count as u64, "line")
+        );
         return Err(Failure::refused(error, "lines are counted from 1"));
     }
     let from_top = whole.strip_prefix(tree.top()).unwrap_or(&whole);

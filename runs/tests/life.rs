@@ -6,17 +6,16 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use code_commit_runs as runs;
-use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
-use fixtures::project::Project;
-use llm::{Model, Scripted, scripted::Entry};
-use repo::WorkTree;
-use report::{Output, Stream};
-use runs::commit::Which;
-use runs::model::OpenModel;
-use runs::undo::Force;
-use runs::{Exit, Failure, Host, clean, commit, registry, replay, resume, undo};
-use settings::{Environment, Keys, Layer, Sandbox, Settings};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::project::Project;
+use code_commit_llm::{Model, Scripted, scripted::Entry};
+use code_commit_repo::WorkTree;
+use code_commit_report::{Output, Stream};
+use code_commit_runs::commit::Which;
+use code_commit_runs::model::OpenModel;
+use code_commit_runs::undo::Force;
+use code_commit_runs::{Exit, Failure, Host, clean, commit, registry, replay, resume, undo};
+use code_commit_settings::{Environment, Keys, Layer, Sandbox, Settings};
 
 /// A model that gives these replies in order.
 struct Replies(&'static [&'static str]);

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use names::ours::PROJECT_FILE;
+use code_commit_names::ours::PROJECT_FILE;
 
 use crate::read::{self, File, ReadError};
 use crate::{Bases, Environment, Layer, Model, Origin, Settings, Standing, Trust, key};

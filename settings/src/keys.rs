@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use llm::{Provider, Secret};
-use names::ours::AGENT_CONFIG;
+use code_commit_llm::{Provider, Secret};
+use code_commit_names::ours::AGENT_CONFIG;
 
 use crate::{Environment, Files, Layer};
 
@@ -207,7 +207,7 @@ fn files_at(root: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Every `agent-config/…-key.txt`.
 fn key_files(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = dir::list(folder) else { return Vec::new() };
+    let Ok(entries) = code_commit_dir::list(folder) else { return Vec::new() };
     let is_key = |path: &PathBuf| path.to_str().is_some_and(is_key_file);
     let mut files: Vec<PathBuf> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_key).collect();
@@ -223,7 +223,7 @@ fn source_of(root: &Path, path: &Path) -> Source {
 
 /// The key in a file, which must be a small regular file; or why there is none.
 fn read_key(path: &Path) -> Result<Secret, String> {
-    let bytes = dir::read(path, LARGEST_KEY_FILE, dir::Links::Followed)
+    let bytes = code_commit_dir::read(path, LARGEST_KEY_FILE, code_commit_dir::Links::Followed)
         .map_err(|error| format!("cannot be read: {error}"))?
         .ok_or("is no small file")?;
     let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8")?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use llm::{Price, Provider};
+use code_commit_llm::{Price, Provider};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -65,7 +65,7 @@ impl ReadError {
 
 /// The file at `path`, if it exists.
 pub(crate) fn read(path: &Path) -> Result<Option<File>, ReadError> {
-    let bytes = match dir::read(path, MOST_BYTES, dir::Links::Followed) {
+    let bytes = match code_commit_dir::read(path, MOST_BYTES, code_commit_dir::Links::Followed) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
@@ -80,8 +80,11 @@ pub(crate) fn read(path: &Path) -> Result<Option<File>, ReadError> {
     })?;
     let layer = parse(&text).map_err(|error| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name =
-            if name == names::ours::PROJECT_FILE { name.into_owned() } else { path.display().to_string() };
+        let name = if name == code_commit_names::ours::PROJECT_FILE {
+            name.into_owned()
+        } else {
+            path.display().to_string()
+        };
         ReadError::Line(render(&text, &name, &error))
     })?;
     Ok(Some(File { path: path.to_owned(), sha256, layer }))

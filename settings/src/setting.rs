@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use llm::{Budget, ModelId, Prices, Provider};
+use code_commit_llm::{Budget, ModelId, Prices, Provider};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

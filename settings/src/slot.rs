@@ -1,7 +1,7 @@
 //! How the values of a layer get into the settings: set, added, shown, or removed because they
 //! weaken something.
 
-use llm::Price;
+use code_commit_llm::Price;
 use serde_json::{Value as Json, json};
 
 use crate::{Bases, Origin, Pattern, Setting};

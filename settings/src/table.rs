@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use llm::{ModelId, Money, Price, Provider};
+use code_commit_llm::{ModelId, Money, Price, Provider};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use names::ours::PROJECT_FILE;
+use code_commit_names::ours::PROJECT_FILE;
 
 use crate::read::{parse, render};
 use crate::{Bases, HostName, Layer, Origin, Settings, key};

@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use llm::http::BaseUrl;
-use llm::{ModelId, ModelIdError};
+use code_commit_llm::http::BaseUrl;
+use code_commit_llm::{ModelId, ModelIdError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -247,7 +247,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 fn command(text: &str) -> Result<CommandLine, String> {
-    let argv = words::split_command(text).map_err(|error| format!("`{text}` {error}"))?;
+    let argv = code_commit_words::split_command(text).map_err(|error| format!("`{text}` {error}"))?;
     if argv.first().is_none_or(String::is_empty) {
         return Err("a command needs a program".to_owned());
     }

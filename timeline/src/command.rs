@@ -1,6 +1,6 @@
 //! Commands of all loops, in one form.
 
-use engine::{BaselineBuilt, Built, Ended, Measured, Ran, ShellRan};
+use code_commit_engine::{BaselineBuilt, Built, Ended, Measured, Ran, ShellRan};
 
 use crate::step::Command;
 

@@ -1,6 +1,6 @@
 //! Lines of a journal, read as steps.
 
-use engine::{
+use code_commit_engine::{
     Answered, Asked, Attempted, Broke, Cause, CheckpointResult, Checkpointed, Committed, Line, Looked,
     ModelUsage, TurnBegins, Turned, Unanswered,
 };
@@ -248,7 +248,7 @@ impl Reader {
         self.push(0, What::Change(change));
     }
 
-    fn refusal(&mut self, round: u32, problems: &[engine::Problem]) {
+    fn refusal(&mut self, round: u32, problems: &[code_commit_engine::Problem]) {
         self.change(round, Change { is_refused: true, problems: problems.to_vec(), ..Change::default() });
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::Changed;
+use code_commit_engine::Changed;
 use serde_json::Value;
 
 use crate::step::{Steps, What};

@@ -1,6 +1,8 @@
 //! The steps of a run, as plain data.
 
-use engine::{Cause, Changed, Denial, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem, Stored, Usage};
+use code_commit_engine::{
+    Cause, Changed, Denial, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem, Stored, Usage,
+};
 
 /// Everything that happened, in order.
 #[derive(Debug, Clone, Default)]

@@ -1,4 +1,4 @@
-use engine::Line;
+use code_commit_engine::Line;
 
 use super::*;
 
@@ -97,10 +97,10 @@ fn announced_iterations_are_the_rounds_of_a_spec() {
     ");
 }
 
-fn changed(path: &str, before: Option<&str>, after: Option<&str>) -> engine::Changed {
-    engine::Changed {
+fn changed(path: &str, before: Option<&str>, after: Option<&str>) -> code_commit_engine::Changed {
+    code_commit_engine::Changed {
         path: path.into(),
-        action: engine::Action::Write,
+        action: code_commit_engine::Action::Write,
         before_sha256: before.map(str::to_owned),
         after_sha256: after.map(str::to_owned),
         created: before.is_none(),

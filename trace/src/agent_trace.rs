@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use engine::Changed;
+use code_commit_engine::Changed;
+use code_commit_timeline::{Run, What};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use timeline::{Run, What};
 
 use crate::id::uuid;
 use crate::lines::{Author, Files, Range};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use code_commit_timeline::Contents;
 use similar::{ChangeTag, TextDiff};
-use timeline::Contents;
 
 use crate::id::hex;
 

@@ -1,9 +1,9 @@
 //! OpenTelemetry: the JSON form of OTLP, as a collector reads it from a file, with the semantic conventions for
 //! generative AI.
 
-use engine::Ended;
+use code_commit_engine::Ended;
+use code_commit_timeline::{Call, Command, Run, Step, What};
 use serde_json::{Value, json};
-use timeline::{Call, Command, Run, Step, What};
 
 use crate::id::hex;
 

@@ -1,5 +1,5 @@
-use engine::Changed;
-use timeline::{Call, Change, Command, Contents, Event, Run, Step, Steps, Tone, What};
+use code_commit_engine::Changed;
+use code_commit_timeline::{Call, Change, Command, Contents, Event, Run, Step, Steps, Tone, What};
 
 use super::*;
 
@@ -22,7 +22,11 @@ fn run_of(what: Vec<What>, contents: &[&str]) -> Run {
 fn changed(before: &str, after: Option<&str>) -> Vec<Changed> {
     vec![Changed {
         path: "a.rs".into(),
-        action: if after.is_some() { engine::Action::Write } else { engine::Action::Delete },
+        action: if after.is_some() {
+            code_commit_engine::Action::Write
+        } else {
+            code_commit_engine::Action::Delete
+        },
         before_sha256: Some(before.to_owned()),
         after_sha256: after.map(str::to_owned),
         created: false,
@@ -169,7 +173,7 @@ fn a_record_is_the_same_wherever_it_is_made() {
 fn calls_and_commands_are_spans_below_their_round_and_the_run() {
     let build = What::Command(Command {
         name: "build".into(),
-        ended: Some(engine::Ended::Exited(2)),
+        ended: Some(code_commit_engine::Ended::Exited(2)),
         ..Command::default()
     });
     let run = Run { is_good: Some(false), verdict: "stuck".into(), ..run_of(vec![call("one"), build], &[]) };

@@ -1,7 +1,7 @@
 use super::*;
 use crate::End;
 use crate::Key;
-use runner::{Apart, Captured, Confinement, Ended};
+use code_commit_runner::{Apart, Captured, Confinement, Ended};
 
 #[test]
 fn a_gemini_that_knows_no_stream_answers_all_the_same() {

@@ -1,7 +1,7 @@
 //! Claude Code.
 
-use agent::{End, Event, Kind, Permissions, Session};
-use fixtures::server::Step;
+use code_commit_agent::{End, Event, Kind, Permissions, Session};
+use code_commit_fixtures::server::Step;
 use serde_json::json;
 
 use crate::support::{KEY, Scene};
@@ -20,8 +20,11 @@ fn write(scene_path: &std::path::Path) -> Step {
 fn writing(answer: &str) -> Option<Scene> {
     let mut scene = scene([])?;
     let step = Step { text: Some("Writing.".into()), ..write(&scene.work().join("hi.txt")) };
-    scene.server =
-        fixtures::server::Server::start(fixtures::server::Script::new([step, Step::text(answer)])).unwrap();
+    scene.server = code_commit_fixtures::server::Server::start(code_commit_fixtures::server::Script::new([
+        step,
+        Step::text(answer),
+    ]))
+    .unwrap();
     Some(scene)
 }
 

@@ -1,8 +1,8 @@
 //! Gemini CLI.
 
-use agent::{End, Event, Kind, Session};
-use fixtures::server::{Hang, Step};
-use runner::Cancel;
+use code_commit_agent::{End, Event, Kind, Session};
+use code_commit_fixtures::server::{Hang, Step};
+use code_commit_runner::Cancel;
 use serde_json::json;
 
 use crate::support::{KEY, Scene};

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agent::{End, Event, Installed, Key, Kind, Outcome, Permissions, Spawn};
-use fixtures::server::{Script, Server, Step};
-use runner::{Access, Cancel, Confinement, Env, Mode, probe};
+use code_commit_agent::{End, Event, Installed, Key, Kind, Outcome, Permissions, Spawn};
+use code_commit_fixtures::server::{Script, Server, Step};
+use code_commit_runner::{Access, Cancel, Confinement, Env, Mode, probe};
 
 pub(crate) const KEY: &str = "fake-key-for-tests-1234";
 
@@ -104,14 +104,16 @@ impl Scene {
         spawn.permissions = Permissions::Skip;
         spawn.timeout = Some(Duration::from_mins(2));
         spawn.retries = 0;
-        if matches!(self.confinement.rung, runner::Rung::Off) && self.cli.kind == Kind::Claude {
+        if matches!(self.confinement.rung, code_commit_runner::Rung::Off) && self.cli.kind == Kind::Claude {
             // The tests may be run by root.
             spawn.extra_env.push(("IS_SANDBOX".into(), "1".into()));
         }
         bend(&mut spawn);
         let (mut log, mut events) = (Vec::new(), Vec::new());
-        let outcome =
-            agent::run(&self.cli, &spawn, cancel, &mut log, &mut |event| events.push(event.clone())).unwrap();
+        let outcome = code_commit_agent::run(&self.cli, &spawn, cancel, &mut log, &mut |event| {
+            events.push(event.clone());
+        })
+        .unwrap();
         Turn { outcome, events, log: String::from_utf8(log).unwrap() }
     }
 }

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agent::{End, Home, Kind, Session, Spawn};
-use fixtures::server::Step;
-use runner::{Access, Mode, probe};
+use code_commit_agent::{End, Home, Kind, Session, Spawn};
+use code_commit_fixtures::server::Step;
+use code_commit_runner::{Access, Mode, probe};
 use serde_json::json;
 
 use crate::support::{Scene, Turn};
@@ -111,7 +111,9 @@ fn check(kind: Kind, mode: Mode) {
         Step::text("Three."),
         Step::text("Four."),
     ];
-    scene.server = fixtures::server::Server::start(fixtures::server::Script::new(steps)).unwrap();
+    scene.server =
+        code_commit_fixtures::server::Server::start(code_commit_fixtures::server::Script::new(steps))
+            .unwrap();
     let (there, sessions) = own(kind);
     for (name, text) in there {
         fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();

@@ -5,8 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dir::Folder;
-use guard::Before;
+use code_commit_dir::Folder;
+use code_commit_guard::Before;
 use rustix::fs::FileType;
 
 use super::{UndoError, manifest};

@@ -46,7 +46,7 @@ fn child() {
     let Ok(task) = std::env::var("CRASH_CHILD") else {
         let scratch = scratch();
         let scene = Scene::create(scratch.path());
-        apply::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo).unwrap();
+        code_commit_apply::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo).unwrap();
         assert_eq!(scene.now(), scene.new);
         return;
     };
@@ -64,17 +64,25 @@ fn child() {
     let done = match task.as_str() {
         "apply" => {
             let undo = &scene.undo;
-            apply::seam::apply(&lock, &scene.root, scene.set(), undo, &mut steps)
+            code_commit_apply::seam::apply(&lock, &scene.root, scene.set(), undo, &mut steps)
                 .map(drop)
                 .map_err(|e| format!("{e:?}"))
         }
         "undo" => {
             let folders = std::slice::from_ref(&scene.undo);
-            apply::seam::undo(&lock, &scene.root, folders, apply::Force::No, &mut steps)
-                .map(drop)
-                .map_err(|e| format!("{e:?}"))
+            code_commit_apply::seam::undo(
+                &lock,
+                &scene.root,
+                folders,
+                code_commit_apply::Force::No,
+                &mut steps,
+            )
+            .map(drop)
+            .map_err(|e| format!("{e:?}"))
         }
-        _ => apply::seam::recover(&lock, &scene.root, &mut steps).map(drop).map_err(|e| format!("{e:?}")),
+        _ => code_commit_apply::seam::recover(&lock, &scene.root, &mut steps)
+            .map(drop)
+            .map_err(|e| format!("{e:?}")),
     };
     std::process::exit(i32::from(done.is_err()));
 }

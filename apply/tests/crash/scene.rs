@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use apply::{ChangeSet, Lock};
-use guard::{Configuration, Guard, Op, Policy, Request, Verdict};
+use code_commit_apply::{ChangeSet, Lock};
+use code_commit_guard::{Configuration, Guard, Op, Policy, Request, Verdict};
 
 /// A scratch folder, in memory if possible, since SIGKILL does not affect what is on disk.
 pub(crate) fn scratch() -> tempfile::TempDir {
@@ -154,12 +154,13 @@ impl Tally {
         let before = scene.now();
         self.mixed_before_recovery += usize::from(before != scene.old && before != scene.new);
         let lock = scene.lock();
-        let recovery = apply::recover(&lock, &scene.root).unwrap_or_else(|error| panic!("{what}: {error:?}"));
+        let recovery = code_commit_apply::recover(&lock, &scene.root)
+            .unwrap_or_else(|error| panic!("{what}: {error:?}"));
         let mut now = scene.now();
         if self.empty_folder_may_stay && !now.contains_key("src/deep/gone.rs") {
             now.remove("src/deep");
         }
-        let applied = apply::read_applied(&scene.undo).unwrap();
+        let applied = code_commit_apply::read_applied(&scene.undo).unwrap();
         if now == scene.new {
             self.new += 1;
             assert_eq!(applied.unwrap().changes.len(), 9, "{what}: {recovery:?}");
@@ -168,7 +169,11 @@ impl Tally {
             self.old += 1;
             assert_eq!(applied, None, "{what}: {recovery:?}");
         }
-        assert_eq!(apply::recover(&lock, &scene.root).unwrap(), apply::Recovery::Nothing, "{what}");
+        assert_eq!(
+            code_commit_apply::recover(&lock, &scene.root).unwrap(),
+            code_commit_apply::Recovery::Nothing,
+            "{what}"
+        );
         let left: Vec<_> =
             fs::read_dir(&scene.state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["lock"], "{what}");
@@ -180,7 +185,8 @@ impl Tally {
     fn undo_and_check(scene: &Scene, what: &str, was_applied: bool) {
         if was_applied {
             let folders = std::slice::from_ref(&scene.undo);
-            apply::undo(&scene.lock(), &scene.root, folders, apply::Force::No).unwrap();
+            code_commit_apply::undo(&scene.lock(), &scene.root, folders, code_commit_apply::Force::No)
+                .unwrap();
             assert_eq!(scene.now(), scene.old, "{what}: undo");
         }
     }

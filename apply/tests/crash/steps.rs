@@ -8,7 +8,7 @@ fn the_phases_of_a_transaction_and_of_its_undo_come_in_this_order() {
     let scratch = scratch();
     let scene = Scene::create(scratch.path());
     let applied = phases(|steps| {
-        apply::seam::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo, steps).unwrap();
+        code_commit_apply::seam::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo, steps).unwrap();
     });
     insta::assert_snapshot!(applied, @"
     stage (6)
@@ -31,7 +31,14 @@ fn the_phases_of_a_transaction_and_of_its_undo_come_in_this_order() {
     ");
     let undone = phases(|steps| {
         let folders = std::slice::from_ref(&scene.undo);
-        apply::seam::undo(&scene.lock(), &scene.root, folders, apply::Force::No, steps).unwrap();
+        code_commit_apply::seam::undo(
+            &scene.lock(),
+            &scene.root,
+            folders,
+            code_commit_apply::Force::No,
+            steps,
+        )
+        .unwrap();
     });
     insta::assert_snapshot!(undone, @"
     stage (5)
@@ -62,7 +69,7 @@ fn what_recovery_does_depends_on_the_last_phase_before_the_kill() {
         let scene = Scene::create(scratch.path());
         assert!(was_killed(command(scratch.path(), "apply", Some(step)).status().unwrap()));
         let recovered = phases(|steps| {
-            apply::seam::recover(&scene.lock(), &scene.root, steps).unwrap();
+            code_commit_apply::seam::recover(&scene.lock(), &scene.root, steps).unwrap();
         });
         // The number of repetitions of a step depends on how many files existed by then.
         let recovered = recovered.lines().map(|line| format!("    {}\n", line.split(" (").next().unwrap()));
@@ -149,7 +156,7 @@ fn killed_before_any_step_of_an_undo_the_tree_is_that_before_or_after_it() {
     for step in 0.. {
         let scratch = scratch();
         let scene = Scene::create(scratch.path());
-        apply::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo).unwrap();
+        code_commit_apply::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo).unwrap();
         let status = command(scratch.path(), "undo", Some(step)).status().unwrap();
         if !was_killed(status) {
             assert!(status.success(), "nothing was undone");
@@ -157,14 +164,20 @@ fn killed_before_any_step_of_an_undo_the_tree_is_that_before_or_after_it() {
             break;
         }
         let lock = scene.lock();
-        apply::recover(&lock, &scene.root).unwrap();
+        code_commit_apply::recover(&lock, &scene.root).unwrap();
         if scene.now() == scene.old {
             undone += 1;
         } else {
             assert_eq!(scene.now(), scene.new, "killed before step {step}: neither tree");
             still_there += 1;
         }
-        apply::undo(&lock, &scene.root, std::slice::from_ref(&scene.undo), apply::Force::No).unwrap();
+        code_commit_apply::undo(
+            &lock,
+            &scene.root,
+            std::slice::from_ref(&scene.undo),
+            code_commit_apply::Force::No,
+        )
+        .unwrap();
         assert_eq!(scene.now(), scene.old, "killed before step {step}: undone again");
     }
     eprintln!(
@@ -179,8 +192,10 @@ fn steps_of_apply() -> Vec<&'static str> {
     let scratch = scratch();
     let scene = Scene::create(scratch.path());
     let mut steps = Vec::new();
-    apply::seam::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo, &mut |step| steps.push(step))
-        .unwrap();
+    code_commit_apply::seam::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo, &mut |step| {
+        steps.push(step);
+    })
+    .unwrap();
     steps
 }
 

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use apply::{ApplyError, Force, Lock, LockError};
-use guard::Op;
+use code_commit_apply::{ApplyError, Force, Lock, LockError};
+use code_commit_guard::Op;
 use rustix::fs::{Gid, Uid};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -44,13 +44,13 @@ impl Drop for Disk {
 }
 
 /// Files `a` and `b` in `root`, and a set that changes both.
-fn write_two(root: &Path, state: &Path, size: usize) -> Result<apply::Applied, ApplyError> {
+fn write_two(root: &Path, state: &Path, size: usize) -> Result<code_commit_apply::Applied, ApplyError> {
     let lock = Lock::acquire(state, "test").unwrap();
-    let mut set = apply::ChangeSet::new();
+    let mut set = code_commit_apply::ChangeSet::new();
     for path in admit(root, &[("a", Op::Write), ("b", Op::Write)]) {
         set.write(path, vec![b'x'; size]);
     }
-    apply::apply(&lock, root, set, &root.parent().unwrap().join("undo"))
+    code_commit_apply::apply(&lock, root, set, &root.parent().unwrap().join("undo"))
 }
 
 fn make_two(root: &Path) {
@@ -113,11 +113,11 @@ fn pre_images_may_go_to_another_disk() {
     let old = tree.files();
     let undo = disk.path("run/undo");
     let set = tree.set(&[("a", Some(b"new")), ("gone", None)]);
-    let applied = apply::apply(&tree.lock, &tree.root, set, &undo).unwrap();
+    let applied = code_commit_apply::apply(&tree.lock, &tree.root, set, &undo).unwrap();
     assert_eq!(applied.warnings, []);
     assert_eq!(tree.state(), ["lock"]);
-    assert_eq!(apply::read_applied(&undo).unwrap(), Some(applied));
-    apply::undo(&tree.lock, &tree.root, &[undo], Force::No).unwrap();
+    assert_eq!(code_commit_apply::read_applied(&undo).unwrap(), Some(applied));
+    code_commit_apply::undo(&tree.lock, &tree.root, &[undo], Force::No).unwrap();
     assert_eq!(tree.files(), old);
 }
 
@@ -137,12 +137,13 @@ fn a_hand_over_to_another_disk_that_is_cut_off_anywhere_is_finished_by_the_next_
             step += 1;
             assert_ne!(step, stop_at, "interrupted");
         };
-        let run = || apply::seam::apply(&tree.lock, &tree.root, set, &undo, &mut steps).unwrap();
+        let run = || code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &undo, &mut steps).unwrap();
         let was_cut_off = catch_unwind(AssertUnwindSafe(run)).is_err();
-        apply::recover(&tree.lock, &tree.root).unwrap_or_else(|error| panic!("{stop_at}: {error:?}"));
+        code_commit_apply::recover(&tree.lock, &tree.root)
+            .unwrap_or_else(|error| panic!("{stop_at}: {error:?}"));
         assert_eq!(tree.state(), ["lock"], "{stop_at}");
         if undo.exists() {
-            apply::undo(&tree.lock, &tree.root, &[undo], Force::No).unwrap();
+            code_commit_apply::undo(&tree.lock, &tree.root, &[undo], Force::No).unwrap();
         }
         assert_eq!(tree.files(), old, "{stop_at}");
         if !was_cut_off {
@@ -188,11 +189,11 @@ fn a_folder_without_write_permission_is_an_error_and_changes_nothing() {
     }
     let Some(error) = as_nobody(|| {
         let lock = Lock::acquire(&state, "test").unwrap();
-        let mut set = apply::ChangeSet::new();
+        let mut set = code_commit_apply::ChangeSet::new();
         for path in admit(&root, &[("a", Op::Write), ("closed/c", Op::Write), ("b", Op::Write)]) {
             set.write(path, b"new");
         }
-        apply::apply(&lock, &root, set, &scratch.path().join("undo")).unwrap_err()
+        code_commit_apply::apply(&lock, &root, set, &scratch.path().join("undo")).unwrap_err()
     }) else {
         return;
     };
@@ -211,10 +212,11 @@ fn an_owner_that_cannot_be_kept_is_a_warning() {
     tree.chmod("a", 0o666);
     let set = tree.set(&[("a", Some(b"new"))]);
     let undo = tree.scratch.path().join("undo");
-    let Some(applied) = as_nobody(|| apply::apply(&tree.lock, &tree.root, set, &undo).unwrap()) else {
+    let Some(applied) = as_nobody(|| code_commit_apply::apply(&tree.lock, &tree.root, set, &undo).unwrap())
+    else {
         return;
     };
-    assert_eq!(applied.warnings, [apply::Warning::OwnerNotKept { path: "a".to_owned() }]);
+    assert_eq!(applied.warnings, [code_commit_apply::Warning::OwnerNotKept { path: "a".to_owned() }]);
     assert_eq!((tree.read("a"), tree.mode("a")), ("new".to_owned(), 0o666));
 }
 
@@ -232,7 +234,7 @@ fn a_set_is_applied_where_the_system_gives_no_thread() {
         let usual = getrlimit(Resource::Nproc);
         setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..usual }).unwrap();
         assert!(std::thread::Builder::new().spawn(|| ()).is_err());
-        let applied = apply::apply(&tree.lock, &tree.root, set, &undo);
+        let applied = code_commit_apply::apply(&tree.lock, &tree.root, set, &undo);
         setrlimit(Resource::Nproc, usual).unwrap();
         applied
     }) else {
@@ -256,14 +258,21 @@ fn an_emptied_folder_that_has_to_stay_is_a_warning_at_every_start() {
     };
     let recovered = as_nobody(|| {
         let folders = tree.undos();
-        let mut undo = || apply::seam::undo(&tree.lock, &tree.root, &folders, Force::No, &mut close_and_end);
+        let mut undo =
+            || code_commit_apply::seam::undo(&tree.lock, &tree.root, &folders, Force::No, &mut close_and_end);
         assert!(catch_unwind(AssertUnwindSafe(&mut undo)).is_err());
-        apply::recover(&tree.lock, &tree.root)
+        code_commit_apply::recover(&tree.lock, &tree.root)
     });
     tree.chmod("", 0o755);
     let Some(recovered) = recovered else { return };
     assert!(is_given_away);
-    let apply::Recovery::Finished { applied, undo } = recovered.unwrap() else { panic!("not finished") };
-    assert!(matches!(&applied.warnings[..], [apply::Warning::CleanUp { .. }]), "{:?}", applied.warnings);
+    let code_commit_apply::Recovery::Finished { applied, undo } = recovered.unwrap() else {
+        panic!("not finished")
+    };
+    assert!(
+        matches!(&applied.warnings[..], [code_commit_apply::Warning::CleanUp { .. }]),
+        "{:?}",
+        applied.warnings
+    );
     assert!(undo.join("manifest.json").exists() && tree.root.join("n").exists());
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use apply::{Lock, LockError, RecoverError, Recovery, UndoError};
+use code_commit_apply::{Lock, LockError, RecoverError, Recovery, UndoError};
 use rustix::fs::{CWD, FileType, Mode};
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn interrupted(step: &str, undo: &Path) -> Tree {
     let set = tree.set(&[("a", Some(b"new a")), ("n/m", Some(b"new"))]);
     let undo = tree.root.join(undo);
     let mut steps = |at: &'static str| assert_ne!(at, step, "interrupted");
-    let run = || apply::seam::apply(&tree.lock, &tree.root, set, &undo, &mut steps);
+    let run = || code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &undo, &mut steps);
     assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
     tree
 }
@@ -90,7 +90,7 @@ fn a_journal_in_the_tree_is_about_this_tree_and_no_other() {
     edit(&tree.root.join(".code-commit/txn"), "journal", |journal| {
         journal["root_id"] = json!([0, inode]);
     });
-    let error = apply::recover(&lock, &tree.root).unwrap_err();
+    let error = code_commit_apply::recover(&lock, &tree.root).unwrap_err();
     assert!(matches!(error, RecoverError::ForeignRoot { .. }), "{error:?}");
 }
 
@@ -100,12 +100,12 @@ fn a_journal_of_another_work_tree_is_refused_and_one_of_this_is_not() {
     let other = tree.scratch.path().join("other");
     for folder in [&other, &tree.root.join("d")] {
         fs::create_dir_all(folder.join(".git")).unwrap();
-        let error = apply::recover(&tree.lock, folder).unwrap_err();
+        let error = code_commit_apply::recover(&tree.lock, folder).unwrap_err();
         assert!(matches!(error, RecoverError::ForeignRoot { .. }), "{error:?}");
         fs::remove_dir(folder.join(".git")).unwrap();
     }
     fs::create_dir(tree.scratch.path().join(".git")).unwrap();
-    let recovery = apply::recover(&tree.lock, &other).unwrap();
+    let recovery = code_commit_apply::recover(&tree.lock, &other).unwrap();
     assert!(
         matches!(recovery, Recovery::RolledBack(_)),
         "the root of an earlier run beside it: {recovery:?}"
@@ -128,7 +128,7 @@ fn a_path_that_no_run_may_write_is_refused_before_anything_is_touched() {
                     journal[list] = json!([bad]);
                 }
             });
-            let error = apply::recover(&tree.lock, &tree.root).unwrap_err();
+            let error = code_commit_apply::recover(&tree.lock, &tree.root).unwrap_err();
             assert!(
                 matches!(&error, RecoverError::Blocked { path } if path == bad),
                 "{list} {bad}: {error:?}"
@@ -137,7 +137,7 @@ fn a_path_that_no_run_may_write_is_refused_before_anything_is_touched() {
             edit(&txn, "journal", |journal| *journal = good);
         }
     }
-    assert!(matches!(apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::RolledBack(_)));
+    assert!(matches!(code_commit_apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::RolledBack(_)));
 }
 
 #[test]
@@ -145,14 +145,15 @@ fn a_record_of_another_version_is_not_guessed_at() {
     let tree = interrupted("commit", Path::new("undo"));
     let txn = tree.scratch.path().join("state/txn");
     edit(&txn, "journal", |journal| *journal = json!({ "version": 2 }));
-    let error = apply::recover(&tree.lock, &tree.root).unwrap_err();
+    let error = code_commit_apply::recover(&tree.lock, &tree.root).unwrap_err();
     assert!(
         matches!(&error, RecoverError::OtherVersion { path, version: 2 } if *path == txn.join("journal"))
     );
     let mut tree = Tree::new(&[("a", "a")]);
     tree.apply(&[("a", Some(b"b"))]).unwrap();
     edit(&tree.undo(1), "manifest.json", |manifest| manifest["version"] = json!(2));
-    let error = apply::undo(&tree.lock, &tree.root, &tree.undos(), apply::Force::Yes).unwrap_err();
+    let error = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), code_commit_apply::Force::Yes)
+        .unwrap_err();
     assert!(matches!(error, UndoError::OtherVersion { version: 2, .. }), "{error:?}");
     assert_eq!(tree.read("a"), "b");
 }
@@ -165,7 +166,9 @@ fn pre_images_of_a_planted_manifest_go_nowhere_but_below_the_root() {
         std::os::unix::fs::symlink("..", tree.root.join(link)).unwrap();
         let meant = tree.root.join(undo);
         relink(&tree.root.join(".code-commit/txn-undo"), &meant);
-        let Recovery::Finished { undo, .. } = apply::recover(&lock, &tree.root).unwrap() else { panic!() };
+        let Recovery::Finished { undo, .. } = code_commit_apply::recover(&lock, &tree.root).unwrap() else {
+            panic!()
+        };
         assert_eq!(undo, tree.root.join(".code-commit/left-1"));
         assert!(!meant.exists() && undo.join("manifest.json").is_file());
     }
@@ -180,10 +183,12 @@ fn pre_images_of_a_tree_that_was_moved_go_with_it() {
         fs::rename(&tree.root, &moved).unwrap();
         let own = own.map(drop).map(|()| Lock::acquire(&moved.join(".code-commit"), "test").unwrap());
         let lock = own.as_ref().unwrap_or(&tree.lock);
-        let Recovery::Finished { undo, .. } = apply::recover(lock, &moved).unwrap() else { panic!() };
+        let Recovery::Finished { undo, .. } = code_commit_apply::recover(lock, &moved).unwrap() else {
+            panic!()
+        };
         assert_eq!(undo, moved.join("logs/run/undo"));
         assert!(!tree.root.exists());
-        apply::undo(lock, &moved, &[undo], apply::Force::No).unwrap();
+        code_commit_apply::undo(lock, &moved, &[undo], code_commit_apply::Force::No).unwrap();
         assert_eq!(fs::read(moved.join("a")).unwrap(), b"old a");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use apply::Force;
+use code_commit_apply::Force;
 use proptest::prelude::*;
 
 use crate::tree::Tree;
@@ -40,7 +40,7 @@ proptest! {
         let now: BTreeMap<String, Vec<u8>> =
             tree.files().into_iter().filter_map(|(path, (_, content))| Some((path, content?))).collect();
         prop_assert_eq!(now, model);
-        apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
         prop_assert_eq!(tree.files(), old);
     }
 }

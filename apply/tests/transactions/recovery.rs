@@ -3,7 +3,7 @@
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use apply::{ApplyError, RecoverError, Recovery};
+use code_commit_apply::{ApplyError, RecoverError, Recovery};
 
 use crate::tree::Tree;
 
@@ -18,7 +18,7 @@ fn interrupt(tree: &Tree, at: &str, nth: usize) {
         seen += usize::from(step == at);
         assert!(seen < nth, "interrupted");
     };
-    let run = || apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps);
+    let run = || code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps);
     assert!(catch_unwind(AssertUnwindSafe(run)).is_err(), "{at} was not reached {nth} times");
 }
 
@@ -32,7 +32,7 @@ fn a_file_that_somebody_has_written_since_is_left_and_the_old_one_is_kept() {
     interrupt(&tree, "change a file", 4);
     fs::remove_file(tree.root.join("a")).unwrap();
     tree.write("a", "somebody's");
-    let recovery = apply::recover(&tree.lock, &tree.root).unwrap();
+    let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
     let Recovery::RolledBack(rolled_back) = recovery else { panic!("{recovery:?}") };
     assert_eq!(rolled_back.left, ["a"]);
     assert_eq!(fs::read_to_string(rolled_back.left_in.unwrap().join("0.old")).unwrap(), "old a");
@@ -41,7 +41,7 @@ fn a_file_that_somebody_has_written_since_is_left_and_the_old_one_is_kept() {
         ("somebody's".into(), "old b".into(), "old c".into())
     );
     assert!(!tree.root.join("n").exists());
-    assert_eq!(apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::Nothing);
+    assert_eq!(code_commit_apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::Nothing);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_folder_that_became_a_symlink_is_not_followed() {
     let outside = tree.scratch.path().join("outside");
     fs::rename(tree.root.join("d"), &outside).unwrap();
     std::os::unix::fs::symlink("../outside", tree.root.join("d")).unwrap();
-    let recovery = apply::recover(&tree.lock, &tree.root).unwrap();
+    let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
     let Recovery::RolledBack(rolled_back) = recovery else { panic!("{recovery:?}") };
     assert_eq!(rolled_back.left, ["d/c"]);
     assert_eq!(fs::read(outside.join("c")).unwrap(), b"new c", "nothing outside the root is touched");
@@ -63,7 +63,7 @@ fn a_run_in_another_folder_is_recovered_from_here() {
     let tree = tree();
     let old = tree.files();
     interrupt(&tree, "commit", 1);
-    let recovery = apply::recover(&tree.lock, &tree.root.join("d")).unwrap();
+    let recovery = code_commit_apply::recover(&tree.lock, &tree.root.join("d")).unwrap();
     assert!(matches!(recovery, Recovery::RolledBack(_)), "{recovery:?}");
     assert_eq!(tree.files(), old);
 }
@@ -74,9 +74,9 @@ fn a_root_that_is_gone_is_an_error_and_the_journal_stays() {
     interrupt(&tree, "commit", 1);
     let moved = tree.scratch.path().join("moved");
     fs::rename(&tree.root, &moved).unwrap();
-    let error = apply::recover(&tree.lock, tree.scratch.path()).unwrap_err();
+    let error = code_commit_apply::recover(&tree.lock, tree.scratch.path()).unwrap_err();
     assert!(matches!(error, RecoverError::RootMoved { .. }), "{error:?}");
-    assert!(matches!(apply::recover(&tree.lock, &moved).unwrap(), Recovery::RolledBack(_)));
+    assert!(matches!(code_commit_apply::recover(&tree.lock, &moved).unwrap(), Recovery::RolledBack(_)));
 }
 
 #[test]
@@ -93,12 +93,12 @@ fn a_committed_transaction_is_finished_and_can_be_undone() {
     let old = tree.files();
     interrupt(&tree, "hand the pre-images over", 1);
     assert_eq!(tree.read("a"), "new a");
-    let recovery = apply::recover(&tree.lock, &tree.root).unwrap();
+    let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
     let Recovery::Finished { applied, undo } = recovery else { panic!("{recovery:?}") };
     assert_eq!(undo, tree.undo(1));
-    assert_eq!(apply::read_applied(&undo).unwrap(), Some(applied));
+    assert_eq!(code_commit_apply::read_applied(&undo).unwrap(), Some(applied));
     tree.apply(&[("later", Some(b"x"))]).unwrap_err();
-    apply::undo(&tree.lock, &tree.root, &[undo], apply::Force::No).unwrap();
+    code_commit_apply::undo(&tree.lock, &tree.root, &[undo], code_commit_apply::Force::No).unwrap();
     assert_eq!(tree.files(), old);
 }
 
@@ -110,7 +110,7 @@ fn many_folders_are_put_back_with_few_descriptors() {
         paths.iter().map(|path| (path.as_str(), Some(&b"x"[..]))).collect();
     let set = tree.set(&changes);
     let mut stop = |step: &'static str| assert_ne!(step, "commit", "interrupted");
-    let run = || apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut stop);
+    let run = || code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut stop);
     assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
     let in_tree = |fd: std::io::Result<fs::DirEntry>| {
         fs::read_link(fd.unwrap().path()).is_ok_and(|path| path.starts_with(&tree.root))
@@ -120,7 +120,7 @@ fn many_folders_are_put_back_with_few_descriptors() {
         most = most
             .max(fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| in_tree(fd).then_some(())).count());
     };
-    apply::seam::recover(&tree.lock, &tree.root, &mut count).unwrap();
+    code_commit_apply::seam::recover(&tree.lock, &tree.root, &mut count).unwrap();
     assert!(tree.files().is_empty());
     assert!((1..200).contains(&most), "{most} descriptors");
 }
@@ -138,7 +138,8 @@ fn a_failure_after_which_somebody_has_written_names_what_was_left() {
             tree.write("b", "somebody's too");
         }
     };
-    let error = apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps).unwrap_err();
+    let error =
+        code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps).unwrap_err();
     let ApplyError::PartlyRolledBack { cause, back } = error else { panic!("{error:?}") };
     assert!(matches!(*cause, ApplyError::Changed { path } if path == "b"));
     assert_eq!(back.left, ["a"]);
@@ -150,12 +151,12 @@ fn a_new_file_that_somebody_has_edited_since_is_named() {
     let tree = tree();
     interrupt(&tree, "commit", 1);
     tree.write("n/m", "edited");
-    let recovery = apply::recover(&tree.lock, &tree.root).unwrap();
+    let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
     let Recovery::RolledBack(rolled_back) = recovery else { panic!("{recovery:?}") };
     assert_eq!(tree.read("n/m"), "edited");
     assert_eq!((rolled_back.left, rolled_back.left_in), (vec!["n/m".to_owned()], None));
     assert_eq!(tree.read("a"), "old a");
-    assert_eq!(apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::Nothing);
+    assert_eq!(code_commit_apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::Nothing);
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn a_file_that_somebody_has_made_before_ours_had_its_turn_is_no_matter_of_the_re
     interrupt(&tree, "make a folder", 1);
     fs::create_dir(tree.root.join("n")).unwrap();
     tree.write("n/m", "somebody's");
-    let recovery = apply::recover(&tree.lock, &tree.root).unwrap();
+    let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
     let Recovery::RolledBack(rolled_back) = recovery else { panic!("{recovery:?}") };
     assert_eq!((rolled_back.left, tree.read("n/m")), (Vec::new(), "somebody's".to_owned()));
 }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use apply::{Action, ApplyError, ChangeSet, Lock, LockError, Warning};
-use guard::Op;
+use code_commit_apply::{Action, ApplyError, ChangeSet, Lock, LockError, Warning};
+use code_commit_guard::Op;
 
 use crate::tree::{Tree, admit};
 
@@ -72,10 +72,10 @@ fn the_report_says_what_happened_to_each_file() {
         ("absent", None),
         ("d/fresh", Some(b"")),
     ]);
-    let planned = apply::dry_run(&set);
+    let planned = code_commit_apply::dry_run(&set);
     assert!(!tree.root.join("d").exists() && tree.read("old") == "old", "a dry run touches nothing");
     let mut applied = tree.apply_set(set).unwrap();
-    assert_eq!(apply::read_applied(&tree.undo(1)).unwrap().as_ref(), Some(&applied));
+    assert_eq!(code_commit_apply::read_applied(&tree.undo(1)).unwrap().as_ref(), Some(&applied));
     // This depends on the umask, which only the real run reads.
     applied.changes.last_mut().unwrap().after_mode = None;
     assert_eq!(applied, planned);
@@ -148,7 +148,7 @@ fn an_empty_set_is_applied_and_can_be_read_back() {
     let mut tree = Tree::new(&[]);
     assert!(ChangeSet::new().is_empty());
     let applied = tree.apply_set(ChangeSet::new()).unwrap();
-    assert_eq!(apply::read_applied(&tree.undo(1)).unwrap(), Some(applied));
+    assert_eq!(code_commit_apply::read_applied(&tree.undo(1)).unwrap(), Some(applied));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_hard_link_is_broken_and_the_file_outside_stays_as_it_was() {
     assert_eq!(tree.read("h.txt"), "inside");
     // The pre-image must not change with the file outside.
     fs::write(&outside, "changed later").unwrap();
-    apply::undo(&tree.lock, &tree.root, &tree.undos(), apply::Force::No).unwrap();
+    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), code_commit_apply::Force::No).unwrap();
     assert_eq!(tree.read("h.txt"), "outside");
 }
 
@@ -250,7 +250,7 @@ fn a_folder_of_pre_images_is_used_once() {
     let mut tree = Tree::new(&[("a", "a")]);
     tree.apply(&[("a", Some(b"b"))]).unwrap();
     let set = tree.set(&[("a", Some(b"c"))]);
-    let error = apply::apply(&tree.lock, &tree.root, set, &tree.undo(1)).unwrap_err();
+    let error = code_commit_apply::apply(&tree.lock, &tree.root, set, &tree.undo(1)).unwrap_err();
     assert!(matches!(error, ApplyError::UndoTaken { .. }), "{error:?}");
     assert_eq!(tree.read("a"), "b");
 }
@@ -264,7 +264,8 @@ fn a_failure_to_tidy_up_is_a_warning_that_says_why() {
             fs::write(tree.undo(1), "in the way").unwrap();
         }
     };
-    let applied = apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut block).unwrap();
+    let applied =
+        code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut block).unwrap();
     let [Warning::CleanUp { reason }] = &applied.warnings[..] else { panic!("{:?}", applied.warnings) };
     assert!(reason.ends_with(": Not a directory (os error 20)"), "{reason}");
 }
@@ -316,7 +317,7 @@ fn a_replaced_file_and_one_that_is_put_back_have_their_access_list() {
     };
     tree.apply(&[("a", Some(b"new")), ("gone", None)]).unwrap();
     assert_eq!((list(&tree, "a"), tree.mode("a")), (access_list(), 0o660));
-    apply::undo(&tree.lock, &tree.root, &tree.undos(), apply::Force::No).unwrap();
+    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), code_commit_apply::Force::No).unwrap();
     for path in ["a", "gone"] {
         assert_eq!((list(&tree, path), tree.mode(path)), (access_list(), 0o660), "{path}");
     }

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use apply::{Applied, ApplyError, ChangeSet, Lock};
-use guard::{Admitted, Configuration, Guard, Op, Policy, Request, Verdict};
+use code_commit_apply::{Applied, ApplyError, ChangeSet, Lock};
+use code_commit_guard::{Admitted, Configuration, Guard, Op, Policy, Request, Verdict};
 
 /// Path to mode and content; a folder has no content.
 pub(crate) type Files = BTreeMap<String, (u32, Option<Vec<u8>>)>;
@@ -58,7 +58,7 @@ impl Tree {
 
     pub(crate) fn apply_set(&mut self, set: ChangeSet<'_>) -> Result<Applied, ApplyError> {
         self.sets += 1;
-        apply::apply(&self.lock, &self.root, set, &self.undo(self.sets))
+        code_commit_apply::apply(&self.lock, &self.root, set, &self.undo(self.sets))
     }
 
     /// The folder of pre-images of the set with this number, from 1.

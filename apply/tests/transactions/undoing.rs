@@ -4,7 +4,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use apply::{Force, UndoError};
+use code_commit_apply::{Force, UndoError};
 
 use crate::tree::{Files, Tree};
 
@@ -17,7 +17,7 @@ fn several_sets_are_undone_at_once() {
     tree.apply(&[("a", Some(b"a1")), ("x/y/z", Some(b"z1")), ("b", None)]).unwrap();
     tree.apply(&[("a", None), ("x/y/z", Some(b"z2")), ("x/w", Some(b"w"))]).unwrap();
     tree.apply(&[("a", Some(b"a3")), ("b", Some(b"b3")), ("x/w", None)]).unwrap();
-    apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
     let mut expected = old;
     // Special bits are not restored, just as they are not copied.
     expected.get_mut("b").unwrap().0 = 0o755;
@@ -33,7 +33,7 @@ fn a_file_changed_since_is_named_and_nothing_is_undone() {
     tree.write("c", "back, but different");
     fs::remove_file(tree.root.join("d")).unwrap();
     let before = tree.files();
-    let error = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap_err();
+    let error = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap_err();
     let UndoError::ChangedSince { paths } = error else { panic!("{error:?}") };
     assert_eq!(paths, ["a", "c"], "a created file that is gone is as it was");
     assert_eq!(tree.files(), before);
@@ -44,11 +44,11 @@ fn forced_it_puts_the_old_tree_back_and_keeps_the_edits() {
     let mut tree = Tree::new(&[("a", "a")]);
     tree.apply(&[("a", Some(b"1"))]).unwrap();
     tree.write("a", "edited");
-    let undone = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap();
+    let undone = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap();
     assert_eq!(tree.read("a"), "a");
     assert_eq!(fs::read_to_string(undone.replaced[0].join("0.old")).unwrap(), "edited");
     // And that can be undone in turn.
-    apply::undo(&tree.lock, &tree.root, &undone.replaced, Force::No).unwrap();
+    code_commit_apply::undo(&tree.lock, &tree.root, &undone.replaced, Force::No).unwrap();
     assert_eq!(tree.read("a"), "edited");
 }
 
@@ -65,7 +65,8 @@ fn forced_it_keeps_what_is_saved_at_the_last_moment_too() {
             fs::write(tree.root.join("b"), format!("saved {saved}")).unwrap();
         }
     };
-    let undone = apply::seam::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes, &mut save).unwrap();
+    let undone =
+        code_commit_apply::seam::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes, &mut save).unwrap();
     assert_eq!((tree.files(), saved), (old, 2));
     let kept = undone.replaced.iter().map(|folder| fs::read_to_string(folder.join("1.old")).unwrap());
     assert_eq!(kept.collect::<Vec<_>>(), ["saved 2"]);
@@ -78,7 +79,7 @@ fn undoing_twice_changes_nothing_more() {
     let old = tree.files();
     tree.apply(&[("a", Some(b"1")), ("n/m", Some(b"2"))]).unwrap();
     for _ in 0..2 {
-        apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
         assert_eq!(tree.files(), old);
     }
 }
@@ -88,7 +89,7 @@ fn a_created_folder_with_somebody_elses_file_stays() {
     let mut tree = Tree::new(&[]);
     tree.apply(&[("x/y/z", Some(b"z"))]).unwrap();
     tree.write("x/mine", "mine");
-    apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
     assert_eq!(tree.files().keys().collect::<Vec<_>>(), ["x", "x/mine"]);
 }
 
@@ -97,7 +98,7 @@ fn a_damaged_pre_image_is_not_put_back() {
     let mut tree = Tree::new(&[("a", "a")]);
     tree.apply(&[("a", Some(b"1"))]).unwrap();
     fs::write(tree.undo(1).join("0.old"), "tampered").unwrap();
-    let error = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
+    let error = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
     assert!(matches!(error, UndoError::Damaged { .. }), "{error:?}");
     assert_eq!(tree.read("a"), "1");
 }
@@ -109,7 +110,7 @@ fn a_symlink_on_the_way_blocks_the_undo_even_by_force() {
     let outside = tree.scratch.path().join("outside");
     fs::rename(tree.root.join("d"), &outside).unwrap();
     std::os::unix::fs::symlink("../outside", tree.root.join("d")).unwrap();
-    let error = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
+    let error = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
     assert!(matches!(error, UndoError::Blocked { .. }), "{error:?}");
     assert_eq!(fs::read(outside.join("a")).unwrap(), b"1");
 }
@@ -124,11 +125,11 @@ fn one_set_of_several_whose_manifest_is_lost_keeps_all_from_being_undone() {
         [fs::remove_file as fn(PathBuf) -> _, |manifest| fs::remove_dir_all(manifest.parent().unwrap())]
     {
         lose(tree.undo(1).join("manifest.json")).unwrap();
-        let error = apply::undo(&tree.lock, &tree.root, &undos, Force::Yes).unwrap_err();
+        let error = code_commit_apply::undo(&tree.lock, &tree.root, &undos, Force::Yes).unwrap_err();
         let UndoError::NoManifest { path } = error else { panic!("{error:?}") };
         assert_eq!(path, tree.undo(1).join("manifest.json"));
         assert_eq!(tree.read("a"), "2");
-        assert_eq!(apply::read_applied(&tree.undo(1)).unwrap(), None);
+        assert_eq!(code_commit_apply::read_applied(&tree.undo(1)).unwrap(), None);
     }
 }
 
@@ -146,10 +147,10 @@ fn folder_in_the_place_of_a_file() -> (Tree, Files) {
 fn a_folder_that_the_sets_made_in_the_place_of_a_file_is_undone() {
     let (tree, old) = folder_in_the_place_of_a_file();
     let new = tree.files();
-    let undone = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    let undone = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
     assert_eq!(tree.files(), old);
     assert_eq!(undone.applied.changes.len(), 4);
-    apply::undo(&tree.lock, &tree.root, &undone.replaced, Force::No).unwrap();
+    code_commit_apply::undo(&tree.lock, &tree.root, &undone.replaced, Force::No).unwrap();
     assert_eq!(tree.files(), new);
 }
 
@@ -160,7 +161,7 @@ fn a_folder_in_the_place_of_a_file_stays_with_what_is_somebodys() {
         fs::create_dir_all(tree.root.join(mine).parent().unwrap()).unwrap();
         tree.write(mine, "mine");
         let before = tree.files();
-        let error = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
+        let error = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
         assert!(matches!(error, UndoError::Blocked { path } if path == "tool"));
         assert_eq!(tree.files(), before);
     }
@@ -175,11 +176,13 @@ fn an_undo_that_ends_before_any_step_is_gone_on_with() {
             assert_ne!(step, end, "interrupted");
             step += 1;
         };
-        let undo =
-            || apply::seam::undo(&tree.lock, &tree.root, &tree.undos(), Force::No, &mut steps).unwrap();
+        let undo = || {
+            code_commit_apply::seam::undo(&tree.lock, &tree.root, &tree.undos(), Force::No, &mut steps)
+                .unwrap()
+        };
         let is_whole = catch_unwind(AssertUnwindSafe(undo)).is_ok();
-        apply::recover(&tree.lock, &tree.root).unwrap();
-        apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+        code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
+        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
         assert_eq!(tree.files(), old, "ended before step {end}");
         if is_whole {
             assert!(end > 20, "{end}");
@@ -198,7 +201,7 @@ fn a_folder_that_a_delete_leaves_empty_goes_with_it_and_undo_brings_it_back() {
     tree.apply(&[("a/b/two", None)]).unwrap();
     assert!(!tree.root.join("a").exists(), "both folders are empty");
     assert!(tree.root.join("c").exists() && tree.root.exists());
-    apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
     assert_eq!(tree.files(), old);
 }
 
@@ -226,6 +229,6 @@ fn a_file_may_take_the_place_of_a_folder_that_a_delete_left_empty() {
     let old = tree.files();
     tree.apply(&[("a/x", None)]).unwrap();
     tree.apply(&[("a", Some(b"a file now"))]).unwrap();
-    apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
     assert_eq!(tree.files(), old);
 }

@@ -16,7 +16,7 @@ use crate::{MOST_ABOUT, PackError, Survey, pack};
 fn folder(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Folder) {
     let scratch = tempfile::tempdir().unwrap();
     for (name, content) in files {
-        dir::replace(&scratch.path().join(name), content).unwrap();
+        code_commit_dir::replace(&scratch.path().join(name), content).unwrap();
     }
     let folder = Folder::open(scratch.path()).unwrap();
     (scratch, folder)
@@ -128,7 +128,7 @@ fn a_file_that_changes_while_it_is_packed_is_noticed() {
     let (scratch, from) = folder(&[("a", b"one"), ("b", b"two")]);
     let manifest = Manifest::new(json!({}), Survey::of(&from).unwrap()).to_bytes();
     for now in [&b"oneone"[..], b"eno", b"o"] {
-        dir::replace(&scratch.path().join("a"), now).unwrap();
+        code_commit_dir::replace(&scratch.path().join("a"), now).unwrap();
         let result = pack(&from, &manifest, None, io::sink());
         assert_eq!(matches!(result, Err(PackError::Changed { .. })), now != b"oneone", "{result:?}");
     }

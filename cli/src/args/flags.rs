@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
-use settings::{Flag, KEYS, Key, Layer, Sandbox, Takes};
+use code_commit_settings::{Flag, KEYS, Key, Layer, Sandbox, Takes};
 
 /// Settings of every loop that calls a model.
 pub type SettingArgs = Flags<All>;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
-use runs::order::{Request, Terms};
-use settings::{Address, Isolation, Layer, Model, ModelNames, Sandbox, Temperature, Time};
+use code_commit_runs::order::{Request, Terms};
+use code_commit_settings::{Address, Isolation, Layer, Model, ModelNames, Sandbox, Temperature, Time};
 
 use super::{LimitArgs, sandbox};
 

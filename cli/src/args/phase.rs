@@ -4,8 +4,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use runs::phase::{Override, Request};
-use settings::{Address, Layer, Sandbox, duration};
+use code_commit_runs::phase::{Override, Request};
+use code_commit_settings::{Address, Layer, Sandbox, duration};
 
 use super::flags::key;
 use super::{TurnLimitArgs, sandbox};

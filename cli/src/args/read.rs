@@ -7,8 +7,8 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, ColorChoice, Command, CommandFactory as _, Error, FromArgMatches as _};
 
-use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
-use settings::Bases;
+use code_commit_loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
+use code_commit_settings::Bases;
 
 use super::{Cli, Command as Asked};
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use runs::replay::Other;
-use runs::undo::Force;
-use runs::{clean, replay, resume, travel, why};
+use code_commit_runs::replay::Other;
+use code_commit_runs::undo::Force;
+use code_commit_runs::{clean, replay, resume, travel, why};
 
 use super::LimitArgs;
 use super::flags::whole_number;

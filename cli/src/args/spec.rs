@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
-use runs::spec::{Agent, AgentOptions, Permissions, Request};
+use code_commit_runs::spec::{Agent, AgentOptions, Permissions, Request};
+use code_commit_settings::{Address, Sandbox, duration};
 use serde::de::DeserializeOwned;
-use settings::{Address, Sandbox, duration};
 
 use super::flags::{key, words};
 use super::{TurnLimitArgs, sandbox};

@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use apply::Applied;
-use engine::{Action, Problem, Reply};
-use guard::Guard;
-use logging::{Redactor, RunFolder, Stamp};
-use names::ours::AGENT_CONFIG;
-use parser::Errors;
-use perform::{Fault, Intake, Rules, Shown, UNDO, changes, reply_of};
-use repo::WorkTree;
-use report::{BAD, Output, phrases, printable};
-use runs::commit::leaves_tree_changed;
-use runs::{Exit, Failure, Host, commit, lock, place, preflight, records, registry, text};
+use code_commit_apply::Applied;
+use code_commit_engine::{Action, Problem, Reply};
+use code_commit_guard::Guard;
+use code_commit_logging::{Redactor, RunFolder, Stamp};
+use code_commit_names::ours::AGENT_CONFIG;
+use code_commit_parser::Errors;
+use code_commit_perform::{Fault, Intake, Rules, Shown, UNDO, changes, reply_of};
+use code_commit_repo::WorkTree;
+use code_commit_report::{BAD, Output, phrases, printable};
+use code_commit_runs::commit::leaves_tree_changed;
+use code_commit_runs::{Exit, Failure, Host, commit, lock, place, preflight, records, registry, text};
+use code_commit_settings::{Keys, Layer};
 use serde_json::{Value, json};
-use settings::{Keys, Layer};
 
 use crate::args::ApplyArgs;
 use crate::commands::parse;
@@ -24,13 +24,13 @@ use crate::commands::parse;
 pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let bytes = text::read_input(&args.file)?;
-    let reply = match parser::parse_bytes(&bytes) {
+    let reply = match code_commit_parser::parse_bytes(&bytes) {
         Ok(reply) => reply,
         Err(errors) => return Ok(unreadable(&errors, &bytes, args, output)),
     };
     let tree = place::work_tree(place::here(host)?)?;
     let lock = lock::take(&tree, host)?;
-    let settings = runs::config::load(tree.root(), Layer::default(), host)?;
+    let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
     let guard = Guard::open(tree.root(), commit::policy(&settings, tree.root()))
         .map_err(|error| Failure::refused(error, "make the folder readable"))?;
     let rules = Rules { root: tree.root().to_owned(), guard, lock };
@@ -58,7 +58,8 @@ fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Res
                 output.warn(&printable(&warning.message));
             }
             applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
-            let is_as_before = applied.changes.iter().all(|change| change.action == apply::Action::None);
+            let is_as_before =
+                applied.changes.iter().all(|change| change.action == code_commit_apply::Action::None);
             let exit = done(applied, "", output);
             if is_as_before {
                 records::discard(&folder);

@@ -5,8 +5,8 @@ use std::fs;
 use anyhow::Context as _;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
-use report::Output;
-use runs::{Exit, Failure};
+use code_commit_report::Output;
+use code_commit_runs::{Exit, Failure};
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 

@@ -1,9 +1,9 @@
 //! `code-commit config`: every setting in force, and its origin.
 
-use report::{DIM, Output, printable};
-use runs::{Exit, Failure, Host, place};
+use code_commit_report::{DIM, Output, printable};
+use code_commit_runs::{Exit, Failure, Host, place};
+use code_commit_settings::{Files, Keys, Standing};
 use serde_json::json;
-use settings::{Files, Keys, Standing};
 
 use crate::args::ConfigArgs;
 
@@ -11,7 +11,7 @@ use crate::args::ConfigArgs;
 pub fn run(args: &ConfigArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     if args.schema {
-        let schema = settings::schema();
+        let schema = code_commit_settings::schema();
         output.object(&schema);
         if !output.json {
             output.raw(format!("{schema:#}\n").as_bytes());

@@ -7,11 +7,11 @@ mod prices;
 
 use std::collections::BTreeMap;
 
-use report::{Output, STRONG, printable};
-use runs::place::here;
-use runs::{Exit, Failure, Host};
+use code_commit_report::{Output, STRONG, printable};
+use code_commit_runs::place::here;
+use code_commit_runs::{Exit, Failure, Host};
+use code_commit_settings::Layer;
 use serde_json::{Value, json};
-use settings::Layer;
 
 use crate::commands::costs::calls::{Call, find};
 use crate::commands::costs::prices::Today;
@@ -108,7 +108,7 @@ const TABLES: [(&str, Key); 6] = [
 pub fn run(host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let root = here(host)?;
-    let settings = runs::config::load(root, Layer::default(), host)?;
+    let settings = code_commit_runs::config::load(root, Layer::default(), host)?;
     let found = find(root, &Today::of(&settings))?;
     found.warnings.iter().for_each(|warning| output.warn(&printable(warning)));
     if found.calls.is_empty() {

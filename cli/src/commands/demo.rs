@@ -3,18 +3,18 @@
 use std::io;
 
 use anyhow::Context as _;
-use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
-use fixtures::project::Project;
-use fixtures::server::{Script, Server, Step};
-use llm::Secret;
-use logging::Redactor;
-use repo::WorkTree;
-use runs::commit::{self, Plan, Prepared, Task, begin};
-use runs::preflight::QUERY;
-use runs::sandbox::Otherwise;
-use runs::trusted::Trusted;
-use runs::{Exit, Failure, Host, changes, lock, place, rollup};
-use settings::{Keys, Layer, Settings};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::project::Project;
+use code_commit_fixtures::server::{Script, Server, Step};
+use code_commit_llm::Secret;
+use code_commit_logging::Redactor;
+use code_commit_repo::WorkTree;
+use code_commit_runs::commit::{self, Plan, Prepared, Task, begin};
+use code_commit_runs::preflight::QUERY;
+use code_commit_runs::sandbox::Otherwise;
+use code_commit_runs::trusted::Trusted;
+use code_commit_runs::{Exit, Failure, Host, changes, lock, place, rollup};
+use code_commit_settings::{Keys, Layer, Settings};
 
 use crate::args::DemoArgs;
 
@@ -37,14 +37,14 @@ pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
     output.report(&format!(
         "A shell project whose test fails, and a scripted model at {} that makes two mistakes. Its query:\n  {}",
         server.origin(),
-        fixtures::demo::QUERY.trim(),
+        code_commit_fixtures::demo::QUERY.trim(),
     ));
 
     let settings = settings(args, &server)?;
     let client = host.models.open(&settings, &Keys::just(Secret::new(KEY)), &tree, host)?;
     let plan = plan(settings, &project, &tree, rollup.text)?;
     let lock = lock::take(&tree, host)?;
-    let cancel = runs::interrupt::watched()?;
+    let cancel = code_commit_runs::interrupt::watched()?;
     let guard = commit::guard(&tree, &plan)?;
     let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::GoWithout);
     let prepared = Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox };

@@ -2,8 +2,8 @@
 
 mod checks;
 
-use report::{BAD, DIM, GOOD, Output, STRONG, printable};
-use runs::{Exit, Failure, Host};
+use code_commit_report::{BAD, DIM, GOOD, Output, STRONG, printable};
+use code_commit_runs::{Exit, Failure, Host};
 use serde_json::json;
 
 use crate::args::DoctorArgs;

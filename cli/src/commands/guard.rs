@@ -5,12 +5,12 @@ use std::io::BufRead as _;
 use std::os::unix::ffi::OsStrExt as _;
 
 use anyhow::{Context as _, anyhow};
-use guard::{Guard, Op, OpenError, Request, Verdict};
-use logging::name_as_text;
-use report::{BAD, GOOD, printable};
-use runs::{Exit, Failure, Host, commit};
+use code_commit_guard::{Guard, Op, OpenError, Request, Verdict};
+use code_commit_logging::name_as_text;
+use code_commit_report::{BAD, GOOD, printable};
+use code_commit_runs::{Exit, Failure, Host, commit};
+use code_commit_settings::Layer;
 use serde_json::json;
-use settings::Layer;
 
 use crate::args::GuardArgs;
 
@@ -18,7 +18,7 @@ use crate::args::GuardArgs;
 pub fn run(args: &GuardArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let paths = if args.stdin { from_stdin()? } else { args.paths.clone() };
-    let settings = runs::config::load(&args.root, Layer::default(), host)?;
+    let settings = code_commit_runs::config::load(&args.root, Layer::default(), host)?;
     let guard = Guard::open(&args.root, commit::policy(&settings, &args.root)).map_err(cannot_judge)?;
     let requests: Vec<Request<'_>> = paths
         .iter()

@@ -8,10 +8,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use names::ours::{AGENT_CONFIG, BUILD};
-use repo::{OpenError, WorkTree};
-use runs::preflight::{self, QUERY};
-use runs::{Exit, Failure, Host, place};
+use code_commit_names::ours::{AGENT_CONFIG, BUILD};
+use code_commit_repo::{OpenError, WorkTree};
+use code_commit_runs::preflight::{self, QUERY};
+use code_commit_runs::{Exit, Failure, Host, place};
 
 use crate::args::InitArgs;
 use crate::commands::commit;
@@ -23,7 +23,7 @@ pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let (output, here) = (host.output, place::here(host)?);
     preflight::own_or_absent(here).map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     if let Err(OpenError::NotARepository { .. }) = WorkTree::at(here) {
-        repo::init(here).map_err(|error| Failure::refused(error, "make the folder writable"))?;
+        code_commit_repo::init(here).map_err(|error| Failure::refused(error, "make the folder writable"))?;
         output.report("created a git repository");
     }
     let tree = place::work_tree(here)?;
@@ -51,7 +51,8 @@ the project is correct: code-commit check\n  3. git add and commit the project's
 fn fill(root: &Path, args: &InitArgs) -> anyhow::Result<Vec<String>> {
     let mut made = Vec::new();
     if preflight::agent_config_is_ignored(root).is_err() {
-        dir::append(&root.join(".gitignore"), "/agent-config").context("cannot add to .gitignore")?;
+        code_commit_dir::append(&root.join(".gitignore"), "/agent-config")
+            .context("cannot add to .gitignore")?;
         made.push(".gitignore: added /agent-config, where keys and logs are kept".to_owned());
     }
     preflight::own_folder(root)?;
@@ -60,7 +61,7 @@ fn fill(root: &Path, args: &InitArgs) -> anyhow::Result<Vec<String>> {
     }
     if args.implement {
         let path = commit::beside_or_above(root, commit::SYSTEM_PROMPT);
-        let text = prompt::implement::SYSTEM_PROMPT;
+        let text = code_commit_prompt::implement::SYSTEM_PROMPT;
         if create(&root.join(&path), text, 0o666).with_context(|| format!("cannot make {path}"))? {
             made.push(format!("{path}: teaches the model how to answer; edit it as you like"));
         }
@@ -76,7 +77,9 @@ fn fill(root: &Path, args: &InitArgs) -> anyhow::Result<Vec<String>> {
 fn build_script(root: &Path) -> (String, String) {
     let head = "#!/bin/sh\n# Exits with 0 if and only if the project is correct. code-commit runs it after every change.\nset -eu\n";
     let text = |name: &str| {
-        let bytes = dir::read(&root.join(name), MOST_BYTES, dir::Links::Followed).ok().flatten()?;
+        let bytes = code_commit_dir::read(&root.join(name), MOST_BYTES, code_commit_dir::Links::Followed)
+            .ok()
+            .flatten()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
     if let Some(Script { lines, what }) = script::script(&text) {

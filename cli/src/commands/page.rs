@@ -1,8 +1,8 @@
 //! `code-commit page`: a run, or all runs of the project, as one HTML file.
 
-use page::Excerpt;
-use runs::{Exit, Failure, Host, chronicle, place};
-use timeline::Run;
+use code_commit_page::Excerpt;
+use code_commit_runs::{Exit, Failure, Host, chronicle, place};
+use code_commit_timeline::Run;
 
 use crate::args::PageArgs;
 use crate::commands::product::{self, redactor};
@@ -14,11 +14,11 @@ pub fn run(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
         let mut all: Vec<Run> = chronicle::all(host)?.iter().map(chronicle::Found::facts).collect();
         all.sort_by(|one, other| (other.steps.from_ms, &other.name).cmp(&(one.steps.from_ms, &one.name)));
         let name = root.file_name().unwrap_or(root.as_os_str());
-        page::all(&name.to_string_lossy(), &all)
+        code_commit_page::all(&name.to_string_lossy(), &all)
     } else {
         let found = chronicle::find(args.run.as_deref(), host)?;
         let run = found.whole(&root, &redactor(&root, host))?;
-        page::run(&run, &|file, most| {
+        code_commit_page::run(&run, &|file, most| {
             found.ends(file, most).map(|(head, tail, bytes)| Excerpt { head, tail, bytes })
         })
     };

@@ -1,9 +1,9 @@
 //! `code-commit parse`: shows what a reply contains, or its errors.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use parser::{Diagnostic, FileAction, Reply, Wording};
-use report::{Output, phrases, printable};
-use runs::{Exit, Failure, text};
+use code_commit_parser::{Diagnostic, FileAction, Reply, Wording};
+use code_commit_report::{Output, phrases, printable};
+use code_commit_runs::{Exit, Failure, text};
 use serde_json::{Value, json};
 
 use crate::args::ParseArgs;
@@ -12,7 +12,7 @@ use crate::args::ParseArgs;
 pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {
     let bytes = text::read_input(&args.file)?;
     let name = args.file.display().to_string();
-    match parser::parse_bytes(&bytes) {
+    match code_commit_parser::parse_bytes(&bytes) {
         Ok(reply) => {
             output.object(&good(&reply));
             report(&reply, output);
@@ -42,7 +42,7 @@ fn good(reply: &Reply<'_>) -> Value {
             };
             json!({
                 "path": file.path, "action": action, "bytes": content.len(),
-                "sha256": logging::sha256_hex(content.as_bytes()), "span": [file.span.start, file.span.end],
+                "sha256": code_commit_logging::sha256_hex(content.as_bytes()), "span": [file.span.start, file.span.end],
             })
         })
         .collect();
@@ -55,7 +55,7 @@ fn good(reply: &Reply<'_>) -> Value {
 }
 
 /// `[{"code","message","line","column","span":[start,end]}]`.
-pub fn errors_json(errors: &parser::Errors) -> Vec<Value> {
+pub fn errors_json(errors: &code_commit_parser::Errors) -> Vec<Value> {
     errors
         .iter()
         .map(|error| {
@@ -68,7 +68,7 @@ pub fn errors_json(errors: &parser::Errors) -> Vec<Value> {
 }
 
 /// Adds the number of errors not listed, if any.
-pub fn with_more(mut object: Value, errors: &parser::Errors) -> Value {
+pub fn with_more(mut object: Value, errors: &code_commit_parser::Errors) -> Value {
     let more = more(errors);
     if let Some(object) = object.as_object_mut().filter(|_| more > 0) {
         object.insert("more".to_owned(), more.into());
@@ -76,12 +76,12 @@ pub fn with_more(mut object: Value, errors: &parser::Errors) -> Value {
     object
 }
 
-fn more(errors: &parser::Errors) -> usize {
+fn more(errors: &code_commit_parser::Errors) -> usize {
     errors.total() - errors.iter().len()
 }
 
 /// Every error with the surrounding lines, and the number of errors not shown.
-pub fn print_errors(errors: &parser::Errors, bytes: &[u8], name: &str, output: &Output) {
+pub fn print_errors(errors: &code_commit_parser::Errors, bytes: &[u8], name: &str, output: &Output) {
     for error in errors {
         let title = Level::ERROR.primary_title(error.message());
         output.error_block(&render(title, bytes, name, error, output));
@@ -137,7 +137,7 @@ fn render<C: Wording>(
 
 /// The lines of a location: the part before it, the location, the part after it. Even with a thousand errors,
 /// each reads only its own lines.
-fn lines_of<'s>(source: &'s [u8], span: &parser::Span) -> [&'s [u8]; 3] {
+fn lines_of<'s>(source: &'s [u8], span: &code_commit_parser::Span) -> [&'s [u8]; 3] {
     let (above, rest) = source.split_at(span.start.min(source.len()));
     let (place, below) = rest.split_at(span.len().min(rest.len()));
     let before = above.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();

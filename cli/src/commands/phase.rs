@@ -7,11 +7,11 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::anyhow;
-use report::{Output, phrases};
-use runs::phase::{self, SPECS};
-use runs::place::root;
-use runs::{Exit, Failure, Host};
-use settings::Environment;
+use code_commit_report::{Output, phrases};
+use code_commit_runs::phase::{self, SPECS};
+use code_commit_runs::place::root;
+use code_commit_runs::{Exit, Failure, Host};
+use code_commit_settings::Environment;
 
 use crate::args::phase::{Action, PhaseArgs};
 
@@ -65,7 +65,7 @@ fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
     };
     for (number, text) in &specs {
         let file = format!("{SPECS}/phase{number}.md");
-        for finding in loop_phase::spec::check(text, *number) {
+        for finding in code_commit_loop_phase::spec::check(text, *number) {
             tell(&file, finding.line, &finding.message);
         }
         // The roles would take it for the user's text and build it at a cost.

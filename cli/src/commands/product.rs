@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use logging::Redactor;
-use report::{phrases, printable};
-use runs::{Exit, Failure, Host};
+use code_commit_logging::Redactor;
+use code_commit_report::{phrases, printable};
+use code_commit_runs::{Exit, Failure, Host};
+use code_commit_settings::Keys;
 use serde_json::json;
-use settings::Keys;
 
 /// Redacts every key that is known here, also where the terminal shows it.
 pub fn redactor(root: &Path, host: Host<'_>) -> Redactor {
@@ -21,7 +21,7 @@ pub fn deliver(event: &str, bytes: &[u8], file: Option<&Path>, host: Host<'_>) -
         output.raw(bytes);
         return Ok(Exit::Done);
     };
-    dir::replace(file, bytes)
+    code_commit_dir::replace(file, bytes)
         .with_context(|| format!("cannot write {}", file.display()))
         .map_err(|error| Failure::refused(error, "name a file in a folder that exists and is writable"))?;
     let (name, size) = (file.to_string_lossy(), bytes.len());

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use names::ours::AGENT_CONFIG;
-use report::{Output, phrases, printable_name};
-use runs::preflight::{CODE_ROLLUP, QUERY};
-use runs::rollup::{self, Chosen, Options, RollUp, Sources};
-use runs::{Exit, Failure, Host, place, preflight};
+use code_commit_names::ours::AGENT_CONFIG;
+use code_commit_report::{Output, phrases, printable_name};
+use code_commit_runs::preflight::{CODE_ROLLUP, QUERY};
+use code_commit_runs::rollup::{self, Chosen, Options, RollUp, Sources};
+use code_commit_runs::{Exit, Failure, Host, place, preflight};
+use code_commit_settings::{Keys, Layer, Settings};
 use serde_json::json;
-use settings::{Keys, Layer, Settings};
 
 use crate::args::RollupArgs;
 
@@ -22,7 +22,7 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
             .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     }
     let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
-    let settings = runs::config::load(tree.root(), Layer::default(), host)?;
+    let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
     let options = options(args, &settings);
     // Without a query, nothing is more important than what was changed lately.
     let query = preflight::input(tree.root(), QUERY, "").unwrap_or_default();

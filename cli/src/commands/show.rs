@@ -5,14 +5,14 @@ mod spec;
 
 use std::path::Path;
 
-use engine::Line;
-use perform::Past;
-use repo::WorkTree;
-use report::{GOOD, STRONG, WARN, lines, rounds_asked};
-use runs::order::Recorded;
-use runs::records::account::Account;
-use runs::spec::history;
-use runs::{Exit, Failure, Host, changes, place, records, registry};
+use code_commit_engine::Line;
+use code_commit_perform::Past;
+use code_commit_repo::WorkTree;
+use code_commit_report::{GOOD, STRONG, WARN, lines, rounds_asked};
+use code_commit_runs::order::Recorded;
+use code_commit_runs::records::account::Account;
+use code_commit_runs::spec::history;
+use code_commit_runs::{Exit, Failure, Host, changes, place, records, registry};
 use serde_json::json;
 
 use crate::args::RunName;
@@ -54,7 +54,7 @@ pub fn list(host: Host<'_>) -> Result<Exit, Failure> {
 
 /// How a run ended according to its journal, and its number of rounds; `None` if the journal cannot be read.
 fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
-    if !run.join(perform::JOURNAL).exists() {
+    if !run.join(code_commit_perform::JOURNAL).exists() {
         let ended = if records::is_applied(run) { "applied" } else { "nothing was done" };
         return Some((Some(ended), 0));
     }

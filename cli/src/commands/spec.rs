@@ -3,7 +3,7 @@
 mod setup;
 mod status;
 
-use runs::{Exit, Failure, Host, place, spec};
+use code_commit_runs::{Exit, Failure, Host, place, spec};
 
 use crate::args::spec::{Action, SpecArgs};
 

@@ -1,6 +1,6 @@
 //! `code-commit trace`: a run in the formats of other tools.
 
-use runs::{Exit, Failure, Host, chronicle, place};
+use code_commit_runs::{Exit, Failure, Host, chronicle, place};
 use serde_json::Value;
 
 use crate::args::{TraceArgs, TraceFormat};
@@ -12,8 +12,10 @@ pub fn run(args: &TraceArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let found = chronicle::find(args.run.as_deref(), host)?;
     let run = found.whole(&root, &redactor(&root, host))?;
     let records = match args.format {
-        TraceFormat::AgentTrace => trace::agent_trace(&run, found.revision(&run, &root).as_deref()),
-        TraceFormat::Otlp => vec![trace::otlp(&run)],
+        TraceFormat::AgentTrace => {
+            code_commit_trace::agent_trace(&run, found.revision(&run, &root).as_deref())
+        }
+        TraceFormat::Otlp => vec![code_commit_trace::otlp(&run)],
     };
     if records.is_empty() {
         host.output.warn("no record was made: the run left no line that a model wrote");

@@ -3,11 +3,11 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
 
 use anyhow::{Context as _, anyhow};
-use names::ours::PROJECT_FILE;
-use report::{Output, printable};
-use runs::{Exit, Failure, Host, place};
+use code_commit_names::ours::PROJECT_FILE;
+use code_commit_report::{Output, printable};
+use code_commit_runs::{Exit, Failure, Host, place};
+use code_commit_settings::{File, Files, Standing};
 use serde_json::json;
-use settings::{File, Files, Standing};
 
 use crate::args::TrustArgs;
 
@@ -34,10 +34,11 @@ pub fn run(args: &TrustArgs, host: Host<'_>) -> Result<Exit, Failure> {
     if !args.yes {
         ask(output)?;
     }
-    let store = settings::trust_of(environment).pin(&file.path, &file.sha256).map_err(|error| {
-        let help = error.hint();
-        Failure::refused(error, help)
-    })?;
+    let store =
+        code_commit_settings::trust_of(environment).pin(&file.path, &file.sha256).map_err(|error| {
+            let help = error.hint();
+            Failure::refused(error, help)
+        })?;
     output.report(&format!("{PROJECT_FILE} is trusted until it changes ({})", store.display()));
     output.object(&object(&files, file));
     Ok(Exit::Done)

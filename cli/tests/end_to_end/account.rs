@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::server::{Hang, Script, Step};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::files;

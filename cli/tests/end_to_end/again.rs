@@ -6,8 +6,8 @@ mod supervisor;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
-use fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::server::{Hang, Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::commit::Scene as Commit;
@@ -132,7 +132,7 @@ fn upgrade(root: &Path, run: &Path) {
     let list = root.join(".git/code-commit/known-runs.json");
     let plan = files::text(&run.join("run.json"));
     let older = plan.replace(&version, "\"version\": \"0.0.1\"");
-    let hash = |text: &str| logging::sha256_hex(text.as_bytes());
+    let hash = |text: &str| code_commit_logging::sha256_hex(text.as_bytes());
     files::write(&list, files::text(&list).replace(&hash(&plan), &hash(&older)));
     files::write(&run.join("run.json"), older);
 }

@@ -2,8 +2,8 @@
 
 use std::fs::File;
 
-use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::Ran;

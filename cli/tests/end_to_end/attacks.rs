@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use crate::scenes::program::{Ran, if_mounted, mounted};

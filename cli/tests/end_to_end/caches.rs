@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, thread};
 
-use fixtures::server::Script;
-use runner::{Mode, probe};
+use code_commit_fixtures::server::Script;
+use code_commit_runner::{Mode, probe};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
@@ -132,7 +132,7 @@ impl User {
 }
 
 fn works(mode: Mode) -> bool {
-    runner::helper_is(env!("CARGO_BIN_EXE_code-commit"));
+    code_commit_runner::helper_is(env!("CARGO_BIN_EXE_code-commit"));
     let probed = probe(mode, None);
     if let Err(error) = &probed {
         eprintln!("SKIPPED: what builds fetch, because {error}");

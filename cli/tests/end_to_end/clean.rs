@@ -4,8 +4,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use fixtures::demo::{MENDS_IT, TOUCHES_GIT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
 

@@ -1,7 +1,7 @@
 //! The default loop (S1).
 
-use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
 
@@ -50,7 +50,7 @@ fn after_an_answer_in_prose_the_log_is_named_and_the_form_and_the_last_build_are
     assert_eq!(scene.recorded(answer), "I would fall back to \"world\".");
     let (first, asked) = (scene.recorded("1-build.txt"), scene.recorded("3-query.txt"));
     let report = scene.recorded("2-build.txt");
-    assert!(report.ends_with(parser::fence::FORM), "{report}");
+    assert!(report.ends_with(code_commit_parser::fence::FORM), "{report}");
     let told = format!("{report}\nBefore that reply, build.sh had printed:\n{first}\n");
     assert!(asked.contains(&told), "{asked}");
     assert!(asked.contains("\n--- FILE REPLACEMENT src/greet.sh ---\n"), "{asked}");
@@ -353,7 +353,8 @@ fn undo_gives_back_the_tree_from_before_the_run() {
 
 #[test]
 fn a_second_run_at_the_same_time_says_who_holds_the_lock() {
-    let scene = Scene::new(Script::new([Step::text("").hang(fixtures::server::Hang::BeforeHead)]));
+    let scene =
+        Scene::new(Script::new([Step::text("").hang(code_commit_fixtures::server::Hang::BeforeHead)]));
     let args = scene.flags();
     let quiet = std::process::Stdio::null;
     let mut first = scene.keyed(&args, &[]).stdout(quiet()).stderr(quiet()).spawn().unwrap();

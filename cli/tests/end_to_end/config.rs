@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use fixtures::demo::MENDS_IT;
-use fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::demo::MENDS_IT;
+use code_commit_fixtures::server::{Script, Server, Step};
 
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::program::Ran;

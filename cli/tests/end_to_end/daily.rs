@@ -5,8 +5,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use fixtures::demo::{FILES, MENDS_IT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{FILES, MENDS_IT};
+use code_commit_fixtures::server::{Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::scenes::commit::Scene;

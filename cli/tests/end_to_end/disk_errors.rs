@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use fixtures::demo::{FILES, MENDS_IT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{FILES, MENDS_IT};
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::order;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use fixtures::demo::MENDS_IT;
-use fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::demo::MENDS_IT;
+use code_commit_fixtures::server::{Hang, Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::commit::Scene;

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use fixtures::demo::MENDS_IT;
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::MENDS_IT;
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::{Ran, where_mounted};

@@ -1,7 +1,7 @@
 //! What the first prompt takes, before anything is paid.
 
-use fixtures::demo::FILES;
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::FILES;
+use code_commit_fixtures::server::{Script, Step};
 use regex::Regex;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 
 use std::process::Command;
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::commit;

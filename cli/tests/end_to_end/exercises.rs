@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fixtures::projects;
-use fixtures::server::{Script, Step};
-use parser::edit::{self, Hunk};
-use parser::fence::{Draft, print};
+use code_commit_fixtures::projects;
+use code_commit_fixtures::server::{Script, Step};
+use code_commit_parser::edit::{self, Hunk};
+use code_commit_parser::fence::{Draft, print};
 use similar::{DiffTag, TextDiff};
 
 use crate::scenes::commit::Scene;

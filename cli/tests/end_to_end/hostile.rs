@@ -3,8 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use fixtures::demo::MENDS_IT;
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::MENDS_IT;
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::files;

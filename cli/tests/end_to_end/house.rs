@@ -102,7 +102,7 @@ fn sources() -> Vec<(String, String)> {
     found
 }
 
-/// The standard library panics if a folder that it lists or removes cannot be closed; `dir::list` and `dir::remove` do not.
+/// The standard library panics if a folder that it lists or removes cannot be closed; `code_commit_dir::list` and `code_commit_dir::remove` do not.
 #[test]
 fn no_product_code_lists_or_removes_folders_with_the_standard_library() {
     let is_of_std = |line: &str| line.contains("read_dir") || line.contains("remove_dir_all");
@@ -112,7 +112,7 @@ fn no_product_code_lists_or_removes_folders_with_the_standard_library() {
     assert_eq!(found, [""; 0]);
 }
 
-/// Whatever starts a program outside of a sandbox starts a file that no command of the project can change (`runner::Programs`), or
+/// Whatever starts a program outside of a sandbox starts a file that no command of the project can change (`code_commit_runner::Programs`), or
 /// itself. clippy.toml forbids `Command::new` everywhere else.
 #[test]
 fn every_place_that_starts_a_program_outside_of_a_sandbox_is_a_visible_diff() {
@@ -132,14 +132,14 @@ fn every_place_that_starts_a_program_outside_of_a_sandbox_is_a_visible_diff() {
     repo/src/git/program.rs: let mut command = Command::new(&self.program);
     repo/src/scratch.rs: let done = Command::new("git")
     runner/src/spawn.rs: std::process::Command::new(path)
-    runs/src/commit/edit.rs: let done = runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
+    runs/src/commit/edit.rs: let done = code_commit_runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
     runs/src/phase/act.rs: confinement: Confinement::off(),
     runs/src/phase/desk.rs: std::process::Command::new(&self.program)
     runs/src/phase/desk.rs: run(&command, &Confinement::off(), cancel, &mut |_, _| {})
     runs/src/sandbox.rs: Confinement::off()
     runs/src/sandbox.rs: Ok(Confinement::off())
-    runs/src/spec/watch.rs: let done = runner::run(&command, &Confinement::off(), &workspace.cancel, &mut |_, _| {});
-    runs/src/travel/signature.rs: runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
-    runs/src/travel/signature.rs: let done = runner::run(&command, &Confinement::off(), &Cancel::new().ok()?, &mut |_, _| {}).ok()?;
+    runs/src/spec/watch.rs: let done = code_commit_runner::run(&command, &Confinement::off(), &workspace.cancel, &mut |_, _| {});
+    runs/src/travel/signature.rs: code_commit_runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
+    runs/src/travel/signature.rs: let done = code_commit_runner::run(&command, &Confinement::off(), &Cancel::new().ok()?, &mut |_, _| {}).ok()?;
     "#);
 }

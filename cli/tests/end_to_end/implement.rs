@@ -1,7 +1,7 @@
 //! The first loop (S0).
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::files;

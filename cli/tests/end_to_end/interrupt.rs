@@ -3,8 +3,8 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
-use fixtures::demo::MENDS_IT;
-use fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::demo::MENDS_IT;
+use code_commit_fixtures::server::{Hang, Script, Step};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::{Ran, interrupt};

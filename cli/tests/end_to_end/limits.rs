@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
-use fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
+use code_commit_fixtures::server::{Hang, Script, Step};
 use serde_json::json;
 
 use crate::scenes::commit::Scene;

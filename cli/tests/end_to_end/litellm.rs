@@ -7,8 +7,8 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use fixtures::demo::MENDS_IT;
-use fixtures::server::Script;
+use code_commit_fixtures::demo::MENDS_IT;
+use code_commit_fixtures::server::Script;
 use serde_json::{Value, json};
 
 use crate::scenes::commit;

@@ -1,7 +1,7 @@
 //! Models by their names: every provider through the whole loop.
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use crate::scenes::commit::Scene;

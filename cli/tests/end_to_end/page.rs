@@ -5,7 +5,7 @@ mod scenes;
 
 use std::fs;
 
-use timeline::{Call, Run, Step, Steps, What};
+use code_commit_timeline::{Call, Run, Step, Steps, What};
 
 use crate::page::browser::{Seen, look};
 use crate::page::scenes::{Pages, five_loops};
@@ -61,8 +61,10 @@ fn hostile_names_and_output_stay_text_in_a_browser() {
     ];
     let name = "a<img src=x onerror=alert(3)>.txt";
     let reply = format!("^^^{name}\n{HOSTILE}\n^^^end\n");
-    let scene =
-        Scene::with_files(&files, fixtures::server::Script::new([fixtures::server::Step::text(&reply)]));
+    let scene = Scene::with_files(
+        &files,
+        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(&reply)]),
+    );
     assert_eq!(scene.commit(&["-m", HOSTILE, "--rounds", "1"]).code, Some(1));
     let pages = Pages::new();
     pages.make("run", &scene, &["page"]);
@@ -81,7 +83,7 @@ fn hostile_names_and_output_stay_text_in_a_browser() {
 fn a_thousand_runs_can_be_sorted_and_filtered() {
     let pages = Pages::new();
     let runs: Vec<Run> = (0..1_000).map(invented).collect();
-    pages.keep("all", &page::all("project", &runs));
+    pages.keep("all", &code_commit_page::all("project", &runs));
     let Some(seen) = look(&pages.all()) else { return };
     let [seen] = &seen[..] else { panic!("{} pages", seen.len()) };
     assert_quiet(seen);
@@ -96,8 +98,10 @@ fn invented(number: u32) -> Run {
     let kinds = ["commit", "implement", "order", "phase", "spec"];
     let verdicts = [("done", Some(true)), ("attempts used up", Some(false)), ("not finished", None)];
     let (verdict, is_good) = verdicts[number as usize % 3];
-    let usage =
-        engine::ModelUsage { model: format!("model-{}", number % 4), ..engine::ModelUsage::default() };
+    let usage = code_commit_engine::ModelUsage {
+        model: format!("model-{}", number % 4),
+        ..code_commit_engine::ModelUsage::default()
+    };
     let call = Call { usage: vec![usage], cost_usd: Some(f64::from(number % 7) / 100.0), ..Call::default() };
     let from_ms = 1_790_000_000_000 - i64::from(number) * 7_200_000;
     let step = Step { round: 1, from_ms, to_ms: from_ms + 4_000, what: What::Call(Box::new(call)) };
@@ -117,7 +121,9 @@ fn ten_megabytes_of_output_are_bounded_and_named() {
     let build =
         "#!/bin/sh\necho first\nhead -c 10000000 /dev/zero | tr '\\0' '.' | fold -w 100\necho last\nexit 1\n";
     let files = [(".gitignore", "/agent-config\n"), ("build.sh", build)];
-    let script = fixtures::server::Script::new([fixtures::server::Step::text("^^^a.txt\nx\n^^^end\n")]);
+    let script = code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
+        "^^^a.txt\nx\n^^^end\n",
+    )]);
     let scene = Scene::with_files(&files, script);
     assert_eq!(scene.commit(&["-m", "x", "--rounds", "1"]).code, Some(1));
     let pages = Pages::new();
@@ -130,7 +136,7 @@ fn ten_megabytes_of_output_are_bounded_and_named() {
 
 #[test]
 fn a_page_goes_to_standard_output_or_to_the_named_file_and_nowhere_else() {
-    let scene = Scene::with_replies([fixtures::demo::MENDS_IT]);
+    let scene = Scene::with_replies([code_commit_fixtures::demo::MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     let before = scene.project.git(&["status", "--porcelain", "--ignored"]).unwrap();
     let ran = scene.run(&["page"]);
@@ -154,7 +160,9 @@ fn a_page_goes_to_standard_output_or_to_the_named_file_and_nowhere_else() {
 fn a_key_in_a_file_of_the_project_is_not_on_the_page() {
     use crate::scenes::commit::KEY;
     let files = [(".gitignore", "/agent-config\n"), ("build.sh", "#!/bin/sh\n"), ("a.txt", "old\n")];
-    let script = fixtures::server::Script::new([fixtures::server::Step::text("^^^a.txt\nnew\n^^^end\n")]);
+    let script = code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
+        "^^^a.txt\nnew\n^^^end\n",
+    )]);
     let scene = Scene::with_files(&files, script);
     assert_eq!(scene.commit(&["-m", "x"]).code, Some(0));
     let undo = scene.runs()[0].join("undo/1");

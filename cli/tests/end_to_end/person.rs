@@ -11,8 +11,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use fixtures::project::Project;
-use fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::project::Project;
+use code_commit_fixtures::server::{Script, Server, Step};
 use regex::bytes::Regex;
 use serde_json::json;
 

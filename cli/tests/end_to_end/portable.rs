@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use crate::scenes::commit::Scene as Commit;

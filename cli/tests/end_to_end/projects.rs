@@ -5,9 +5,9 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use fixtures::project::Project;
-use fixtures::projects::{self, Sample};
-use fixtures::server::Server;
+use code_commit_fixtures::project::Project;
+use code_commit_fixtures::projects::{self, Sample};
+use code_commit_fixtures::server::Server;
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::{Ran, search_path};
@@ -66,7 +66,7 @@ fn every_folder_of_projects_has_a_test() {
 
 #[test]
 fn a_rust_a_python_and_a_c_project_pass_in_the_default_sandbox() {
-    if let Err(reason) = runner::probe(runner::Mode::Auto, None) {
+    if let Err(reason) = code_commit_runner::probe(code_commit_runner::Mode::Auto, None) {
         skip("projects in the default sandbox", &reason.to_string());
         return;
     }

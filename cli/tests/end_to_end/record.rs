@@ -3,8 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::server::{Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::scenes::commit::{KEY, Scene};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 
-use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
-use fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::server::{Hang, Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::disk_errors::injected;

@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use fixtures::server::Script;
-use runner::{Mode, probe};
+use code_commit_fixtures::server::Script;
+use code_commit_runner::{Mode, probe};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::{Ran, search_path, tool};
@@ -90,7 +90,7 @@ fn versions(project: &Project) -> Option<String> {
 }
 
 fn works(mode: Mode) -> bool {
-    runner::helper_is(env!("CARGO_BIN_EXE_code-commit"));
+    code_commit_runner::helper_is(env!("CARGO_BIN_EXE_code-commit"));
     let probed = probe(mode, None);
     if let Err(error) = &probed {
         eprintln!("SKIPPED: toolchains in a sandbox, because {error}");

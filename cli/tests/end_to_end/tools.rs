@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Stdio;
 
-use fixtures::demo::MENDS_IT;
+use code_commit_fixtures::demo::MENDS_IT;
 use serde_json::Value;
 
 use crate::disk_errors::injected;
@@ -13,8 +13,11 @@ use crate::scenes::program::below;
 
 #[test]
 fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
-    let reply = fixtures::server::Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
-    let scene = Scene::with_files(&[("hello.sh", "echo hello\n")], fixtures::server::Script::new([reply]));
+    let reply = code_commit_fixtures::server::Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
+    let scene = Scene::with_files(
+        &[("hello.sh", "echo hello\n")],
+        code_commit_fixtures::server::Script::new([reply]),
+    );
     std::fs::remove_dir_all(scene.project.root().join("agent-config")).unwrap();
     let first = scene.run(&["init"]);
     insta::assert_snapshot!(first, @r"
@@ -47,8 +50,11 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
 
 #[test]
 fn init_makes_the_system_prompt_that_implement_asks_for() {
-    let reply = fixtures::server::Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
-    let scene = Scene::with_files(&[("hello.sh", "echo hello\n")], fixtures::server::Script::new([reply]));
+    let reply = code_commit_fixtures::server::Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
+    let scene = Scene::with_files(
+        &[("hello.sh", "echo hello\n")],
+        code_commit_fixtures::server::Script::new([reply]),
+    );
     let key = [("GEMINI_API_KEY", KEY)];
     let implement = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off"];
     assert_eq!(scene.run(&["init"]).code, Some(0));

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::disk_errors::injected;
 use crate::scenes::commit::Scene;

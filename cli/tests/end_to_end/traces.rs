@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
-use fixtures::project::Project;
-use fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
+use code_commit_fixtures::project::Project;
+use code_commit_fixtures::server::{Script, Server, Step};
 
 use crate::scenes::files;
 use crate::scenes::program::{Ran, program};

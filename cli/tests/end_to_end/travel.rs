@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bundle::{Manifest, Survey};
-use dir::Folder;
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
-use fixtures::server::{Hang, Script, Step};
+use code_commit_bundle::{Manifest, Survey};
+use code_commit_dir::Folder;
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
+use code_commit_fixtures::server::{Hang, Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::commit::{KEY as COMMIT_KEY, Scene as Commit};
@@ -69,12 +69,13 @@ fn key(folder: &Path, name: &str) -> (PathBuf, PathBuf) {
 fn repacked(file: &Path, edit: impl FnOnce(&Path, &mut Value)) -> PathBuf {
     let scratch = tempfile::tempdir().unwrap();
     let folder = Folder::open(scratch.path()).unwrap();
-    let opened = bundle::open(&mut File::open(file).unwrap(), Some(&folder)).unwrap();
+    let opened = code_commit_bundle::open(&mut File::open(file).unwrap(), Some(&folder)).unwrap();
     let mut about = opened.manifest.about;
     edit(scratch.path(), &mut about);
     let manifest = Manifest::new(about, Survey::of(&folder).unwrap()).to_bytes();
     let other = file.with_extension("other");
-    bundle::pack(&folder, &manifest, opened.signature.as_deref(), File::create(&other).unwrap()).unwrap();
+    code_commit_bundle::pack(&folder, &manifest, opened.signature.as_deref(), File::create(&other).unwrap())
+        .unwrap();
     other
 }
 
@@ -271,7 +272,7 @@ fn a_bundle_does_not_say_itself_which_files_may_be_missing() {
         let prompt = run.join("1-query.txt");
         let stored = json!([{
             "file": "1-query.txt", "bytes": files::text(&prompt).len(),
-            "sha256": logging::sha256_hex(files::text(&prompt).as_bytes()),
+            "sha256": code_commit_logging::sha256_hex(files::text(&prompt).as_bytes()),
         }]);
         fs::remove_file(&prompt).unwrap();
         files::write(&run.join("withheld.json"), stored.to_string());
@@ -289,7 +290,8 @@ fn a_run_that_came_without_its_prompts_leaves_without_them() {
     let again = scene.project.beside().join("again.bundle");
     let ran = scene.run(&["export", folder.to_str().unwrap(), "-o", again.to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    let manifest = |file: &Path| bundle::open(&mut File::open(file).unwrap(), None).unwrap().manifest;
+    let manifest =
+        |file: &Path| code_commit_bundle::open(&mut File::open(file).unwrap(), None).unwrap().manifest;
     assert_eq!(manifest(&again).withheld, manifest(&file).withheld);
     assert_eq!(manifest(&again).files, manifest(&file).files);
     assert_eq!(verify(&again, &[]).code, Some(0));
@@ -436,7 +438,7 @@ fn a_signature_is_judged_by_the_list_of_allowed_signers_and_by_ssh_keygen_itself
     assert_eq!(bad.code, Some(1), "{}", bad.out);
     assert!(bad.out.ends_with("signed by nobody in the list of allowed signers\n"), "{}", bad.out);
 
-    let opened = bundle::open(&mut File::open(&file).unwrap(), None).unwrap();
+    let opened = code_commit_bundle::open(&mut File::open(&file).unwrap(), None).unwrap();
     let signature = beside.join("manifest.sig");
     files::write(&signature, opened.signature.unwrap());
     files::write(&beside.join("manifest"), opened.manifest_bytes);
@@ -564,10 +566,10 @@ fn an_export_that_would_carry_a_key_names_the_file_and_writes_nothing() {
 fn prompts_stay_behind_where_that_is_asked_for_and_their_hashes_do_not() {
     let scene = Commit::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     let file = exported(&scene, &["--without-prompts"]);
-    let opened = bundle::open(&mut File::open(&file).unwrap(), None).unwrap();
+    let opened = code_commit_bundle::open(&mut File::open(&file).unwrap(), None).unwrap();
     let withheld: Vec<&str> = opened.manifest.withheld.iter().map(|item| item.name.as_str()).collect();
     assert_eq!(withheld, ["1-query.txt", "2-query.txt"]);
-    let hash = logging::sha256_hex(scene.recorded("1-query.txt").as_bytes());
+    let hash = code_commit_logging::sha256_hex(scene.recorded("1-query.txt").as_bytes());
     assert_eq!(opened.manifest.withheld[0].sha256, hash);
     assert!(opened.manifest.files.iter().all(|item| !item.name.ends_with("query.txt")));
     assert_eq!(verify(&file, &[]).code, Some(0));

@@ -1,7 +1,7 @@
 //! Machines that lack what the build needs: `check`, and runs that end instead of asking a model to repair them.
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
+use code_commit_fixtures::server::{Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use fixtures::demo::MENDS_IT;
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::MENDS_IT;
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::program::below;

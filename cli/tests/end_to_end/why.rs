@@ -1,7 +1,7 @@
 //! `why`: where the lines of a file come from, through later edits, commits, renames and a rebase.
 
-use fixtures::project::Project;
-use fixtures::server::Script;
+use code_commit_fixtures::project::Project;
+use code_commit_fixtures::server::Script;
 use serde_json::{Value, json};
 
 use crate::scenes::commit::Scene;
@@ -175,9 +175,9 @@ fn two_hundred_lines_are_traced_through_edits_commits_renames_and_a_rebase() {
 #[test]
 fn one_line_is_explained_with_what_was_refused_and_built_before() {
     let scene = Scene::with_replies([
-        fixtures::demo::TOUCHES_GIT,
-        fixtures::demo::BREAKS_THE_BUILD,
-        fixtures::demo::MENDS_IT,
+        code_commit_fixtures::demo::TOUCHES_GIT,
+        code_commit_fixtures::demo::BREAKS_THE_BUILD,
+        code_commit_fixtures::demo::MENDS_IT,
     ]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     let greet = scene.project.read("src/greet.sh").unwrap();
@@ -239,7 +239,7 @@ fn what_is_no_line_of_a_file_is_refused() {
 
 #[test]
 fn a_record_that_was_changed_says_nothing() {
-    let scene = Scene::with_replies([fixtures::demo::MENDS_IT]);
+    let scene = Scene::with_replies([code_commit_fixtures::demo::MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     let run = scene.runs().pop().unwrap();
     std::fs::write(run.join("1-response.txt"), "other").unwrap();

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Parser;
+use code_commit_fleet_traces::{Tells, Traces};
+use code_commit_fleet_worker::{Endpoint, Setup, Wish};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use traces::{Tells, Traces};
-use worker::{Endpoint, Setup, Wish};
 
 /// Takes orders from a gateway, carries them out with code-commit, and brings their results to the hub.
 ///
@@ -88,5 +88,5 @@ async fn run(flags: Flags) -> anyhow::Result<()> {
         }
         std::future::pending::<()>().await;
     });
-    worker::run(setup, wish).await
+    code_commit_fleet_worker::run(setup, wish).await
 }

@@ -1,9 +1,9 @@
 //! A program's request to a model, and the most that it can cost.
 
-use llm::{Day, ModelId, Price, Prices, Usage};
+use code_commit_fleet_store::Nanodollars;
+use code_commit_llm::{Day, ModelId, Price, Prices, Usage};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use store::Nanodollars;
 
 use crate::service::{Format, Service};
 

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
-use llm::http::{Agent, Head, Limits, Network, Next, Post};
-use llm::{Blind, CallError, Request, Spend};
-use store::Outcome;
+use code_commit_fleet_store::Outcome;
+use code_commit_llm::http::{Agent, Head, Limits, Network, Next, Post};
+use code_commit_llm::{Blind, CallError, Request, Spend};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::ask::Question;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use store::{GatewayId, Store, Terms};
+use code_commit_fleet_store::{GatewayId, Store, Terms};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Mutex, Notify, RwLock, watch};
 

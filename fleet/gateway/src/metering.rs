@@ -1,8 +1,8 @@
 //! The cost of an answer, and whether it is worth keeping.
 
-use llm::sse::Frames;
-use llm::{Advice, Answer, Dialect, Unread};
-use store::{Kept, Outcome};
+use code_commit_fleet_store::{Kept, Outcome};
+use code_commit_llm::sse::Frames;
+use code_commit_llm::{Advice, Answer, Dialect, Unread};
 
 use crate::ask::{Question, cost};
 
@@ -16,7 +16,7 @@ pub(crate) fn judge(
     let answer = if content_type.starts_with("text/event-stream") {
         streamed(dialect, &body)
     } else {
-        dialect.read(body.clone(), &llm::Request::default(), None)
+        dialect.read(body.clone(), &code_commit_llm::Request::default(), None)
     };
     // The service did work, and nobody knows how much.
     let Ok(Answer { reply, .. }) = answer else { return Outcome::Unknown };

@@ -10,9 +10,9 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderName, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
+use code_commit_fleet_store::{CallId, Fence, Kept, Nanodollars, Need, Outcome, Reserved};
+use code_commit_llm::http::Head;
 use futures_util::stream;
-use llm::http::Head;
-use store::{CallId, Fence, Kept, Nanodollars, Need, Outcome, Reserved};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
@@ -139,7 +139,7 @@ impl Gateway {
     /// Records how a call ended, however long the database takes to come back.
     async fn settle(&self, call: Option<CallId>, model: &str, ended: &Ended) {
         const LONGEST: Duration = Duration::from_secs(5);
-        let hint = ended.failure.as_ref().and_then(llm::CallError::retry_after);
+        let hint = ended.failure.as_ref().and_then(code_commit_llm::CallError::retry_after);
         self.seen.call(model, word(&ended.outcome));
         self.seen.paid(model, &ended.outcome);
         let mut pause = Duration::from_millis(100);

@@ -1,8 +1,8 @@
 //! Metrics.
 
+use code_commit_fleet_store::{Outcome, Snapshot, State};
 use metrics::{counter, gauge, with_local_recorder};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
-use store::{Outcome, Snapshot, State};
 
 /// Counters since the gateway began, and the fleet as the database has it.
 pub(crate) struct Seen {

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use llm::http::{BaseUrl, BaseUrlError};
-use llm::{Dialect, ModelId, ModelIdError, Provider, Secret};
-use llm_anthropic::Anthropic;
-use llm_gemini::Gemini;
-use llm_openai::{OpenAi, Responses};
+use code_commit_llm::http::{BaseUrl, BaseUrlError};
+use code_commit_llm::{Dialect, ModelId, ModelIdError, Provider, Secret};
+use code_commit_llm_anthropic::Anthropic;
+use code_commit_llm_gemini::Gemini;
+use code_commit_llm_openai::{OpenAi, Responses};
 
 /// A vendor with its key.
 #[derive(Debug, Clone)]

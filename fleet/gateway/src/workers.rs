@@ -9,12 +9,12 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{post, put};
 use axum::{Json, Router, body::Bytes};
+use code_commit_fleet_store::{Fence, StoreError};
+use code_commit_fleet_wire::{Ask, Finish, Held, Lease, Lost, RECORD, Stored};
 use sha2::{Digest as _, Sha256};
-use store::{Fence, StoreError};
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument as _;
 use uuid::Uuid;
-use wire::{Ask, Finish, Held, Lease, Lost, RECORD, Stored};
 
 use crate::Gateway;
 
@@ -87,11 +87,11 @@ async fn lease(State(gateway): Shared, Json(ask): Json<Ask>) -> Result<Response,
 fn leased(lease: Lease, ask: &Ask) -> Lease {
     let Ask { worker, version, .. } = ask;
     let span = tracing::info_span!("lease", order = lease.order, epoch = lease.epoch, worker);
-    traces::follow(&span, lease.traceparent.as_deref());
+    code_commit_fleet_traces::follow(&span, lease.traceparent.as_deref());
     span.in_scope(|| {
         tracing::info!(order = lease.order, epoch = lease.epoch, worker, version, "leased");
     });
-    Lease { traceparent: traces::carry(&span).or(lease.traceparent), ..lease }
+    Lease { traceparent: code_commit_fleet_traces::carry(&span).or(lease.traceparent), ..lease }
 }
 
 async fn beat(State(gateway): Shared, Json(held): Json<Held>) -> Result<StatusCode, Failed> {
@@ -118,7 +118,10 @@ async fn finish(
     Json(finish): Json<Finish>,
 ) -> Result<StatusCode, Failed> {
     let span = tracing::info_span!("result", verdict = ?finish.verdict);
-    traces::follow(&span, headers.get(traces::TRACEPARENT).and_then(|parent| parent.to_str().ok()));
+    code_commit_fleet_traces::follow(
+        &span,
+        headers.get(code_commit_fleet_traces::TRACEPARENT).and_then(|parent| parent.to_str().ok()),
+    );
     async {
         let fence = gateway.store.finish(&finish, &gateway.terms).await?;
         tracing::info!(verdict = ?finish.verdict, ?fence, "finished");

@@ -10,8 +10,8 @@
 //! A worker says what has passed, but what it says is not taken for what git shows: a result that does not descend from the
 //! commit that it was verified on has failed.
 
-use git::{GitError, Mirror, Mirrors};
-use store::{Fence, Landed, Landing, StoreError};
+use code_commit_fleet_git::{GitError, Mirror, Mirrors};
+use code_commit_fleet_store::{Fence, Landed, Landing, StoreError};
 use tracing::Instrument as _;
 
 /// Why nothing more can be landed now.
@@ -60,7 +60,7 @@ pub async fn round(landing: &mut Landing, mirrors: &Mirrors) -> Result<Round, La
             return Err(LandError::Gone);
         }
         let span = tracing::info_span!("land", order = result.order.0, branch = result.branch);
-        traces::follow(&span, result.traceparent.as_deref());
+        code_commit_fleet_traces::follow(&span, result.traceparent.as_deref());
         match decide(mirrors, &result).instrument(span).await {
             Ok(Decision::Landed) => {
                 let fence = landing.landed(&result).await?;

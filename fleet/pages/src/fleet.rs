@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use askama::Template;
-use page::{SCRIPT, STYLE, plain, policy};
-use store::{Budget, Cost, OrderRow, State};
+use code_commit_fleet_store::{Budget, Cost, OrderRow, State};
+use code_commit_page::{SCRIPT, STYLE, plain, policy};
 
 use crate::name;
 
@@ -128,7 +128,7 @@ fn row<'a>(order: &'a OrderRow, files: &BTreeSet<String>) -> Row<'a> {
 
 #[cfg(test)]
 mod tests {
-    use store::OrderId;
+    use code_commit_fleet_store::OrderId;
 
     use super::*;
 

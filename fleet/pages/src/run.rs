@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::Context as _;
-use git::git;
+use code_commit_fleet_git::git;
+use code_commit_fleet_store::OrderRow;
 use serde::Deserialize;
-use store::OrderRow;
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -57,7 +57,7 @@ impl Maker {
         let done = product.output().await;
         let done = done.with_context(|| format!("{} cannot be started", self.program.display()))?;
         let said = String::from_utf8_lossy(&done.stderr);
-        anyhow::ensure!(done.status.success(), "{args:?}: {}", page::plain(said.trim()));
+        anyhow::ensure!(done.status.success(), "{args:?}: {}", code_commit_page::plain(said.trim()));
         Ok(done.stdout)
     }
 }

@@ -9,8 +9,8 @@
 use std::time::{Duration, Instant};
 
 use code_commit_fleet_store::{Kept, Nanodollars, Need, NewOrder, Outcome, Reserved, Store, Terms};
-use trial::Postgres;
-use wire::{Ask, Finish, Verdict};
+use code_commit_fleet_trial::Postgres;
+use code_commit_fleet_wire::{Ask, Finish, Verdict};
 
 const ORDERS: usize = 1_000;
 const TENANTS: usize = 10;
@@ -40,7 +40,8 @@ async fn main() -> anyhow::Result<()> {
 /// Takes orders until there are none.
 async fn work(store: Store) -> anyhow::Result<()> {
     let (terms, gateway) = (Terms::default(), store.gateway().await?);
-    let ask = Ask { worker: "w".into(), version: "0".into(), record: wire::RECORD, wait_ms: 0 };
+    let ask =
+        Ask { worker: "w".into(), version: "0".into(), record: code_commit_fleet_wire::RECORD, wait_ms: 0 };
     while let Some(lease) = store.lease(&ask, &terms).await? {
         let token = lease.token;
         for _ in 0..BEATS {
@@ -83,7 +84,7 @@ fn order(number: usize) -> NewOrder {
         priority: 0,
         after: None,
         land: None,
-        record: wire::RECORD,
+        record: code_commit_fleet_wire::RECORD,
         traceparent: None,
     }
 }

@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant};
 
 use code_commit_fleet_store::{NewOrder, Store, Terms};
-use trial::Postgres;
-use wire::Ask;
+use code_commit_fleet_trial::Postgres;
+use code_commit_fleet_wire::Ask;
 
 /// Leases that are measured at each length.
 const LEASES: usize = 300;
@@ -47,13 +47,18 @@ async fn measure(store: &Store, workers: usize) -> anyhow::Result<Vec<Duration>>
             let store = store.clone();
             tokio::spawn(async move {
                 let terms = Terms::default();
-                let ask = Ask { worker: "w".into(), version: "0".into(), record: wire::RECORD, wait_ms: 0 };
+                let ask = Ask {
+                    worker: "w".into(),
+                    version: "0".into(),
+                    record: code_commit_fleet_wire::RECORD,
+                    wait_ms: 0,
+                };
                 let mut times = Vec::new();
                 for _ in 0..LEASES / workers {
                     let begun = Instant::now();
                     let lease = store.lease(&ask, &terms).await?;
                     times.push(begun.elapsed());
-                    let lost = lease.map(|lease| wire::Lost {
+                    let lost = lease.map(|lease| code_commit_fleet_wire::Lost {
                         token: lease.token,
                         reason: String::new(),
                         counts: false,
@@ -92,7 +97,7 @@ fn order(number: usize) -> NewOrder {
         priority: i32::try_from(number % 3).unwrap_or_default(),
         after: None,
         land: None,
-        record: wire::RECORD,
+        record: code_commit_fleet_wire::RECORD,
         traceparent: None,
     }
 }

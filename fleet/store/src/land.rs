@@ -80,7 +80,7 @@ impl Landing {
             branch: row.get(2),
             onto: row.get(3),
             commit: row.get(4),
-            reference: wire::result_ref(row.get(0), row.get(5)),
+            reference: code_commit_fleet_wire::result_ref(row.get(0), row.get(5)),
             traceparent: row.get(6),
         };
         Ok(rows.into_iter().map(landed).collect())

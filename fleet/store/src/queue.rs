@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use code_commit_fleet_wire::{Ask, Finish, Lease, Lost, Verdict};
 use tokio_postgres::Transaction;
 use uuid::Uuid;
-use wire::{Ask, Finish, Lease, Lost, Verdict};
 
 use crate::{OrderId, QUEUED, State, Store, StoreError, seconds};
 

@@ -196,7 +196,7 @@ fn order_row(row: &Row) -> Result<OrderRow, StoreError> {
         reason: row.get(4),
         repo: row.get(5),
         onto: row.get(6),
-        reference: commit.is_some().then(|| wire::result_ref(id, epoch)),
+        reference: commit.is_some().then(|| code_commit_fleet_wire::result_ref(id, epoch)),
         commit,
         land: row.get(8),
         after: row.get::<_, Option<i64>>(9).map(OrderId),

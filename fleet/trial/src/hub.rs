@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Context as _;
-use fixtures::project::Project;
-use fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::project::Project;
+use code_commit_fixtures::server::{Script, Server, Step};
 
 /// The SHA-256 of an empty file.
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";

@@ -13,7 +13,7 @@ mod postgres;
 mod program;
 
 pub use cable::Cable;
-pub use fixtures::server::Server;
+pub use code_commit_fixtures::server::Server;
 pub use hub::{Hub, collector, content, vendor};
 pub use machine::{Link, Machine};
 pub use postgres::{Database, Postgres};

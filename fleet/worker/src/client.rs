@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use code_commit_fleet_wire::{Ask, Finish, Held, Lease, Lost, Stored};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -12,7 +13,6 @@ use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
-use wire::{Ask, Finish, Held, Lease, Lost, Stored};
 
 /// Beyond what the gateway was asked to wait.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -104,8 +104,8 @@ impl Client {
         if let Endpoint::Tcp { token, .. } = &self.endpoint {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
-        if let Some(parent) = traces::carry(&tracing::Span::current()) {
-            request = request.header(traces::TRACEPARENT, parent);
+        if let Some(parent) = code_commit_fleet_traces::carry(&tracing::Span::current()) {
+            request = request.header(code_commit_fleet_traces::TRACEPARENT, parent);
         }
         let request = request.body(Full::new(Bytes::from(body)))?;
         let exchange = async {

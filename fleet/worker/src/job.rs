@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use git::git;
+use code_commit_fleet_git::git;
+use code_commit_fleet_wire::{Finish, Held, Lease, Lost, Verdict};
 use serde::Deserialize;
 use tracing::Instrument as _;
-use wire::{Finish, Held, Lease, Lost, Verdict};
 
 use crate::client::Fence;
 use crate::program::{GRACE, Program};
@@ -67,7 +67,7 @@ impl Job<'_> {
     pub(crate) async fn traced(self) -> Ended {
         let Lease { order, epoch, traceparent, .. } = self.lease;
         let span = tracing::info_span!("run", order, epoch, worker = self.worker.name);
-        traces::follow(&span, traceparent.as_deref());
+        code_commit_fleet_traces::follow(&span, traceparent.as_deref());
         self.run().instrument(span).await
     }
 

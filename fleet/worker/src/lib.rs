@@ -19,9 +19,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use git::Mirrors;
+use code_commit_fleet_git::Mirrors;
+use code_commit_fleet_wire::{Ask, RECORD};
 use tokio::sync::watch;
-use wire::{Ask, RECORD};
 
 use crate::client::Client;
 use crate::job::{Ended, Job};

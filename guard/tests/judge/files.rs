@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use guard::{Code, Policy};
+use code_commit_guard::{Code, Policy};
 
 use crate::tree::{admit, as_nobody, code, open, repository};
 

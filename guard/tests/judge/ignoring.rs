@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use guard::{Code, Guard, OpenError, Policy};
+use code_commit_guard::{Code, Guard, OpenError, Policy};
 use insta::assert_snapshot;
 
 use crate::tree::{as_nobody, check, code, git, open, repository, write};

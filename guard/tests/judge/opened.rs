@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::chown;
 use std::path::Path;
 
-use guard::{Code, Guard, OpenError, Policy};
+use code_commit_guard::{Code, Guard, OpenError, Policy};
 
 use crate::tree::{code, git, repository};
 

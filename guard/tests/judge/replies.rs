@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use guard::{Code, Ignored, Op, Policy, Request};
+use code_commit_guard::{Code, Ignored, Op, Policy, Request};
 use insta::assert_snapshot;
 
 use crate::tree::{check, code, open, render, repository};

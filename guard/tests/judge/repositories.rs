@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::chown;
 
-use guard::{Code, Configuration, Guard, OpenError, Policy};
+use code_commit_guard::{Code, Configuration, Guard, OpenError, Policy};
 use insta::assert_snapshot;
 
 use crate::tree::{check, code, git, open, repository};

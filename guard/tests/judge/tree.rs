@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use guard::{Admitted, Code, Configuration, Guard, Op, Policy, Request, Verdict};
+use code_commit_guard::{Admitted, Code, Configuration, Guard, Op, Policy, Request, Verdict};
 
 pub(crate) fn git(folder: &Path, args: &[&str]) {
     let status = Command::new("git")

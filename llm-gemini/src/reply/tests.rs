@@ -10,7 +10,7 @@ fn merge() -> Merge {
 }
 
 fn streamed(bytes: &[u8], size: usize) -> Option<Reply> {
-    fixtures::wire::streamed(Box::new(merge()), bytes, size)
+    code_commit_fixtures::wire::streamed(Box::new(merge()), bytes, size)
 }
 
 #[test]
@@ -58,7 +58,7 @@ proptest! {
                 body[at] = *byte;
             }
             for reply in [read(body.clone(), None, merge(), None).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
-                let raw = fixtures::wire::logged(&reply).unwrap();
+                let raw = code_commit_fixtures::wire::logged(&reply).unwrap();
                 prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&raw).is_ok());
             }
         }

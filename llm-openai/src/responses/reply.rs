@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use llm::{Answer, CallError, Filter, Finish, Raw, Reply, Stream, ToolCall, Unread, Usage};
+use code_commit_llm::{Answer, CallError, Filter, Finish, Raw, Reply, Stream, ToolCall, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -17,28 +17,28 @@ const LINGER: Duration = Duration::from_millis(100);
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Response<'a> {
-    #[serde(deserialize_with = "llm::json::aside")]
+    #[serde(deserialize_with = "code_commit_llm::json::aside")]
     id: Value,
-    #[serde(deserialize_with = "llm::json::aside")]
+    #[serde(deserialize_with = "code_commit_llm::json::aside")]
     created_at: Value,
-    #[serde(deserialize_with = "llm::json::aside")]
+    #[serde(deserialize_with = "code_commit_llm::json::aside")]
     model: Value,
-    #[serde(deserialize_with = "llm::json::aside")]
+    #[serde(deserialize_with = "code_commit_llm::json::aside")]
     status: Value,
-    #[serde(deserialize_with = "llm::json::aside")]
+    #[serde(deserialize_with = "code_commit_llm::json::aside")]
     incomplete_details: Value,
     #[serde(borrow)]
     output: Option<&'a RawValue>,
-    #[serde(deserialize_with = "llm::json::aside")]
+    #[serde(deserialize_with = "code_commit_llm::json::aside")]
     usage: Value,
-    #[serde(deserialize_with = "llm::json::error")]
+    #[serde(deserialize_with = "code_commit_llm::json::error")]
     error: Value,
 }
 
 /// An event of a stream.
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
-    #[serde(rename = "type", default, deserialize_with = "llm::json::aside")]
+    #[serde(rename = "type", default, deserialize_with = "code_commit_llm::json::aside")]
     kind: Value,
     #[serde(borrow, default)]
     delta: Option<&'a RawValue>,
@@ -46,18 +46,18 @@ struct Event<'a> {
     item: Option<Item<'a>>,
     #[serde(borrow, default)]
     response: Option<Response<'a>>,
-    #[serde(default, deserialize_with = "llm::json::error")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::error")]
     error: Value,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     code: Value,
-    #[serde(default, deserialize_with = "llm::json::aside")]
+    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
     message: Value,
 }
 
 /// An element of `output`: a message, a thought, a tool call.
 #[derive(Debug, Deserialize)]
 struct Item<'a> {
-    #[serde(rename = "type", default, deserialize_with = "llm::json::aside")]
+    #[serde(rename = "type", default, deserialize_with = "code_commit_llm::json::aside")]
     kind: Value,
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
@@ -66,7 +66,7 @@ struct Item<'a> {
 /// A part of a message. A thought has parts, too, of another type.
 #[derive(Debug, Deserialize)]
 struct Part<'a> {
-    #[serde(rename = "type", default, deserialize_with = "llm::json::aside")]
+    #[serde(rename = "type", default, deserialize_with = "code_commit_llm::json::aside")]
     kind: Value,
     #[serde(borrow, default)]
     text: Option<&'a RawValue>,
@@ -76,8 +76,8 @@ struct Part<'a> {
 
 /// Reads an answer that came in one piece.
 pub(crate) fn read(body: Vec<u8>, limit: Option<u64>, merge: Merge) -> Result<Answer, Unread> {
-    let mut answer = llm::in_one_piece(&body, limit, merge, |merge, json, text| {
-        Ok(merge.take_response(llm::json::message(json)?, text)?)
+    let mut answer = code_commit_llm::in_one_piece(&body, limit, merge, |merge, json, text| {
+        Ok(merge.take_response(code_commit_llm::json::message(json)?, text)?)
     })?;
     answer.reply.raw = Raw::Received(body);
     Ok(answer)
@@ -120,22 +120,22 @@ impl Merge {
         if !response.error.is_null() {
             return Err(failure::in_stream(&response.error, &self.service));
         }
-        llm::json::replace(&mut self.usage, response.usage);
-        llm::json::replace(&mut self.served_model, response.model);
-        llm::json::replace(&mut self.id, response.id);
-        llm::json::replace(&mut self.created_at, response.created_at);
-        llm::json::replace(&mut self.incomplete_details, response.incomplete_details);
+        code_commit_llm::json::replace(&mut self.usage, response.usage);
+        code_commit_llm::json::replace(&mut self.served_model, response.model);
+        code_commit_llm::json::replace(&mut self.id, response.id);
+        code_commit_llm::json::replace(&mut self.created_at, response.created_at);
+        code_commit_llm::json::replace(&mut self.incomplete_details, response.incomplete_details);
         if let Some(output) = response.output.filter(|_| text.is_empty() && self.refusal.is_empty()) {
-            llm::json::each(output, |item: Item<'_>| self.take_item(&item, text))?;
+            code_commit_llm::json::each(output, |item: Item<'_>| self.take_item(&item, text))?;
         }
-        self.status = llm::json::word(&response.status).or(self.status.take());
+        self.status = code_commit_llm::json::word(&response.status).or(self.status.take());
         Ok(())
     }
 
     fn take_item(&mut self, item: &Item<'_>, text: &mut String) -> Result<(), CallError> {
         self.note_tool(item);
         let Some(content) = item.content.filter(|_| item.kind == "message") else { return Ok(()) };
-        llm::json::each(content, |part: Part<'_>| match part.kind.as_str() {
+        code_commit_llm::json::each(content, |part: Part<'_>| match part.kind.as_str() {
             Some("refusal") => append(part.refusal, &mut self.refusal),
             Some("output_text") => append(part.text, text),
             _ => Ok(()),
@@ -174,7 +174,9 @@ impl Merge {
             return Finish::Malformed;
         }
         if !self.refusal.is_empty() {
-            return Finish::Refused { message: llm::clean_message(&self.refusal, &self.service.key) };
+            return Finish::Refused {
+                message: code_commit_llm::clean_message(&self.refusal, &self.service.key),
+            };
         }
         match self.reason() {
             "" | "completed" if self.called_tool => Finish::ToolCall(ToolCall::Unexpected),
@@ -203,8 +205,8 @@ impl Merge {
             finish: self.finish(&text),
             finish_reason: Some(self.reason().to_owned()).filter(|reason| !reason.is_empty()),
             usage: self.usage(),
-            served_model: llm::json::word(&self.served_model),
-            response_id: llm::json::word(&self.id),
+            served_model: code_commit_llm::json::word(&self.served_model),
+            response_id: code_commit_llm::json::word(&self.id),
             raw: self.raw()?,
             text,
             attempts: 1,
@@ -240,7 +242,7 @@ impl Stream for Merge {
         if data.trim() == "[DONE]" {
             return Ok(());
         }
-        let event: Event<'_> = llm::json::message(data)?;
+        let event: Event<'_> = code_commit_llm::json::message(data)?;
         let kind = event.kind.as_str().unwrap_or_default();
         if !event.error.is_null() {
             return Err(failure::in_stream(&event.error, &self.service).into());

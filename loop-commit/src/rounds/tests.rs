@@ -1,10 +1,10 @@
-use engine::{
+use code_commit_engine::{
     Action, Answered, Applied, BaselineBuilt, Built, Cause, Changed, Ended, Finish, Problem, Rejected,
     Restored, Scripted, Stored, Text, Unanswered, Usage,
 };
 
-use prompt::commit::Order;
-use prompt::edits::Form;
+use code_commit_prompt::commit::Order;
+use code_commit_prompt::edits::Form;
 
 use super::*;
 use crate::{Inputs, commit};

@@ -1,10 +1,10 @@
 //! One attempt and its artifacts (S2 §7).
 
-use engine::{
+use code_commit_engine::{
     Answered, Ask, AskAnswer, Harness, Keep, Look, Measure, Ran, Run, Unanswered, Write, WriteAnswer,
 };
-use parser::proposal::{self, Limits};
-use prompt::order::Prompt;
+use code_commit_parser::proposal::{self, Limits};
+use code_commit_prompt::order::Prompt;
 use serde::Serialize;
 
 use super::{Halt, Inputs, conditions};

@@ -2,7 +2,7 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use engine::Condition;
+use code_commit_engine::Condition;
 use serde_json::json;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use prompt::phase::{Phase, SpecChange, Turn, builder, verifier};
+use code_commit_prompt::phase::{Phase, SpecChange, Turn, builder, verifier};
 
 use super::Work;
 use crate::Role;

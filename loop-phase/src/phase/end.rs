@@ -1,6 +1,6 @@
 //! How a phase ends before it has passed.
 
-use engine::{Cause, Named as _, Outcome, Turned};
+use code_commit_engine::{Cause, Named as _, Outcome, Turned};
 
 use super::{Halt, Work};
 use crate::Role;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::{Digest, HoldsFor};
+use code_commit_engine::{Digest, HoldsFor};
 use serde::{Deserialize, Serialize};
 
 use crate::Role;

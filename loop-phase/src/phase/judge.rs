@@ -1,6 +1,6 @@
 //! Whether a turn counts.
 
-use engine::{Named as _, TurnAdvice, Turned};
+use code_commit_engine::{Named as _, TurnAdvice, Turned};
 
 use crate::failed::Report;
 use crate::{FAILED_SPECS, Role, reports};

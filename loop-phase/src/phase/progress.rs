@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::HoldsFor;
+use code_commit_engine::HoldsFor;
 
 use super::{PhaseSpec, Work, specs_sha256};
 use crate::state::{Current, State, Status};

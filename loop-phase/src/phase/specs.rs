@@ -1,6 +1,6 @@
 //! Notices that a person edits the specs while the phase is worked on.
 
-use engine::{Announce, At, Cause, Harness, Identify, Outcome, Read};
+use code_commit_engine::{Announce, At, Cause, Harness, Identify, Outcome, Read};
 use serde_json::{Value, json};
 
 use super::{Halt, Work};

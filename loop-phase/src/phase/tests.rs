@@ -1,6 +1,6 @@
 mod world;
 
-use engine::{Cause, LimitReached, TurnEnd};
+use code_commit_engine::{Cause, LimitReached, TurnEnd};
 
 use super::*;
 use crate::reports;

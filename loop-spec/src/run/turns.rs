@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use engine::{
+use code_commit_engine::{
     Announce, Cause, Checkpoint, Delete, Harness, Identify, Outcome, Read, Replace, Session, Shell, Survey,
     Turn, TurnAnswer, Turned, Wait,
 };
-use prompt::spec::{self, Turn as Told};
+use code_commit_prompt::spec::{self, Turn as Told};
 
 use super::{Halt, Run};
 use crate::judge::{Verdict, judge};

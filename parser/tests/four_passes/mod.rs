@@ -4,8 +4,8 @@
 
 use std::collections::HashSet;
 
-use parser::fence::check_name;
-use parser::{FileAction, Reply, Span};
+use code_commit_parser::fence::check_name;
+use code_commit_parser::{FileAction, Reply, Span};
 use proptest::prelude::*;
 
 /// Texts whose fences are of three characters; longer rows of carets stand alone.
@@ -47,7 +47,7 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     pub(crate) fn of(reply: &Reply<'_>) -> Self {
-        let file = |file: parser::FileBlock<'_>| match file.action {
+        let file = |file: code_commit_parser::FileBlock<'_>| match file.action {
             // Nothing here writes a hunk.
             FileAction::Edit(hunks) => (file.path.to_owned(), Some(hunks.as_str().to_owned())),
             FileAction::Write(content) => (file.path.to_owned(), Some(content.to_owned())),

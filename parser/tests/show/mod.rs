@@ -1,6 +1,6 @@
 //! A reply, or its errors, as text for a snapshot.
 
-use parser::{Errors, FileAction, FileBlock, Reply, parse};
+use code_commit_parser::{Errors, FileAction, FileBlock, Reply, parse};
 
 /// What `parse` makes of `text`, with every place shown as the text that is there.
 pub(crate) fn check(text: &str) -> String {
@@ -29,7 +29,7 @@ fn show_reply(reply: &Reply<'_>) -> String {
 }
 
 fn show_errors(text: &str, errors: &Errors) -> String {
-    let show = |error: &parser::Diagnostic| {
+    let show = |error: &code_commit_parser::Diagnostic| {
         let place = text.get(error.span.clone());
         format!(
             "{} {}:{} {:?}\n  {}",

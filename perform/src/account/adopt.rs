@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use apply::{Found, OldFile};
-use dir::Interrupt;
-use engine::Problem;
-use guard::{Difference, Seen};
+use code_commit_apply::{Found, OldFile};
+use code_commit_dir::Interrupt;
+use code_commit_engine::Problem;
+use code_commit_guard::{Difference, Seen};
 
 use super::{Accounted, named};
 use crate::fault::Fault;
@@ -44,7 +44,8 @@ impl Places<'_> {
             accounted.warnings.push(Problem::new("no-copy", message));
         }
         if !found.is_empty() || !folders.is_empty() {
-            let applied = apply::adopt(self.root, self.now, self.undo, found, folders, self.interrupt);
+            let applied =
+                code_commit_apply::adopt(self.root, self.now, self.undo, found, folders, self.interrupt);
             accounted.changes = changes(applied.map_err(Fault::Apply)?.changes);
         }
         Ok(())

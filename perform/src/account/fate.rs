@@ -6,8 +6,8 @@ use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
-use dir::Interrupt;
-use guard::{Difference, Guard, Seen};
+use code_commit_dir::Interrupt;
+use code_commit_guard::{Difference, Guard, Seen};
 
 use super::Account;
 use super::layout::{Layout, Role};
@@ -128,7 +128,8 @@ impl Account {
         let Some(text) = path.to_str() else { return Fate::PutBack };
         // A folder that is not in scope itself may hold a file that is.
         let refusal = self.may_change.refuses(text);
-        let refusal = refusal.filter(|refusal| !(is_made(one) && refusal.code() == guard::Code::OutOfScope));
+        let refusal = refusal
+            .filter(|refusal| !(is_made(one) && refusal.code() == code_commit_guard::Code::OutOfScope));
         // The contents of a folder that its own owner may not enter cannot be judged.
         let is_closed = is_made(one) && after.is_some_and(|after| after.mode & 0o500 != 0o500);
         if path.file_name() == Some(OsStr::new(".git")) || refusal.is_some() || is_closed {

@@ -13,8 +13,8 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dir::{Folder, Interrupt, Interruptible};
-use guard::{Difference, Guard, Seen, Tracked};
+use code_commit_dir::{Folder, Interrupt, Interruptible};
+use code_commit_guard::{Difference, Guard, Seen, Tracked};
 use rustix::fs::{FileType, Stat};
 
 use crate::seal::are_equal;
@@ -72,7 +72,7 @@ impl<'l> Layer<'l> {
         tracked: &'l Tracked,
     ) -> io::Result<Self> {
         // The command may have closed the root of its view.
-        drop(dir::reach::root(upper, dir::reach::CHANGE)?);
+        drop(code_commit_dir::reach::root(upper, code_commit_dir::reach::CHANGE)?);
         Ok(Self {
             guard,
             upper: Folder::open(upper)?,
@@ -293,7 +293,7 @@ fn unless_closed<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
 /// The entry at a path below a folder; `None` where a parent is missing or not a folder.
 pub(super) fn stat_below(folder: &Folder, path: &Path) -> io::Result<Option<Stat>> {
     match folder.folder_of(path) {
-        Err(error) if dir::reach::is_gone(&error) => Ok(None),
+        Err(error) if code_commit_dir::reach::is_gone(&error) => Ok(None),
         folder => folder?.stat(path.file_name().unwrap_or_default()),
     }
 }

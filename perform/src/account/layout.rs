@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use guard::{Difference, Guard};
+use code_commit_guard::{Difference, Guard};
 
 /// The tree that results: what `now` has goes before what the root has.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,8 @@ impl Layout<'_> {
 
     fn is_harmless(self, folder: &Path) -> bool {
         let bases = [self.now, self.guard.root()];
-        let hooks = bases.iter().filter_map(|base| dir::list(base.join(folder).join("hooks")).ok());
+        let hooks =
+            bases.iter().filter_map(|base| code_commit_dir::list(base.join(folder).join("hooks")).ok());
         let mut hooks = hooks.flatten().flatten().map(|entry| entry.file_name());
         let is_link = self.find(&folder.join("hooks")).is_some_and(|found| !found.is_dir());
         let has = |name: &str| self.find(&folder.join(name)).is_some();
@@ -82,9 +83,10 @@ impl Layout<'_> {
         let bases = [self.now, self.guard.root()];
         let mut found =
             bases.iter().map(|base| base.join(config)).filter(|path| path.symlink_metadata().is_ok());
-        let text =
-            found.next().and_then(|path| dir::read(&path, MOST_READ, dir::Links::Refused).ok().flatten());
-        text.is_some_and(|text| repo::config_names_nothing(&String::from_utf8_lossy(&text)))
+        let text = found.next().and_then(|path| {
+            code_commit_dir::read(&path, MOST_READ, code_commit_dir::Links::Refused).ok().flatten()
+        });
+        text.is_some_and(|text| code_commit_repo::config_names_nothing(&String::from_utf8_lossy(&text)))
     }
 
     fn find(self, path: &Path) -> Option<std::fs::Metadata> {

@@ -7,7 +7,7 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use guard::{Seen, Survey};
+use code_commit_guard::{Seen, Survey};
 use serde::{Deserialize, Serialize};
 
 const NOTE: &str = "tree.json";
@@ -43,7 +43,7 @@ pub(super) fn write(folder: &Path, own: &[PathBuf], survey: &Survey) -> io::Resu
         };
         (name, seen.mode, seen.len, seen.mtime, seen.ctime, seen.id, seen.owner)
     };
-    dir::replace_with(&folder.join(NOTE), |file| {
+    code_commit_dir::replace_with(&folder.join(NOTE), |file| {
         let mut file = BufWriter::new(file);
         serde_json::to_writer(&mut file, own)?;
         file.write_all(b"\n")?;
@@ -63,9 +63,9 @@ pub(super) fn write(folder: &Path, own: &[PathBuf], survey: &Survey) -> io::Resu
 pub(super) fn adopting(folder: &Path, set: &Path) -> io::Result<()> {
     let (note, name) = (folder.join(ADOPTED), set.file_name().unwrap_or_default().as_encoded_bytes());
     if folder.join(NOTE).exists() {
-        return dir::replace_with(&note, |file| file.write_all(name));
+        return code_commit_dir::replace_with(&note, |file| file.write_all(name));
     }
-    dir::replace(&note, name)
+    code_commit_dir::replace(&note, name)
 }
 
 /// Whether there is a survey, readable or not.
@@ -76,10 +76,11 @@ pub(super) fn is_there(folder: &Path) -> bool {
 /// `None` if no command was running, and the answer of the last one is recorded.
 pub(super) fn read(folder: &Path) -> io::Result<Option<Noted>> {
     let survey = read_survey(folder)?;
-    let adopted = match dir::read(&folder.join(ADOPTED), MOST_BYTES, dir::Links::Refused) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        adopted => adopted?.and_then(|name| String::from_utf8(name).ok()),
-    };
+    let adopted =
+        match code_commit_dir::read(&folder.join(ADOPTED), MOST_BYTES, code_commit_dir::Links::Refused) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            adopted => adopted?.and_then(|name| String::from_utf8(name).ok()),
+        };
     // It becomes a path.
     let adopted = adopted.filter(|name| !name.is_empty() && !name.contains(['/', '\0']) && name != "..");
     Ok((survey.is_some() || adopted.is_some()).then_some(Noted { survey, adopted }))
@@ -112,6 +113,6 @@ fn read_survey(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> {
 
 /// The survey first: without the name of the set it would have a recorded answer's changes restored.
 pub(super) fn remove(folder: &Path) -> io::Result<()> {
-    dir::remove(&folder.join(NOTE))?;
-    dir::remove(&folder.join(ADOPTED))
+    code_commit_dir::remove(&folder.join(NOTE))?;
+    code_commit_dir::remove(&folder.join(ADOPTED))
 }

@@ -5,8 +5,8 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use dir::{Folder, Inode};
-use guard::{Difference, Seen, Survey};
+use code_commit_dir::{Folder, Inode};
+use code_commit_guard::{Difference, Seen, Survey};
 use rustix::fs::Mode;
 
 use super::source::Source;
@@ -115,7 +115,7 @@ impl<'p, 'r> PutBack<'p, 'r> {
         if above.stat(name)?.is_some_and(is_right) {
             return Ok(());
         }
-        dir::reach::set_mode(above.as_fd(), name, Mode::from_raw_mode(was.mode & 0o7777))
+        code_commit_dir::reach::set_mode(above.as_fd(), name, Mode::from_raw_mode(was.mode & 0o7777))
     }
 
     fn clear(&mut self, folder: &Folder, path: &Path) -> io::Result<()> {

@@ -5,10 +5,10 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use apply::Lock;
-use engine::Line;
-use guard::{Difference, Guard, Policy, Survey};
-use logging::RunFolder;
+use code_commit_apply::Lock;
+use code_commit_engine::Line;
+use code_commit_guard::{Difference, Guard, Policy, Survey};
+use code_commit_logging::RunFolder;
 
 use super::view::{self, Layers};
 use super::{Account, BEFORE, note};
@@ -38,7 +38,7 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
     let name = noted.as_ref().and_then(|noted| noted.adopted.as_deref());
     if name.is_some_and(|name| is_recorded(run, name)) {
         layers.remove().map_err(failed)?;
-        note::remove(&folder).and_then(|()| dir::remove(&folder)).map_err(failed)?;
+        note::remove(&folder).and_then(|()| code_commit_dir::remove(&folder)).map_err(failed)?;
         return Ok(Settled::default());
     }
     let mut attic = Attic::of(run);
@@ -52,12 +52,12 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
             restored = view::revert(lock, root, set, &mut attic)?;
         }
         // Its changes are not in the tree any more.
-        set.map_or(Ok(()), |set| dir::remove(&set)).map_err(failed)?;
+        set.map_or(Ok(()), |set| code_commit_dir::remove(&set)).map_err(failed)?;
         note::remove(&folder).map_err(failed)?;
     }
     // A note that a power cut has truncated restores nothing, but its copies may help the user.
     if !note::is_there(&folder) {
-        dir::remove(&folder).map_err(failed)?;
+        code_commit_dir::remove(&folder).map_err(failed)?;
     }
     Ok(Settled { restored, kept: attic.folder().map(Path::to_owned) })
 }

@@ -6,10 +6,10 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::{Path, PathBuf};
 
-use dir::Folder;
-use engine::Problem;
-use guard::{Difference, Seen, Survey};
-use repo::{Committed, OnDisk, WorkTree};
+use code_commit_dir::Folder;
+use code_commit_engine::Problem;
+use code_commit_guard::{Difference, Seen, Survey};
+use code_commit_repo::{Committed, OnDisk, WorkTree};
 
 use super::named;
 use crate::seal::are_equal;
@@ -100,7 +100,7 @@ impl Source {
     /// The old content of a file, if available.
     pub(super) fn read(&self, path: &Path, seen: &Seen) -> Option<Box<dyn BufRead + 'static>> {
         if self.copies.contains_key(path) {
-            let copy = dir::open_regular(&self.folder.join(path)).ok().flatten()?;
+            let copy = code_commit_dir::open_regular(&self.folder.join(path)).ok().flatten()?;
             return Some(Box::new(BufReader::new(copy)));
         }
         let content = self.committed.as_ref()?.read(path, on_disk(seen))?;
@@ -143,8 +143,8 @@ fn link(root: &Folder, path: &Path) -> Option<CString> {
 }
 
 fn copy_anew(from: &Path, to: &Path) -> io::Result<()> {
-    dir::remove(to)?;
-    dir::copy(from, to)
+    code_commit_dir::remove(to)?;
+    code_commit_dir::copy(from, to)
 }
 
 fn too_much(without: &[String]) -> Problem {

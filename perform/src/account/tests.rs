@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
-use apply::Lock;
-use engine::Action;
-use logging::Redactor;
-use names::Binds;
+use code_commit_apply::Lock;
+use code_commit_engine::Action;
+use code_commit_logging::Redactor;
+use code_commit_names::Binds;
 use proptest::prelude::*;
 
 use super::*;
@@ -39,7 +39,7 @@ impl Project {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path().join("tree");
         fs::create_dir(&root).unwrap();
-        repo::init(&root).unwrap();
+        code_commit_repo::init(&root).unwrap();
         let run = RunFolder::create(scratch.path(), "run", Redactor::default()).unwrap();
         let account = Account::new("the build", Policy::build(Binds::Commit), vec![PathBuf::from("target")]);
         let project = Self { scratch, run, account };
@@ -82,7 +82,7 @@ impl Project {
         let guard = Guard::open(&root, Policy::commit()).unwrap();
         let (run, undo) = (self.run.clone(), self.undo_folder());
         self.begin(command);
-        self.account.close(&guard, &run, &undo, dir::NEVER).unwrap()
+        self.account.close(&guard, &run, &undo, code_commit_dir::NEVER).unwrap()
     }
 
     /// Runs a command, without any account yet.
@@ -110,11 +110,11 @@ impl Project {
         let mut silent = Silent;
         let mut record = Record::begin(self.run.clone(), &mut silent).unwrap();
         self.run.store("1-build.txt", "printed\n").unwrap();
-        let built = engine::Built {
+        let built = code_commit_engine::Built {
             round: 1,
-            ended: engine::Ended::Exited(1),
+            ended: code_commit_engine::Ended::Exited(1),
             seal_broken: false,
-            output: engine::Text::in_file("1-build.txt", "printed\n"),
+            output: code_commit_engine::Text::in_file("1-build.txt", "printed\n"),
             elapsed_ms: 1,
             changes: Vec::new(),
             present: Vec::new(),
@@ -122,7 +122,8 @@ impl Project {
             lack: None,
             ignored_bytes: 0,
         };
-        let entry = engine::Recorded::of(&engine::Build { round: 1 }, &built).unwrap();
+        let entry =
+            code_commit_engine::Recorded::of(&code_commit_engine::Build { round: 1 }, &built).unwrap();
         record.answer(&entry, false).unwrap();
     }
 
@@ -130,7 +131,7 @@ impl Project {
         let lock = self.lock();
         let sets: Vec<PathBuf> = Some(self.undo_folder()).filter(|set| set.exists()).into_iter().collect();
         if !sets.is_empty() {
-            apply::undo(&lock, &self.root(), &sets, apply::Force::No).unwrap();
+            code_commit_apply::undo(&lock, &self.root(), &sets, code_commit_apply::Force::No).unwrap();
         }
     }
 
@@ -161,7 +162,7 @@ impl Project {
 }
 
 fn shown(accounted: &Accounted) -> String {
-    let sign = |change: &engine::Changed| match change.action {
+    let sign = |change: &code_commit_engine::Changed| match change.action {
         Action::Delete => 'D',
         Action::Write if change.created => 'A',
         Action::Write | Action::None => 'M',
@@ -454,7 +455,8 @@ fn a_folder_removed_and_made_anew_shows_nothing_of_the_old_one() {
         fs::write(upper.join("d").join(name), text).unwrap();
     }
     let undo = project.undo_folder();
-    let accounted = project.account.close(&guard, &project.run.clone(), &undo, dir::NEVER).unwrap();
+    let accounted =
+        project.account.close(&guard, &project.run.clone(), &undo, code_commit_dir::NEVER).unwrap();
     insta::assert_snapshot!(shown(&accounted), @r"
     D d/deep/x
     A d/new

@@ -6,12 +6,12 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use apply::{Action, Force, Lock, OldFile};
-use dir::{Folder, Interrupt};
-use engine::Problem;
-use guard::{Difference, Guard, Seen};
-use logging::RunFolder;
-use runner::View;
+use code_commit_apply::{Action, Force, Lock, OldFile};
+use code_commit_dir::{Folder, Interrupt};
+use code_commit_engine::Problem;
+use code_commit_guard::{Difference, Guard, Seen};
+use code_commit_logging::RunFolder;
+use code_commit_runner::View;
 use rustix::fs::Stat;
 
 use super::adopt::Places;
@@ -69,7 +69,10 @@ impl Layers {
     /// left the layer incomplete.
     pub(super) fn view(&self) -> io::Result<View> {
         let view = View { upper: self.upper(), work: self.folder.join(WORK) };
-        dir::reach::remove(&Folder::open(&self.folder)?.as_fd().try_clone_to_owned()?, WORK.as_ref())?;
+        code_commit_dir::reach::remove(
+            &Folder::open(&self.folder)?.as_fd().try_clone_to_owned()?,
+            WORK.as_ref(),
+        )?;
         fs::create_dir(&view.work)?;
         Ok(view)
     }
@@ -105,7 +108,7 @@ impl Layers {
     pub(super) fn remove(&self) -> io::Result<()> {
         let Some(state) = self.folder.parent().filter(|state| state.is_dir()) else { return Ok(()) };
         // The kernel and the command leave folders that even their owner may not enter.
-        dir::reach::remove(&Folder::open(state)?.as_fd().try_clone_to_owned()?, VIEW.as_ref())
+        code_commit_dir::reach::remove(&Folder::open(state)?.as_fd().try_clone_to_owned()?, VIEW.as_ref())
     }
 }
 
@@ -151,7 +154,7 @@ impl Account {
         let mut attic = Attic::of(run.path());
         let mut bring_in = || {
             let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked)?;
-            let differences = layer.differences(dir::NEVER)?;
+            let differences = layer.differences(code_commit_dir::NEVER)?;
             let layout = Layout { now: &upper, guard };
             let leaves = |one: &&Difference| layout.role(one) != Role::Harmless;
             let refused = refused(differences.iter().filter(leaves));
@@ -268,21 +271,21 @@ pub(super) fn revert(
     set: &Path,
     attic: &mut Attic<'_>,
 ) -> Result<Vec<String>, Fault> {
-    if !matches!(apply::read_applied(set), Ok(Some(_))) {
+    if !matches!(code_commit_apply::read_applied(set), Ok(Some(_))) {
         return Ok(Vec::new());
     }
     let sets = [set.to_owned()];
-    let left = apply::hashes_after(&sets).map_err(Fault::Restore)?;
-    let undone = apply::undo(lock, root, &sets, Force::Yes).map_err(Fault::Restore)?;
+    let left = code_commit_apply::hashes_after(&sets).map_err(Fault::Restore)?;
+    let undone = code_commit_apply::undo(lock, root, &sets, Force::Yes).map_err(Fault::Restore)?;
     // An earlier attempt may have been killed, too.
-    for entry in dir::list(set).map_err(Fault::file("list", set))? {
+    for entry in code_commit_dir::list(set).map_err(Fault::file("list", set))? {
         let folder = entry.map_err(Fault::file("list", set))?.path();
-        let Ok(Some(replaced)) = apply::read_applied(&folder) else { continue };
+        let Ok(Some(replaced)) = code_commit_apply::read_applied(&folder) else { continue };
         let kept = Folder::open(&folder).map_err(Fault::file("open", &folder))?;
         for (number, change) in replaced.changes.iter().enumerate() {
             let came_out = change.before_sha256.is_some() && change.action != Action::None;
             if came_out && left.get(&change.path) != Some(&change.before_sha256) {
-                let name = apply::kept_name(number);
+                let name = code_commit_apply::kept_name(number);
                 let taken = attic.take_in(&kept, name.as_ref(), change.path.as_ref());
                 taken.map_err(Fault::file("keep", &folder.join(name)))?;
             }

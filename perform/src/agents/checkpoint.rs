@@ -6,9 +6,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use engine::{CheckpointResult, Uncommitted};
-use logging::{Redactor, name_as_text, sha256_hex};
-use repo::{Git, GitError};
+use code_commit_engine::{CheckpointResult, Uncommitted};
+use code_commit_logging::{Redactor, name_as_text, sha256_hex};
+use code_commit_repo::{Git, GitError};
 
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::{IDENTITY, Repository};
@@ -139,8 +139,8 @@ pub(super) fn dirty(git: &Git) -> Result<Dirty, GitError> {
 
 /// Identifies a file's content or a symlink's target; `None` if the path does not exist.
 pub(super) fn fingerprint(path: &Path) -> io::Result<Option<String>> {
-    match dir::open_regular(path)
-        .and_then(|file| file.map(|mut file| logging::sha256_of(&mut file)).transpose())
+    match code_commit_dir::open_regular(path)
+        .and_then(|file| file.map(|mut file| code_commit_logging::sha256_of(&mut file)).transpose())
     {
         Ok(Some(sha256)) => Ok(Some(sha256)),
         // A symlink; or a nested repository, which counts as empty.
@@ -160,7 +160,7 @@ mod tests {
     use std::ffi::OsStr;
     use std::io::Write as _;
 
-    use repo::OpenError;
+    use code_commit_repo::OpenError;
 
     use super::*;
 
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn what_was_not_committed_is_spared_also_where_its_names_are_not_utf8() {
         let folder = tempfile::tempdir().unwrap();
-        repo::init(folder.path()).unwrap();
+        code_commit_repo::init(folder.path()).unwrap();
         for name in [&b"odd\xfe"[..], b"odd\xff"] {
             let path = folder.path().join(OsStr::from_bytes(name));
             fs::File::create(path).unwrap().write_all(name).unwrap();

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use agent::Event;
-use parser::marker::{self, Markers};
-use runner::Cancel;
+use code_commit_agent::Event;
+use code_commit_parser::marker::{self, Markers};
+use code_commit_runner::Cancel;
 
-use engine::Marked;
+use code_commit_engine::Marked;
 
 use crate::agents::AgentWatch;
 

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use logging::FolderError;
-use repo::GitError;
+use code_commit_logging::FolderError;
+use code_commit_repo::GitError;
 
 use crate::agents::snapshot::NotPutBack;
 use crate::record::RecordError;
@@ -44,7 +44,7 @@ pub enum AgentFault {
         /// The role.
         role: String,
         /// Why.
-        source: agent::AgentError,
+        source: code_commit_agent::AgentError,
     },
     /// A marker could not be stored.
     #[error("cannot keep a marker of the {role}")]
@@ -64,7 +64,7 @@ pub enum AgentFault {
     },
     /// The user's command could not be supervised.
     #[error("cannot run a command")]
-    Run(#[source] runner::RunError),
+    Run(#[source] code_commit_runner::RunError),
     /// Git could not report the state of a tree.
     #[error("cannot ask git about the tree")]
     Git(#[source] GitError),

@@ -1,7 +1,7 @@
 //! What a run may use, and has used: checked before each turn, using what the agents report.
 
-use engine::{Amount, Cause, Line, ModelUsage, TurnAdvice, Turned};
-use llm::Limit;
+use code_commit_engine::{Amount, Cause, Line, ModelUsage, TurnAdvice, Turned};
+use code_commit_llm::Limit;
 use serde::{Deserialize, Serialize};
 
 /// Limits of a run; `None` is no limit.
@@ -154,7 +154,7 @@ fn tokens(usage: &[ModelUsage]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use engine::{Stored, Text, TurnBegins, TurnEnd, Usage};
+    use code_commit_engine::{Stored, Text, TurnBegins, TurnEnd, Usage};
 
     use super::*;
 

@@ -5,11 +5,11 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agent::{Event, Installed, Key, Permissions};
-use repo::{Git, Identity};
-use runner::{Confinement, Env};
+use code_commit_agent::{Event, Installed, Key, Permissions};
+use code_commit_repo::{Git, Identity};
+use code_commit_runner::{Confinement, Env};
 
-use engine::Marked;
+use code_commit_engine::Marked;
 
 use crate::agents::fault::AgentFault;
 
@@ -65,7 +65,7 @@ pub struct Watched {
     pub may_touch: Option<Vec<String>>,
     /// What it may never touch: a policy that refuses names for any reason other than its scope. Includes new
     /// and ignored files.
-    pub protected: Option<guard::Policy>,
+    pub protected: Option<code_commit_guard::Policy>,
     /// More folders for the list of what the role can see, each with its display name.
     pub shown: Vec<(String, PathBuf)>,
 }

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::Write as _;
 
-use engine::{Line, ShellRan, Text};
-use logging::millis;
-use runner::{Command, Ended};
+use code_commit_engine::{Line, ShellRan, Text};
+use code_commit_logging::millis;
+use code_commit_runner::{Command, Ended};
 
 use crate::agents::fault::AgentFault;
 use crate::agents::world::AgentWorld;
@@ -27,10 +27,11 @@ impl<C> AgentWorld<'_, '_, C> {
             limits: settings.limits,
             ..Command::new(["sh", "-c", line], &settings.cwd, settings.env.clone())
         };
-        let output = runner::run(&command, &settings.confinement, &self.cancel, &mut |_, bytes| {
-            failed = failed.take().or_else(|| log.write_all(bytes).err());
-        })
-        .map_err(AgentFault::Run)?;
+        let output =
+            code_commit_runner::run(&command, &settings.confinement, &self.cancel, &mut |_, bytes| {
+                failed = failed.take().or_else(|| log.write_all(bytes).err());
+            })
+            .map_err(AgentFault::Run)?;
         if output.ended == Ended::Interrupted {
             return Err(AgentFault::Interrupted);
         }
@@ -56,14 +57,14 @@ impl<C> AgentWorld<'_, '_, C> {
 
 #[cfg(test)]
 mod tests {
-    use logging::{Redactor, RunFolder};
-    use runner::Limits;
+    use code_commit_logging::{Redactor, RunFolder};
+    use code_commit_runner::Limits;
 
     use crate::Silent;
     use crate::agents::world::tests::{Deaf, unguarded, world};
 
     /// How this line ended and what the loop sees of its output, also after a resume.
-    fn check(line: &str, limits: Limits) -> (engine::Ended, String) {
+    fn check(line: &str, limits: Limits) -> (code_commit_engine::Ended, String) {
         let folder = tempfile::tempdir().unwrap();
         let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
         let run = RunFolder::create(folder.path(), "run", Redactor::new(["secret-key-77"])).unwrap();
@@ -81,14 +82,15 @@ mod tests {
     fn of_a_long_output_the_loop_hears_both_ends_without_half_a_key() {
         let limits = Limits { head_bytes: 10, tail_bytes: 4, ..Limits::default() };
         let line = "printf 'a secret-key-77 and more and the end'";
-        let heard = (engine::Ended::Exited(0), "a [key …\n[… 20 bytes left out …]\n end".to_owned());
+        let heard =
+            (code_commit_engine::Ended::Exited(0), "a [key …\n[… 20 bytes left out …]\n end".to_owned());
         assert_eq!(check(line, limits), heard);
-        assert_eq!(check("echo short", limits), (engine::Ended::Exited(0), "short\n".to_owned()));
+        assert_eq!(check("echo short", limits), (code_commit_engine::Ended::Exited(0), "short\n".to_owned()));
     }
 
     #[test]
     fn a_line_that_prints_without_end_is_stopped() {
         let limits = Limits { output_bytes: 1 << 16, ..Limits::default() };
-        assert_eq!(check("yes", limits).0, engine::Ended::TooMuchOutput);
+        assert_eq!(check("yes", limits).0, code_commit_engine::Ended::TooMuchOutput);
     }
 }

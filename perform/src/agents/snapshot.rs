@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use repo::WorkTree;
+use code_commit_repo::WorkTree;
 
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::Watched;
-use dir::reach::{self, CHANGE};
+use code_commit_dir::reach::{self, CHANGE};
 use kept::{Noted, noted};
 use tree::{Found, Place};
 
@@ -137,7 +137,7 @@ impl<'w> Before<'w> {
     fn is_protected(&self, path: &str) -> bool {
         let Watched { protected, within, .. } = self.watched;
         let refusal = protected.as_ref().and_then(|policy| policy.refuses(&format!("{within}{path}")));
-        refusal.is_some_and(|refusal| refusal.code() != guard::Code::OutOfScope)
+        refusal.is_some_and(|refusal| refusal.code() != code_commit_guard::Code::OutOfScope)
     }
 
     /// The last matching entry decides.

@@ -4,13 +4,13 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 
-use agent::{End, Home, Kind, Session, Spawn};
-use engine::{
+use code_commit_agent::{End, Home, Kind, Session, Spawn};
+use code_commit_engine::{
     Amount, Denial, LimitReached, Line, Marked, ModelUsage, Named as _, Note, Project, Turn, TurnAdvice,
     TurnAnswer, TurnBegins, TurnEnd, Turned, Usage,
 };
-use logging::Stamp;
-use runner::Cancel;
+use code_commit_logging::Stamp;
+use code_commit_runner::Cancel;
 use serde_json::Value;
 
 use crate::agents::ears::Ears;
@@ -60,9 +60,9 @@ impl<C> AgentWorld<'_, '_, C> {
         let begun = past.lines.iter().filter(|line| matches!(line, Line::TurnBegins(_))).count();
         let number = u32::try_from(begun).unwrap_or(u32::MAX).saturating_add(1);
         let session = match &turn.session {
-            engine::Session::Resume(session) => Session::Resume(session.clone()),
-            engine::Session::New => self.new_session(number),
-            engine::Session::None => Session::None,
+            code_commit_engine::Session::Resume(session) => Session::Resume(session.clone()),
+            code_commit_engine::Session::New => self.new_session(number),
+            code_commit_engine::Session::None => Session::None,
         };
         let asked = Asked {
             number,
@@ -90,7 +90,7 @@ impl<C> AgentWorld<'_, '_, C> {
         &mut self,
         asked: &Asked<'_>,
         role: &Role,
-        used_before: Option<&agent::ModelUsage>,
+        used_before: Option<&code_commit_agent::ModelUsage>,
     ) -> Result<Turned, AgentFault> {
         let whole = [asked.system.unwrap_or_default(), asked.prompt].concat();
         if self.record.folder().redactor().finds_key(&whole) {
@@ -122,8 +122,8 @@ impl<C> AgentWorld<'_, '_, C> {
         &mut self,
         asked: &Asked<'_>,
         role: &Role,
-        used_before: Option<&agent::ModelUsage>,
-    ) -> Result<(agent::Outcome, Vec<Marked>), AgentFault> {
+        used_before: Option<&code_commit_agent::ModelUsage>,
+    ) -> Result<(code_commit_agent::Outcome, Vec<Marked>), AgentFault> {
         let name = asked.role;
         let guard = |source| AgentFault::Guard { role: name.to_owned(), source };
         let _guarded = (self.around)(name).map_err(guard)?;
@@ -133,16 +133,19 @@ impl<C> AgentWorld<'_, '_, C> {
         let enough = Cancel::new().map_err(guard)?;
         let spawn = Spawn { used_before, enough: Some(enough.clone()), ..spawn(role, asked) };
         let mut ears = Ears::new(name, &mut *self.watch, enough);
-        let outcome = agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| ears.hear(event))
-            .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;
+        let outcome =
+            code_commit_agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| ears.hear(event))
+                .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;
         let markers = ears.finish().map_err(|source| AgentFault::Marker { role: name.to_owned(), source })?;
         let folder = self.record.folder();
         log.flush()
             .and_then(|()| log.finish().map(drop))
             .map_err(|error| folder.error("write", &file, error))?;
         if let Some(path) = &role.log {
-            dir::replace_with(path, |to| io::copy(&mut File::open(folder.path().join(&file))?, to).map(drop))
-                .map_err(fault("write", path))?;
+            code_commit_dir::replace_with(path, |to| {
+                io::copy(&mut File::open(folder.path().join(&file))?, to).map(drop)
+            })
+            .map_err(fault("write", path))?;
         }
         Ok((outcome, markers))
     }
@@ -151,7 +154,7 @@ impl<C> AgentWorld<'_, '_, C> {
     fn turned(
         &mut self,
         asked: &Asked<'_>,
-        outcome: agent::Outcome,
+        outcome: code_commit_agent::Outcome,
         markers: Vec<Marked>,
         changes: Changes,
     ) -> Result<Turned, AgentFault> {
@@ -160,7 +163,7 @@ impl<C> AgentWorld<'_, '_, C> {
         folder.store(&asked.file("stderr.txt"), &outcome.stderr)?;
         let redact = |text: &str| folder.redactor().redact(text).into_owned();
         let redact_all = |texts: Vec<String>| texts.iter().map(|text| redact(text)).collect();
-        let denial = |one: agent::Denial| Denial {
+        let denial = |one: code_commit_agent::Denial| Denial {
             tool: redact(&one.tool),
             argument: one.argument.as_deref().map(redact),
         };
@@ -211,7 +214,7 @@ pub(crate) fn turn_end(end: &End, was_cut_off: bool) -> TurnEnd {
     TurnEnd { how: end.code().to_owned(), said: end.to_string(), then }
 }
 
-fn usage(model: String, used: &agent::ModelUsage) -> ModelUsage {
+fn usage(model: String, used: &code_commit_agent::ModelUsage) -> ModelUsage {
     let usage = Usage {
         input_tokens: used.input_tokens,
         cache_read_tokens: used.cache_read_tokens,
@@ -223,7 +226,7 @@ fn usage(model: String, used: &agent::ModelUsage) -> ModelUsage {
 }
 
 /// Usage of the continued session so far, from the journal. Only Codex reports totals over all turns.
-fn used_before(role: &Role, asked: &Asked<'_>, past: &Past) -> Option<agent::ModelUsage> {
+fn used_before(role: &Role, asked: &Asked<'_>, past: &Past) -> Option<code_commit_agent::ModelUsage> {
     let Session::Resume(session) = &asked.session else { return None };
     if role.cli.kind != Kind::Codex {
         return None;
@@ -236,13 +239,13 @@ fn used_before(role: &Role, asked: &Asked<'_>, past: &Past) -> Option<agent::Mod
             turned.usage.iter().for_each(|one| sum += one.usage);
         }
     }
-    Some(agent::ModelUsage {
+    Some(code_commit_agent::ModelUsage {
         input_tokens: sum.input_tokens,
         cache_read_tokens: sum.cache_read_tokens,
         cache_write_tokens: sum.cache_write_tokens,
         output_tokens: sum.output_tokens,
         reasoning_tokens: sum.reasoning_tokens,
-        ..agent::ModelUsage::default()
+        ..code_commit_agent::ModelUsage::default()
     })
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use repo::GitError;
+use code_commit_repo::GitError;
 
 use crate::agents::Repository;
 use crate::agents::checkpoint::{dirty, fingerprint, is_excluded};
@@ -45,7 +45,7 @@ impl UncommittedCopies {
             let (fits, copy) = (size <= room && count < MOST_FILES, self.folder.join(&path));
             // A run that was killed here makes the remaining copies.
             let is_there = copy.symlink_metadata().is_ok();
-            if fits && (is_there || dir::copy(&self.root.join(&path), &copy).is_ok()) {
+            if fits && (is_there || code_commit_dir::copy(&self.root.join(&path), &copy).is_ok()) {
                 room -= size;
                 count += 1;
             } else {
@@ -66,7 +66,7 @@ impl UncommittedCopies {
 
     fn settle_below(&self, below: &Path, left: &mut Vec<PathBuf>) -> io::Result<()> {
         let here = self.folder.join(below);
-        let entries = match dir::list(&here) {
+        let entries = match code_commit_dir::list(&here) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
@@ -91,7 +91,7 @@ impl UncommittedCopies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use repo::Git;
+    use code_commit_repo::Git;
     use std::fs::File;
     use std::io::Write as _;
     use std::os::unix::fs::symlink;
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn copies_of_what_has_changed_stay_and_no_others() {
         let (tree, run) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        repo::init(tree.path()).unwrap();
+        code_commit_repo::init(tree.path()).unwrap();
         let at = |name: &str| tree.path().join(name);
         fs::create_dir_all(at("deep/er")).unwrap();
         for name in ["same", "changed", "deep/er/gone", "never"] {
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn where_all_is_as_it_was_no_folder_stays() {
         let (tree, run) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        repo::init(tree.path()).unwrap();
+        code_commit_repo::init(tree.path()).unwrap();
         File::create(tree.path().join("same")).unwrap();
         let repository = Repository { git: Git::new(tree.path(), "git", []), exclude: Vec::new() };
         let copies = UncommittedCopies::of(&repository, "project", run.path());

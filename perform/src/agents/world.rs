@@ -4,14 +4,14 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use engine::{
+use code_commit_engine::{
     Announce, Announced, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer, Committed,
     Digest, HoldsFor, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome, Project, Recorded,
     Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, World,
 };
-use logging::Stamp;
-use repo::Git;
-use runner::{Cancel, Confinement, Env, Limits};
+use code_commit_logging::Stamp;
+use code_commit_repo::Git;
+use code_commit_runner::{Cancel, Confinement, Env, Limits};
 
 use crate::agents::checkpoint::{self, commit_all, made};
 use crate::agents::fault::{AgentFault, fault};
@@ -205,12 +205,12 @@ impl<P: Project, C: Cast<P>> Live<Identify<P>> for AgentWorld<'_, '_, C> {
         let folder = self.cast.folder(*place);
         let sha256 = match self.cast.counted(*place) {
             Counted::All if folder.is_dir() => {
-                let hash = repo::stable_hash(&folder, dir::NEVER);
+                let hash = code_commit_repo::stable_hash(&folder, code_commit_dir::NEVER);
                 Some(hash.map_err(|error| fault("read", &error.path)(error.source))?)
             }
             Counted::All => None,
             Counted::NotIgnored { without } => {
-                identity(&folder, &without, dir::NEVER).map_err(fault("identify", &folder))?
+                identity(&folder, &without, code_commit_dir::NEVER).map_err(fault("identify", &folder))?
             }
         };
         Ok(Identified { place: place.name().to_owned(), sha256 })
@@ -286,7 +286,7 @@ fn until(now: SystemTime, until_unix: u64, at_least_secs: u32) -> SystemTime {
 pub(super) mod tests {
     use std::path::Path;
 
-    use logging::RunFolder;
+    use code_commit_logging::RunFolder;
 
     use super::*;
 
@@ -295,7 +295,7 @@ pub(super) mod tests {
 
     impl AgentWatch for Deaf {
         fn begins(&mut self, _role: &str, _number: u32) {}
-        fn sees(&mut self, _role: &str, _event: &agent::Event) {}
+        fn sees(&mut self, _role: &str, _event: &code_commit_agent::Event) {}
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "what opens before a turn can fail")]

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use engine::{Attempted, Note};
-use guard::Guard;
-use llm::{Attempt, ModelId, Progress, Waited, Watch};
-use parser::partial::Openers;
-use runner::Cancel;
+use code_commit_engine::{Attempted, Note};
+use code_commit_guard::Guard;
+use code_commit_llm::{Attempt, ModelId, Progress, Waited, Watch};
+use code_commit_parser::partial::Openers;
+use code_commit_runner::Cancel;
 
 use super::partial::Partial;
 use crate::Event;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write as _;
 
-use logging::{RedactWriter, RunFolder};
+use code_commit_logging::{RedactWriter, RunFolder};
 
 /// The parts of the answers to one prompt: `1-partial.txt`, then `1-partial-2.txt` for what was sent after the first
 /// broke off. They only help a person: nothing is decided from them, a run goes on without them, and the prompt is sent

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use engine::{Cause, Problem};
-use logging::Stamp;
-use runner::Cancel;
+use code_commit_engine::{Cause, Problem};
+use code_commit_logging::Stamp;
+use code_commit_runner::Cancel;
 
 use super::{NoAnswer, OUT_OF_QUOTA, now};
 use crate::Event;

@@ -1,7 +1,7 @@
-use engine::Line;
-use llm::scripted::Entry;
-use llm::{Attempt, Progress, Retry};
-use logging::{Redactor, RunFolder};
+use code_commit_engine::Line;
+use code_commit_llm::scripted::Entry;
+use code_commit_llm::{Attempt, Progress, Retry};
+use code_commit_logging::{Redactor, RunFolder};
 
 use super::*;
 use crate::record::RecordError;
@@ -17,8 +17,8 @@ fn with_call(
     let folder = RunFolder::create(base.path(), "run", Redactor::default()).unwrap();
     let mut record = Record::begin(folder.clone(), observer).unwrap();
     let spending = Spending::default();
-    let forecast = llm::Forecast::of(&Request::default(), None, None);
-    let model = llm::Scripted::new(Vec::new());
+    let forecast = code_commit_llm::Forecast::of(&Request::default(), None, None);
+    let model = code_commit_llm::Scripted::new(Vec::new());
     check(&mut Call {
         first: model.id(),
         round: 1,
@@ -55,7 +55,7 @@ fn nothing_is_noted_behind_an_attempt_that_could_not_be() {
 #[test]
 fn an_answer_that_begins_anew_is_read_from_its_beginning() {
     let root = tempfile::tempdir().unwrap();
-    let guard = Guard::open(root.path(), guard::Policy::commit()).unwrap();
+    let guard = Guard::open(root.path(), code_commit_guard::Policy::commit()).unwrap();
     let shown = "^^^^guide.md\nWrite so:\n^^^.git/config\n^^^end\n^^^^end\n";
     with_call(Some(&guard), &mut Silent, |call| {
         assert!(!call.enough("One moment.\n"));
@@ -113,7 +113,7 @@ fn ask_out_of_quota(wait: Duration, named: Option<f64>) -> (AskAnswer, Vec<Line>
     let quota = Entry { error: Some("rate-limited".to_owned()), retry_after_s: named, ..Entry::default() };
     let well = Entry { text: "words".to_owned(), ..Entry::default() };
     let once = Retry { max_tries: 1, ..Retry::default() };
-    let model = llm::Scripted::new(vec![quota, well]).with_retry(once);
+    let model = code_commit_llm::Scripted::new(vec![quota, well]).with_retry(once);
     let asking = Asking { wait, ..Asking::default() };
     let base = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(base.path(), "run", Redactor::default()).unwrap();

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
-use guard::Policy;
-use llm::Scripted;
-use logging::{Redactor, RunFolder};
-use names::Binds;
-use runner::{Confinement, Env, Limits};
+use code_commit_guard::Policy;
+use code_commit_llm::Scripted;
+use code_commit_logging::{Redactor, RunFolder};
+use code_commit_names::Binds;
+use code_commit_runner::{Confinement, Env, Limits};
 
 use super::*;
 use crate::intake::tests::rules;
@@ -33,7 +33,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
         code: Box::new(|_, _| None),
         layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),
-        holds_for: &|_, _| engine::HoldsFor::default(),
+        holds_for: &|_, _| code_commit_engine::HoldsFor::default(),
         cancel: Cancel::new().unwrap(),
     };
     for (round, reply) in replies {

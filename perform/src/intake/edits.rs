@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
 
-use apply::{Action, Applied, UndoError, kept_name};
-use guard::Admitted;
-use logging::sha256_hex;
-use parser::edit::{self, Hunk, Hunks, Misfit, Why};
-use parser::{FileAction, Reply};
+use code_commit_apply::{Action, Applied, UndoError, kept_name};
+use code_commit_guard::Admitted;
+use code_commit_logging::sha256_hex;
+use code_commit_parser::edit::{self, Hunk, Hunks, Misfit, Why};
+use code_commit_parser::{FileAction, Reply};
 
-use engine::Problem;
+use code_commit_engine::Problem;
 
 use super::nearest::nearest;
 use crate::fault::Fault;
@@ -82,7 +82,9 @@ pub(super) fn contents(
     admitted: &[Admitted],
     shown: Shown<'_>,
 ) -> Result<Vec<Option<String>>, Vec<Problem>> {
-    let hunks = |file: parser::FileBlock<'_>| hunks_of(file.action).map_or(0, |hunks| hunks.iter().count());
+    let hunks = |file: code_commit_parser::FileBlock<'_>| {
+        hunks_of(file.action).map_or(0, |hunks| hunks.iter().count())
+    };
     if let Some(problem) = too_many(reply.files().map(hunks).sum()) {
         return Err(vec![problem]);
     }
@@ -122,7 +124,7 @@ pub(super) fn content(
         (Some(true), Ok(old)) => old,
         (Some(false), Ok(_)) => {
             let what = " is not as you were shown it, because it was changed since; leave it as it is.";
-            return Err(vec![problem(guard::Code::StaleBase.as_str(), path, what)]);
+            return Err(vec![problem(code_commit_guard::Code::StaleBase.as_str(), path, what)]);
         }
         (Some(_), Err(problem)) => return Err(vec![problem]),
     };
@@ -141,7 +143,8 @@ pub(super) fn made(
     for (number, (file, change)) in reply.files().zip(&applied.changes).enumerate() {
         let Some(hunks) = hunks_of(file.action).filter(|_| change.action == Action::Write) else { continue };
         let kept = undo.join(kept_name(number));
-        let old = dir::read(&kept, LARGEST, dir::Links::Refused).map_err(Fault::file("read", &kept))?;
+        let old = code_commit_dir::read(&kept, LARGEST, code_commit_dir::Links::Refused)
+            .map_err(Fault::file("read", &kept))?;
         let new = old
             .and_then(|old| String::from_utf8(old).ok())
             .and_then(|old| edit::apply(&old, hunks.iter()).ok())
@@ -171,7 +174,7 @@ fn read(path: &Admitted) -> Result<String, Problem> {
     let sha256: String = before.sha256.iter().map(|byte| format!("{byte:02x}")).collect();
     if read.is_err() || sha256_hex(&content) != sha256 {
         let what = " cannot be edited: it was changed while it was read.";
-        return Err(problem(guard::Code::StaleBase.as_str(), path, what));
+        return Err(problem(code_commit_guard::Code::StaleBase.as_str(), path, what));
     }
     let not_text = " is not UTF-8 text, so its lines cannot be replaced.";
     String::from_utf8(content).map_err(|_| problem("edit-of-no-text", path, not_text))

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use parser::{Reply, habits};
+use code_commit_parser::{Reply, habits};
 
 use super::Rules;
-use engine::Problem;
+use code_commit_engine::Problem;
 
 impl Rules {
     /// Paths copied from a diff: `a/src/main.rs` without a folder `a`. Checks the disk only for paths that
@@ -18,7 +18,7 @@ impl Rules {
             let is_named = |meant: &str| reply.files().any(|file| file.path == meant);
             let meant = habits::diff_prefix(path, is_folder)
                 .filter(|meant| !is_named(meant) && self.is_in_the_tree(meant))?;
-            let (path, meant) = (guard::shown_path(path), guard::shown_path(meant));
+            let (path, meant) = (code_commit_guard::shown_path(path), code_commit_guard::shown_path(meant));
             let message = format!(
                 "`{path}` begins with the prefix of a diff and there is no such folder; write `{meant}`."
             );
@@ -39,8 +39,8 @@ impl Rules {
 
 #[cfg(test)]
 mod tests {
-    use apply::Lock;
-    use guard::Guard;
+    use code_commit_apply::Lock;
+    use code_commit_guard::Guard;
 
     use super::*;
 
@@ -52,12 +52,12 @@ mod tests {
         std::fs::File::create(root.join("src/\u{e9}.rs")).unwrap();
         std::fs::File::create(root.join("build.sh")).unwrap();
         std::os::unix::fs::symlink("/", root.join("out")).unwrap();
-        let guard = Guard::open(&root, guard::Policy::commit()).unwrap();
+        let guard = Guard::open(&root, code_commit_guard::Policy::commit()).unwrap();
         let lock = Lock::acquire(&scratch.path().join("state"), "test").unwrap();
         let rules = Rules { root, guard, lock };
         let slips = |path: &str| {
             let text = format!("^^^{path}\nx\n^^^end\n");
-            let reply = parser::parse(&text).unwrap();
+            let reply = code_commit_parser::parse(&text).unwrap();
             rules.diff_prefixes(&reply).into_iter().map(|problem| problem.message).collect::<Vec<_>>()
         };
         assert_eq!(
@@ -71,7 +71,7 @@ mod tests {
         }
         let moved = "^^^src/\u{e9}.rs\n^^^delete\n^^^a/src/\u{e9}.rs\nx\n^^^end\n";
         assert_eq!(
-            rules.diff_prefixes(&parser::parse(moved).unwrap()).len(),
+            rules.diff_prefixes(&code_commit_parser::parse(moved).unwrap()).len(),
             0,
             "a file may be moved into a new folder"
         );

@@ -7,15 +7,15 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use apply::{Applied, ApplyError, ChangeSet};
-use guard::{Admitted, Code, Op, Request, Verdict};
-use parser::edit::Hunk;
-use parser::proposal::{self, Change, Edit, FileWrite, Limits, Proposal, normalized_path};
+use code_commit_apply::{Applied, ApplyError, ChangeSet};
+use code_commit_guard::{Admitted, Code, Op, Request, Verdict};
+use code_commit_parser::edit::Hunk;
+use code_commit_parser::proposal::{self, Change, Edit, FileWrite, Limits, Proposal, normalized_path};
 
 use super::edits::{self, Quotes, Shown};
 use super::remarks::{changed_content, flagged};
 use super::{Rules, unusable};
-use engine::{Problem, Reply, WhyRefused};
+use code_commit_engine::{Problem, Reply, WhyRefused};
 
 use crate::fault::{Fault, is_of_the_machine};
 use crate::intake::problem_of;
@@ -81,7 +81,7 @@ impl Rules {
             warnings.extend(flagged(&path, &self.guard));
             set.write(path, content.as_bytes());
         }
-        match apply::apply(&self.lock, &self.root, set, undo) {
+        match code_commit_apply::apply(&self.lock, &self.root, set, undo) {
             Ok(applied) => Ok(Taken::Written { touched, applied, warnings }),
             Err(error) if error.leaves_tree_changed() || is_of_the_machine(&error) => {
                 Err(Fault::Apply(error))
@@ -207,8 +207,8 @@ fn problem(code: &str, path: &str, message: String) -> Problem {
 /// Every path of a proposal admitted, or why the proposal is refused.
 type Judged = Result<Vec<Admitted>, (WhyRefused, Vec<Problem>)>;
 
-fn malformed(errors: &parser::Errors<proposal::ProposalCode>) -> Vec<Problem> {
-    let problem = |error: &parser::Diagnostic<proposal::ProposalCode>| Problem {
+fn malformed(errors: &code_commit_parser::Errors<proposal::ProposalCode>) -> Vec<Problem> {
+    let problem = |error: &code_commit_parser::Diagnostic<proposal::ProposalCode>| Problem {
         code: error.code.as_str().to_owned(),
         path: None,
         line: Some(error.line),
@@ -263,9 +263,9 @@ mod tests {
         let old = "one\ntwo\nthree\n";
         std::fs::write(rules.root.join("a.txt"), old).unwrap();
         std::fs::write(rules.root.join("big.txt"), "line\n".repeat(40_959) + "end\n").unwrap();
-        let big = logging::sha256_hex(&std::fs::read(rules.root.join("big.txt")).unwrap());
-        let base = logging::sha256_hex(old.as_bytes());
-        let nothing = logging::sha256_hex(b"");
+        let big = code_commit_logging::sha256_hex(&std::fs::read(rules.root.join("big.txt")).unwrap());
+        let base = code_commit_logging::sha256_hex(old.as_bytes());
+        let nothing = code_commit_logging::sha256_hex(b"");
         let take = |path: &str, base: &str, search: &str, replace: &str| {
             let edits = serde_json::json!([{ "search": search, "replace": replace }]);
             let write = serde_json::json!({ "path": path, "base_sha256": base, "edits": edits });
@@ -304,7 +304,7 @@ mod tests {
         let writes = paths.each_ref().map(|path| {
             std::fs::write(rules.root.join(path), &content).unwrap();
             let edits = serde_json::json!([{ "search": "end\n", "replace": "END\n" }]);
-            let base = logging::sha256_hex(content.as_bytes());
+            let base = code_commit_logging::sha256_hex(content.as_bytes());
             serde_json::json!({ "path": path, "base_sha256": base, "edits": edits })
         });
         let take = |writes: &[serde_json::Value]| {

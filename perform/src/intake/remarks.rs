@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use guard::{Admitted, Guard};
-use parser::{FileAction, Reply, habits};
+use code_commit_guard::{Admitted, Guard};
+use code_commit_parser::{FileAction, Reply, habits};
 
-use engine::Problem;
+use code_commit_engine::Problem;
 
 /// Larger files get no remarks.
 const LARGEST: u64 = 64 << 20;
@@ -29,7 +29,8 @@ pub(super) fn habits(reply: &Reply<'_>, edited: &[Option<String>], root: &Path) 
 /// Files that the model was not shown, placeholders for omitted code, and files that lose most of their
 /// lines.
 pub(super) fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Problem> {
-    let Ok(Some(old)) = dir::read(&root.join(path), LARGEST, dir::Links::Refused) else {
+    let Ok(Some(old)) = code_commit_dir::read(&root.join(path), LARGEST, code_commit_dir::Links::Refused)
+    else {
         return Vec::new();
     };
     let Some(old_text) = text(&old) else { return vec![not_text(path)] };
@@ -77,7 +78,7 @@ fn encoding(old: &[u8], new: &[u8], path: &str) -> Vec<Problem> {
 pub(super) fn flagged(path: &Admitted, guard: &Guard) -> Option<Problem> {
     if let Some(why) = guard.flags(path.path()) {
         let path = path.path();
-        return Some(problem(engine::GRADER, path, format!("`{path}` was changed, and {why}.")));
+        return Some(problem(code_commit_engine::GRADER, path, format!("`{path}` was changed, and {why}.")));
     }
     let path = path.is_flagged().then(|| path.path())?;
     let message =

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use apply::Changed;
-use guard::Policy;
+use code_commit_apply::Changed;
+use code_commit_guard::Policy;
 
 use super::*;
 
@@ -96,7 +96,7 @@ fn a_reply_with_a_key_is_not_used() {
     let text = "^^^a.txt\na\n^^^end\n";
     let with_key = Reply { held_key: true, ..answer(text, &Finish::Complete) };
     assert_eq!(rejected(&rules, &with_key), ["key-in-reply"]);
-    let previewed = rules.preview(&with_key, &parser::parse(text).unwrap(), Shown::Tree).unwrap();
+    let previewed = rules.preview(&with_key, &code_commit_parser::parse(text).unwrap(), Shown::Tree).unwrap();
     assert_eq!(previewed.unwrap_err()[0].code, "key-in-reply");
 }
 
@@ -116,7 +116,8 @@ fn a_preview_says_what_would_be_done() {
         let rules = rules(top.path());
         write(&rules, "old.txt", b"old\n");
         let answer = answer(text, &Finish::Complete);
-        let previewed = rules.preview(&answer, &parser::parse(text).unwrap(), Shown::Tree).unwrap();
+        let previewed =
+            rules.preview(&answer, &code_commit_parser::parse(text).unwrap(), Shown::Tree).unwrap();
         let done = match rules.take_in(&answer, Shown::Tree, &top.path().join("undo")).unwrap() {
             Intake::Applied { applied, .. } => Ok(applied),
             Intake::Rejected { problems, .. } => Err(problems),
@@ -215,8 +216,9 @@ fn code_of(path: &'static str, content: &'static str) -> Code<'static> {
 
 /// The files that a run has changed, each with the content that was shown last.
 fn seen_as(files: &[(&str, &str)]) -> BTreeMap<String, Option<String>> {
-    let seen =
-        |(path, content): &(&str, &str)| ((*path).to_owned(), Some(logging::sha256_hex(content.as_bytes())));
+    let seen = |(path, content): &(&str, &str)| {
+        ((*path).to_owned(), Some(code_commit_logging::sha256_hex(content.as_bytes())))
+    };
     files.iter().map(seen).collect()
 }
 
@@ -268,7 +270,7 @@ fn what_a_killed_run_has_made_of_a_file_is_told_whatever_became_of_it_since() {
     assert_eq!(edited(&rules, &reply, Shown::Tree), Ok(first));
     write(&rules, "../undo/0.old", b"another pre-image\n");
     let broken = rules.take_in(&answer(&reply, &Finish::Complete), Shown::Tree, &top.path().join("undo"));
-    assert!(matches!(broken, Err(Fault::Undo(apply::UndoError::Damaged { .. }))));
+    assert!(matches!(broken, Err(Fault::Undo(code_commit_apply::UndoError::Damaged { .. }))));
 }
 
 #[test]

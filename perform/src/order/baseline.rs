@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use apply::Lock;
-use repo::{EmptyFolder, Git, Head};
+use code_commit_apply::Lock;
+use code_commit_repo::{EmptyFolder, Git, Head};
 
-use engine::Problem;
+use code_commit_engine::Problem;
 
 use crate::fault::Fault;
 use crate::kept::{UNDO, checked, undo_folders};
@@ -50,7 +50,7 @@ impl Baseline {
         self.git.roll_back(&self.head, &self.commit, aside).map_err(Fault::RollBack)?;
         self.restore_folders(root)?;
         let undo = run.join(UNDO);
-        dir::remove(&undo).map_err(Fault::file("remove", &undo))?;
+        code_commit_dir::remove(&undo).map_err(Fault::file("remove", &undo))?;
         warnings.extend(left.warning());
         warnings.extend(self.ignored.restore(root, run, &own.into_keys().collect()));
         Ok(warnings)
@@ -58,15 +58,17 @@ impl Baseline {
 
     /// Git knows no empty folders.
     fn restore_folders(&self, root: &Path) -> Result<(), Fault> {
-        let (now, new) =
-            (repo::empty_folders(root).map_err(unreadable)?, self.git.untracked().map_err(Fault::Git)?);
+        let (now, new) = (
+            code_commit_repo::empty_folders(root).map_err(unreadable)?,
+            self.git.untracked().map_err(Fault::Git)?,
+        );
         let is_new = |folder: &&EmptyFolder| {
             self.empty_folders.iter().all(|was| was.path != folder.path)
                 && new.iter().any(|new| folder.path.starts_with(new))
         };
         // The innermost first. Only empty ones can be removed like that.
         now.iter().rev().filter(is_new).for_each(|folder| drop(fs::remove_dir(root.join(&folder.path))));
-        repo::restore_empty_folders(root, &self.empty_folders).map_err(unreadable)
+        code_commit_repo::restore_empty_folders(root, &self.empty_folders).map_err(unreadable)
     }
 
     /// A commit made meanwhile is no longer on the branch after the rollback; git still has it.
@@ -90,8 +92,9 @@ fn undo(lock: &Lock, root: &Path, run: &Path, own: &Written, left: &mut Left<'_>
     if written.is_empty() {
         return Ok(());
     }
-    let undone = apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
-    for image in apply::pre_images(&undone.replaced).map_err(Fault::Undo)? {
+    let undone = code_commit_apply::undo(lock, root, &written, code_commit_apply::Force::Yes)
+        .map_err(Fault::Restore)?;
+    for image in code_commit_apply::pre_images(&undone.replaced).map_err(Fault::Undo)? {
         if own.get(&image.path) == Some(&image.sha256) {
             continue;
         }

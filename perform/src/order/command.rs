@@ -7,11 +7,11 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use guard::Guard;
-use logging::{RedactWriter, millis};
-use runner::{Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, Streams};
+use code_commit_guard::Guard;
+use code_commit_logging::{RedactWriter, millis};
+use code_commit_runner::{Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, Streams};
 
-use engine::{Ran, Tail};
+use code_commit_engine::{Ran, Tail};
 
 use crate::Event;
 use crate::account::Account;
@@ -122,7 +122,7 @@ impl Run<'_> {
         // One for each stream: a key may be split across writes.
         let mut out = redactor.writer(Told(&record));
         let mut err = redactor.writer(Told(&record));
-        let ran = runner::run(&command, &confinement, cancel, &mut |stream, bytes| {
+        let ran = code_commit_runner::run(&command, &confinement, cancel, &mut |stream, bytes| {
             sinks.take(stream, bytes);
             let told = if stream == Stream::Out { &mut out } else { &mut err };
             // The observer cannot fail.

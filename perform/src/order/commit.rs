@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use apply::PreImage;
-use repo::Git;
+use code_commit_apply::PreImage;
+use code_commit_repo::Git;
 
-use engine::{CommitAnswer, Committed, NotCommitted};
+use code_commit_engine::{CommitAnswer, Committed, NotCommitted};
 
 use crate::fault::Fault;
 use crate::kept::undo_folders;
@@ -40,12 +40,12 @@ pub(super) fn commit(
 
 /// The files that differ from before the run, by path.
 fn changed(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
-    let images = apply::pre_images(&undo_folders(run)?).map_err(Fault::Undo)?;
+    let images = code_commit_apply::pre_images(&undo_folders(run)?).map_err(Fault::Undo)?;
     let differs = |image: &PreImage| {
         let path = root.join(&image.path);
         let mode = fs::symlink_metadata(&path).ok().map(|found| found.permissions().mode());
-        let now = dir::open_regular(&path).ok().flatten();
-        let now = now.and_then(|mut file| logging::sha256_of(&mut file).ok());
+        let now = code_commit_dir::open_regular(&path).ok().flatten();
+        let now = now.and_then(|mut file| code_commit_logging::sha256_of(&mut file).ok());
         // Git knows no other bit of it.
         let is_program = |mode: Option<u32>| mode.is_some_and(|mode| mode & 0o100 != 0);
         now != image.sha256 || is_program(mode) != is_program(image.mode)

@@ -6,9 +6,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use repo::Git;
+use code_commit_repo::Git;
 
-use engine::Problem;
+use code_commit_engine::Problem;
 
 use crate::account::named;
 use crate::fault::Fault;
@@ -49,7 +49,7 @@ impl Ignored {
         let (mut small, mut others, mut room) = (Vec::new(), Vec::new(), MOST_FILES);
         for name in git.ignored().map_err(Fault::Git)? {
             // The harness writes there during the run.
-            if name.split('/').next() == Some(names::ours::STATE) {
+            if name.split('/').next() == Some(code_commit_names::ours::STATE) {
                 continue;
             }
             let path = PathBuf::from(&name);
@@ -100,7 +100,7 @@ impl Ignored {
             "ignored files were changed or removed while the run was under way and are not restored: {}",
             named(&differ)
         );
-        Some(Problem { code: engine::IGNORED_FILES.to_owned(), path: None, line: None, message })
+        Some(Problem { code: code_commit_engine::IGNORED_FILES.to_owned(), path: None, line: None, message })
     }
 }
 
@@ -112,8 +112,8 @@ fn look_into(root: &Path, path: PathBuf, most: usize, files: &mut Vec<(PathBuf, 
         let Ok(found) = fs::symlink_metadata(root.join(&path)) else { continue };
         if found.is_file() {
             files.push((path, mark(&found)));
-        } else if found.is_dir() && !path.file_name().is_some_and(repo::is_left_out) {
-            let entries = dir::list(root.join(&path)).into_iter().flatten().flatten();
+        } else if found.is_dir() && !path.file_name().is_some_and(code_commit_repo::is_left_out) {
+            let entries = code_commit_dir::list(root.join(&path)).into_iter().flatten().flatten();
             todo.extend(entries.map(|entry| path.join(entry.file_name())));
         }
     }

@@ -5,10 +5,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use logging::{Redactor, RunFolder, Stamp, name_as_text};
-use repo::Git;
+use code_commit_logging::{Redactor, RunFolder, Stamp, name_as_text};
+use code_commit_repo::Git;
 
-use engine::Problem;
+use code_commit_engine::Problem;
 
 use crate::account::named;
 use crate::fault::Fault;
@@ -37,7 +37,7 @@ impl<'l> Left<'l> {
     /// folder of the run. If that is on another disk, it is copied there only after it was moved: somebody may
     /// save it at any moment.
     pub(super) fn take(&mut self, path: &Path) -> io::Result<()> {
-        let Some(place) = dir::obstacle::place(self.root, path)? else { return Ok(()) };
+        let Some(place) = code_commit_dir::obstacle::place(self.root, path)? else { return Ok(()) };
         let from = self.root.join(&place);
         let is_free = |folder: &&PathBuf| {
             let to = folder.join(&place);
@@ -65,7 +65,7 @@ impl<'l> Left<'l> {
         let staged = folder.join(from.file_name().unwrap_or_default());
         fs::rename(from, &staged)?;
         // What cannot be copied, such as a folder, stays.
-        if dir::copy(&staged, to).is_ok() {
+        if code_commit_dir::copy(&staged, to).is_ok() {
             fs::remove_file(&staged)?;
             fs::remove_dir(&folder)?;
             self.folders.retain(|known| *known != folder);
@@ -77,7 +77,7 @@ impl<'l> Left<'l> {
     pub(super) fn keep(&mut self, path: &str, content: &[u8]) -> io::Result<()> {
         let to = self.make(self.run)?.join(path);
         fs::create_dir_all(to.parent().unwrap_or(&to))?;
-        dir::replace(&to, content)?;
+        code_commit_dir::replace(&to, content)?;
         self.paths.insert(path.to_owned());
         Ok(())
     }
@@ -135,7 +135,7 @@ pub(super) fn differing(git: &Git) -> Result<BTreeSet<PathBuf>, Fault> {
 pub(super) fn written(run: &Path) -> Result<Written, Fault> {
     let mut written = Written::new();
     for undo in undo_folders(run)? {
-        let applied = apply::read_applied(&undo).map_err(Fault::Undo)?;
+        let applied = code_commit_apply::read_applied(&undo).map_err(Fault::Undo)?;
         let changes = applied.into_iter().flat_map(|applied| applied.changes);
         written.extend(changes.map(|change| (change.path, change.after_sha256)));
     }
@@ -144,8 +144,9 @@ pub(super) fn written(run: &Path) -> Result<Written, Fault> {
 
 pub(super) fn is_as_written(root: &Path, path: &Path, own: &Written) -> bool {
     let Some(Some(sha256)) = path.to_str().and_then(|path| own.get(path)) else { return false };
-    let now = dir::open_regular(&root.join(path));
-    now.ok().flatten().and_then(|mut file| logging::sha256_of(&mut file).ok()).as_ref() == Some(sha256)
+    let now = code_commit_dir::open_regular(&root.join(path));
+    now.ok().flatten().and_then(|mut file| code_commit_logging::sha256_of(&mut file).ok()).as_ref()
+        == Some(sha256)
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dir::Interrupt;
-use engine::{
+use code_commit_dir::Interrupt;
+use code_commit_engine::{
     Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, HoldsFor, Keep, Kept, Live,
     Look, Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack,
     Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
-use llm::Model;
-use runner::{Cancel, RunError};
+use code_commit_llm::Model;
+use code_commit_runner::{Cancel, RunError};
 use rustix::fs::FileType;
 
 use crate::account::{Account, Accounted};
@@ -80,7 +80,7 @@ impl World for OrderWorld<'_, '_> {
 impl Live<Stamp> for OrderWorld<'_, '_> {
     fn perform(&mut self, _: &Stamp) -> Result<Stamped, Fault> {
         self.cancel_point()?;
-        Ok(Stamped { at: logging::Stamp::now().rfc3339() })
+        Ok(Stamped { at: code_commit_logging::Stamp::now().rfc3339() })
     }
 }
 
@@ -163,7 +163,7 @@ impl Live<Measure> for OrderWorld<'_, '_> {
         }
         warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
         let interrupt = self.asking.spending.interrupt(&self.cancel);
-        let hashed = repo::stable_hash(&self.rules.root, &interrupt).map_err(unreadable);
+        let hashed = code_commit_repo::stable_hash(&self.rules.root, &interrupt).map_err(unreadable);
         tried(&self.record, hashed.map(|tree_sha256| Measured { tree_sha256, changes, put_back }))
     }
 }
@@ -292,6 +292,6 @@ fn tried<A>(record: &Record<'_>, answer: Result<A, Fault>) -> Result<Tried<A>, F
     }
 }
 
-pub(super) fn unreadable(error: repo::TreeError) -> Fault {
+pub(super) fn unreadable(error: code_commit_repo::TreeError) -> Fault {
     Fault::File { doing: "look at", path: error.path, source: error.source }
 }

@@ -6,10 +6,10 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use engine::{Asked, HoldsFor, Line, Outcome, Recorded, Stored};
-use logging::{Entry, FolderError, Journal, RunFolder};
+use code_commit_engine::{Asked, HoldsFor, Line, Outcome, Recorded, Stored};
+use code_commit_logging::{Entry, FolderError, Journal, RunFolder};
+use code_commit_timeline::Steps;
 use serde_json::Value;
-use timeline::Steps;
 
 use super::texts::{Texts, to_engine, visit_stored};
 use super::{JOURNAL, RecordError, SETS, other_version};
@@ -147,7 +147,7 @@ impl Past {
         for (name, hash) in manifests(run).map_err(failed)? {
             let is_own = named.get(&name).map_or(self.outcome().is_none(), |named| *named == hash);
             if !is_own {
-                let path = run.join(UNDO).join(name).join(apply::MANIFEST);
+                let path = run.join(UNDO).join(name).join(code_commit_apply::MANIFEST);
                 return Err(FolderError::Changed { path }.into());
             }
         }
@@ -204,14 +204,15 @@ pub(super) fn has_journal(folder: &Path) -> bool {
 
 /// Whether a power cut took the file or its end: missing bytes read as zeros.
 fn is_torn(folder: &Path, stored: &Stored) -> bool {
-    let Ok(Some(mut file)) = dir::open_regular(&folder.join(&stored.file)) else { return true };
+    let Ok(Some(mut file)) = code_commit_dir::open_regular(&folder.join(&stored.file)) else { return true };
     let Ok(length) = file.metadata().map(|data| data.len()) else { return true };
     let ends_in_zero = |file: &File| {
         let mut last = [1];
         length > 0 && file.read_exact_at(&mut last, length - 1).is_ok() && last == [0]
     };
     length < stored.bytes
-        || (ends_in_zero(&file) && logging::sha256_of(&mut file).is_ok_and(|hash| hash != stored.sha256))
+        || (ends_in_zero(&file)
+            && code_commit_logging::sha256_of(&mut file).is_ok_and(|hash| hash != stored.sha256))
 }
 
 /// The file that says which files of an imported record stayed where it was made.
@@ -226,7 +227,7 @@ pub fn note_withheld(folder: &Path, files: &[Stored]) -> io::Result<()> {
     if files.is_empty() {
         return Ok(());
     }
-    dir::replace(&folder.join(WITHHELD), &serde_json::to_vec_pretty(files)?)
+    code_commit_dir::replace(&folder.join(WITHHELD), &serde_json::to_vec_pretty(files)?)
 }
 
 /// What that note says; nothing where there is none.

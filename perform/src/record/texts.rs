@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-use engine::{Digest, Stored, Text};
-use logging::{FolderError, RunFolder};
-use runner::Captured;
+use code_commit_engine::{Digest, Stored, Text};
+use code_commit_logging::{FolderError, RunFolder};
+use code_commit_runner::Captured;
 use serde_json::Value;
 
 use super::Record;
@@ -62,14 +62,14 @@ pub(super) fn visit_stored(line: &Value, visit: &mut impl FnMut(Stored)) {
     inner.for_each(|value| visit_stored(value, visit));
 }
 
-pub(crate) fn to_engine(stored: logging::Stored) -> Stored {
-    let logging::Stored { file, bytes, sha256 } = stored;
+pub(crate) fn to_engine(stored: code_commit_logging::Stored) -> Stored {
+    let code_commit_logging::Stored { file, bytes, sha256 } = stored;
     Stored { file, bytes, sha256 }
 }
 
-pub(crate) fn to_logging(stored: &Stored) -> logging::Stored {
+pub(crate) fn to_logging(stored: &Stored) -> code_commit_logging::Stored {
     let Stored { file, bytes, sha256 } = stored.clone();
-    logging::Stored { file, bytes, sha256 }
+    code_commit_logging::Stored { file, bytes, sha256 }
 }
 
 /// Stores a text, with keys redacted, and keeps it in memory in that form.

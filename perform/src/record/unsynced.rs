@@ -8,9 +8,9 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use dir::Folder;
-use engine::Stored;
-use logging::{Journal, RunFolder};
+use code_commit_dir::Folder;
+use code_commit_engine::Stored;
+use code_commit_logging::{Journal, RunFolder};
 use serde_json::Value;
 
 use super::texts::visit_stored;

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dir::Folder;
-use logging::{Redactor, RunFolder, Stamp};
+use code_commit_dir::Folder;
+use code_commit_logging::{Redactor, RunFolder, Stamp};
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 
@@ -24,7 +24,7 @@ const PREFIX: &str = "left-";
 
 /// Whether something was moved into this run folder, which must not be deleted then.
 pub fn has_taken_in(run: &Path) -> bool {
-    let mut entries = dir::list(run).into_iter().flatten().flatten();
+    let mut entries = code_commit_dir::list(run).into_iter().flatten().flatten();
     entries.any(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()))
 }
 
@@ -48,8 +48,8 @@ impl<'r> Attic<'r> {
                 removed => return removed,
             }
             // Otherwise its owner could not move it.
-            let open = Mode::from_raw_mode(stat.st_mode) | dir::reach::CHANGE;
-            dir::reach::set_mode(folder.as_fd(), name, open)?;
+            let open = Mode::from_raw_mode(stat.st_mode) | code_commit_dir::reach::CHANGE;
+            code_commit_dir::reach::set_mode(folder.as_fd(), name, open)?;
         }
         self.take_in(folder, name, path)
     }
@@ -149,11 +149,13 @@ fn copy(folder: &Folder, name: &OsStr, to: &Folder, new_name: &OsStr) -> io::Res
     let kind = folder.stat(name)?.map(|stat| FileType::from_raw_mode(stat.st_mode));
     match kind {
         Some(FileType::Symlink) => to.make_link(new_name, &folder.read_link(name)?),
-        Some(FileType::RegularFile) => dir::copy_all(folder, name, to, new_name).inspect_err(|error| {
-            if error.kind() != io::ErrorKind::AlreadyExists {
-                let _ = to.remove_file(new_name);
-            }
-        }),
+        Some(FileType::RegularFile) => {
+            code_commit_dir::copy_all(folder, name, to, new_name).inspect_err(|error| {
+                if error.kind() != io::ErrorKind::AlreadyExists {
+                    let _ = to.remove_file(new_name);
+                }
+            })
+        }
         Some(FileType::Directory) => Err(io::ErrorKind::CrossesDevices.into()),
         Some(_) | None => Ok(()),
     }

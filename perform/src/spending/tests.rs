@@ -1,11 +1,11 @@
-use llm::Scripted;
-use llm::scripted::Entry;
-use llm::{Blind, Money};
+use code_commit_llm::Scripted;
+use code_commit_llm::scripted::Entry;
+use code_commit_llm::{Blind, Money};
 
 use super::*;
 use serde_json::json;
 
-use engine::{Answered, Asked, Attempted, Ended, Finish, Problem, Stored, Text, Unanswered};
+use code_commit_engine::{Answered, Asked, Attempted, Ended, Finish, Problem, Stored, Text, Unanswered};
 
 fn flash() -> ModelId {
     "gemini-3.8-flash".parse().unwrap()
@@ -27,11 +27,19 @@ impl Model for Named {
         &self.0
     }
 
-    fn call(&self, _: &Request<'_>, _: &mut dyn Watch) -> Result<llm::Reply, llm::CallError> {
-        Err(llm::CallError::NothingLeft { given: 0 })
+    fn call(
+        &self,
+        _: &Request<'_>,
+        _: &mut dyn Watch,
+    ) -> Result<code_commit_llm::Reply, code_commit_llm::CallError> {
+        Err(code_commit_llm::CallError::NothingLeft { given: 0 })
     }
 
-    fn count_tokens(&self, _: &Request<'_>, _: &mut dyn Watch) -> Result<Option<u64>, llm::CallError> {
+    fn count_tokens(
+        &self,
+        _: &Request<'_>,
+        _: &mut dyn Watch,
+    ) -> Result<Option<u64>, code_commit_llm::CallError> {
         Ok(self.1)
     }
 }
@@ -235,7 +243,7 @@ fn answered(elapsed_ms: u64) -> Line {
         finish: Finish("complete".into()),
         for_person: None,
         held_key: false,
-        usage: engine::Usage::default(),
+        usage: code_commit_engine::Usage::default(),
         served_model: None,
         cost_usd: None,
         elapsed_ms,

@@ -124,11 +124,11 @@ fn what_the_instructions_teach_is_what_the_parser_reads() {
     // The closing `$$$` example contradicts the files above it, which a model would also see;
     // everything else must parse.
     let (examples, no_change) = MODIFICATION_INSTRUCTIONS.split_once("If the project already does").unwrap();
-    let reply = parser::parse(examples).unwrap();
+    let reply = code_commit_parser::parse(examples).unwrap();
     let paths: Vec<_> = reply.files().map(|file| file.path).collect();
     assert_eq!(paths, ["src/main.rs", "src/unused.rs", "docs/fences.md"]);
     assert_eq!(reply.user().count(), 1);
-    assert_eq!(parser::parse(no_change).unwrap().no_change().count(), 1);
+    assert_eq!(code_commit_parser::parse(no_change).unwrap().no_change().count(), 1);
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn files_are_hashed_in_the_order_of_their_whole_paths() {
 #[test]
 fn folders_that_do_not_count_are_left_out_at_every_level() {
     let plain = hash(&[("src/a", "1")]);
-    for folder in names::left_out(By::Hash) {
+    for folder in code_commit_names::left_out(By::Hash) {
         assert_eq!(hash(&[("src/a", "1"), (&format!("src/{folder}/x"), "2")]), plain, "{folder}");
         assert_eq!(hash(&[("src/a", "1"), (&format!("{folder}/deep/x"), "2")]), plain, "{folder}");
     }

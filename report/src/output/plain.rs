@@ -98,7 +98,7 @@ fn is_harmless(c: char) -> bool {
 }
 
 fn is_seen(c: char) -> bool {
-    !(c.is_control() || names::is_bidi(c) || names::is_invisible(c))
+    !(c.is_control() || code_commit_names::is_bidi(c) || code_commit_names::is_invisible(c))
 }
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ pub(super) fn all(access: &Access) -> Vec<Cache> {
     let cache = |(name, place): (&Path, PathBuf)| {
         let lower = place.canonicalize().ok().filter(|real| real.is_dir() && is_apart(real));
         let layer = View { upper: layers.join("upper").join(name), work: layers.join("work").join(name) };
-        let is_filled = || dir::list(&layer.upper).is_ok_and(|mut entries| entries.next().is_some());
+        let is_filled =
+            || code_commit_dir::list(&layer.upper).is_ok_and(|mut entries| entries.next().is_some());
         let is_of_use = can_fetch || lower.is_some() || is_filled();
         let lower = lower.unwrap_or_else(|| EMPTY.into());
         let overlay = Overlay { place: Path::new(SITE).join(name), lower, layer };
@@ -47,7 +48,7 @@ pub(super) fn all(access: &Access) -> Vec<Cache> {
 /// The caches by their usual names below the home directory, with their places.
 fn named(access: &Access) -> impl Iterator<Item = (&'static Path, PathBuf)> {
     let home = mounts::home(access);
-    names::caches().map(Path::new).filter_map(move |name| {
+    code_commit_names::caches().map(Path::new).filter_map(move |name| {
         let place = match (name.strip_prefix(CARGO), &access.cargo_home) {
             (Ok(part), Some(cargo_home)) => cargo_home.join(part),
             _ => home.as_ref()?.join(name),

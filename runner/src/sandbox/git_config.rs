@@ -17,7 +17,7 @@ const MOST_REPOSITORIES: usize = 200;
 /// Those with secrets, and what is left of each without them.
 pub(super) fn without_secrets(access: &Access) -> Vec<(PathBuf, String)> {
     let below = |folder: PathBuf| {
-        let entries = dir::list(folder).into_iter().flatten().flatten().take(MOST_REPOSITORIES);
+        let entries = code_commit_dir::list(folder).into_iter().flatten().flatten().take(MOST_REPOSITORIES);
         entries.map(|entry| entry.path())
     };
     let home = mounts::home(access);

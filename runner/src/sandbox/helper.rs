@@ -10,7 +10,7 @@ use super::{Rung, namespaces, view};
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Why there are no namespaces without it.
-pub(super) const NONE: &str = "this program does not call `runner::helper` when it starts";
+pub(super) const NONE: &str = "this program does not call `code_commit_runner::helper` when it starts";
 
 /// To be called first in `main`, while the process has one thread. If the process was started as a helper of
 /// this crate, does that work and returns the exit code. Otherwise, sandboxes may start this program as one, and no

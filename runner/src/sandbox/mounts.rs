@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use names::Kind;
+use code_commit_names::Kind;
 
 use super::{Access, caches, git_config, sockets, toolchains};
 use crate::trusted::Changeable;
@@ -241,8 +241,8 @@ pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
 fn cargo_parts(home: &Path) -> impl Iterator<Item = PathBuf> {
     let has_no_token =
         |file: &Path| fs::read_to_string(file).is_ok_and(|text| !text.to_ascii_lowercase().contains("token"));
-    names::at_home(CARGO, Kind::Shown)
-        .chain(names::at_home(CARGO, Kind::Cache))
+    code_commit_names::at_home(CARGO, Kind::Shown)
+        .chain(code_commit_names::at_home(CARGO, Kind::Cache))
         .map(|name| home.join(name))
         .filter(move |part| part.is_dir() || has_no_token(part))
 }
@@ -280,7 +280,7 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
     let credentials = access
         .cargo_home
         .iter()
-        .flat_map(|home| names::at_home(CARGO, Kind::Hidden).map(|name| home.join(name)));
+        .flat_map(|home| code_commit_names::at_home(CARGO, Kind::Hidden).map(|name| home.join(name)));
     let shown: Vec<&PathBuf> =
         [&access.tree].into_iter().chain(&access.readable).chain(&access.writable).collect();
     let mut masked = held(access, &access.masked);

@@ -45,7 +45,9 @@ const MOST_HOPS: usize = 8;
 /// What the development kits of Debian have in `/etc`, without which Java has no cryptography. Only `management`
 /// may contain passwords.
 pub(super) fn java_settings(etc: &Path) -> Vec<PathBuf> {
-    let entries = |folder: &Path| dir::list(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = |folder: &Path| {
+        code_commit_dir::list(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+    };
     let is_kit = |folder: &PathBuf| {
         let name = folder.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.starts_with("java-") && name.ends_with("-openjdk"))
@@ -60,8 +62,10 @@ pub(super) fn parts(access: &Access) -> Vec<PathBuf> {
     let hidden = home(access);
     let changeable = Changeable::new(access.changeable());
     let mut folders: Vec<PathBuf> = access.path.clone();
-    let mut parts: Vec<PathBuf> =
-        hidden.iter().flat_map(|home| names::interpreters().map(|name| home.join(name))).collect();
+    let mut parts: Vec<PathBuf> = hidden
+        .iter()
+        .flat_map(|home| code_commit_names::interpreters().map(|name| home.join(name)))
+        .collect();
     let mut at = 0;
     while let Some(folder) = folders.get(at).filter(|_| at < MOST_FOLDERS).cloned() {
         at += 1;
@@ -93,8 +97,8 @@ fn beside(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 
 /// The folders of programs that links in this folder lead to, at every hop: each is looked up by its name.
 fn led_to(folder: &Path, changeable: &Changeable) -> Vec<PathBuf> {
-    let entries = dir::list(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
-    let links = entries.filter(|entry| entry.file_type().is_ok_and(dir::FileType::is_symlink));
+    let entries = code_commit_dir::list(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(code_commit_dir::FileType::is_symlink));
     let mut found = Vec::new();
     for link in links.map(|entry| entry.path()).filter(|link| is_program(link)) {
         for hop in hops(link, changeable) {
@@ -126,7 +130,7 @@ fn hops(mut link: PathBuf, changeable: &Changeable) -> Vec<PathBuf> {
 fn base_of_environment(programs: &Path, changeable: &Changeable) -> Option<PathBuf> {
     let file = programs.parent()?.join("pyvenv.cfg");
     changeable.fixed(&file)?;
-    let text = dir::read(&file, MOST_BYTES, dir::Links::Followed).ok().flatten()?;
+    let text = code_commit_dir::read(&file, MOST_BYTES, code_commit_dir::Links::Followed).ok().flatten()?;
     let text = String::from_utf8(text).ok()?;
     let value = |line: &str| {
         let (key, value) = line.split_once('=')?;

@@ -137,7 +137,7 @@ impl Overlay {
         let (place, lower, upper, work) = (place?, lower?, upper?, work?);
         // The kernel leaves this where a volatile layer was mounted, and mounts none a second time. What makes it safe
         // is `durability`.
-        dir::remove(&self.layer.work.join("work/incompat/volatile"))?;
+        code_commit_dir::remove(&self.layer.work.join("work/incompat/volatile"))?;
         // A volatile layer costs no sync when it is unmounted. Descriptors instead of paths: a path may contain the
         // characters that separate options.
         let options = format!(

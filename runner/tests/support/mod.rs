@@ -11,7 +11,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use runner::{Access, Cancel, Command, Confinement, Env, Mode, Output, Rung, helper_is, probe, run};
+use code_commit_runner::{
+    Access, Cancel, Command, Confinement, Env, Mode, Output, Rung, helper_is, probe, run,
+};
 
 /// Files that nothing in a sandbox may change.
 const SECRETS: [&str; 5] = [

@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use engine::{Action, Changed};
-use logging::{Redactor, sha256_hex};
-use names::ours::PHASE_CONFIG;
-use repo::{ChangedIn, WorkTree};
-use settings::phase::Config;
-use timeline::{Change, Contents, Run, Step, What};
+use code_commit_engine::{Action, Changed};
+use code_commit_logging::{Redactor, sha256_hex};
+use code_commit_names::ours::PHASE_CONFIG;
+use code_commit_repo::{ChangedIn, WorkTree};
+use code_commit_settings::phase::Config;
+use code_commit_timeline::{Change, Contents, Run, Step, What};
 
 use crate::changes::{MOST_BYTES, on_disk};
 use crate::exit::Failure;
@@ -38,10 +38,11 @@ pub(super) fn add(run: &mut Run, folder: &Path, root: &Path, redactor: &Redactor
 fn of_record(run: &mut Run, folder: &Path, root: &Path, store: &mut Store<'_>) -> Result<(), Failure> {
     let unreadable = "its files still exist: look in the folder";
     let refused = |error: anyhow::Error| Failure::refused(error, unreadable);
-    let rounds = perform::undo_folders(folder).map_err(|error| refused(error.into()))?;
+    let rounds = code_commit_perform::undo_folders(folder).map_err(|error| refused(error.into()))?;
     let mut applied = Vec::new();
     for round in &rounds {
-        let images = apply::pre_images(std::slice::from_ref(round)).map_err(|error| refused(error.into()))?;
+        let images = code_commit_apply::pre_images(std::slice::from_ref(round))
+            .map_err(|error| refused(error.into()))?;
         for image in images {
             let content = image.content(MOST_BYTES).map_err(|error| refused(error.into()))?;
             content.into_iter().for_each(|content| drop(store.keep(content)));
@@ -77,25 +78,26 @@ fn change(path: String, before_sha256: Option<String>, after_sha256: Option<Stri
 
 /// Whole files in replies, and files that were made from edits.
 fn of_replies(run: &Run, folder: &Path, store: &mut Store<'_>) {
-    let (record, limits) = (records::open(folder), parser::proposal::Limits::default());
+    let (record, limits) = (records::open(folder), code_commit_parser::proposal::Limits::default());
     for call in run.steps.calls() {
         let Some(text) = call.answer.as_ref().and_then(|stored| record.read(&stored.file).ok()) else {
             continue;
         };
-        for file in parser::parse(&text).iter().flat_map(parser::Reply::files) {
-            if let parser::FileAction::Write(content) = file.action {
+        for file in code_commit_parser::parse(&text).iter().flat_map(code_commit_parser::Reply::files) {
+            if let code_commit_parser::FileAction::Write(content) = file.action {
                 store.keep(content.as_bytes().to_vec());
             }
         }
-        for write in
-            parser::proposal::parse(text.as_bytes(), &limits).iter().flat_map(|proposal| &proposal.writes)
+        for write in code_commit_parser::proposal::parse(text.as_bytes(), &limits)
+            .iter()
+            .flat_map(|proposal| &proposal.writes)
         {
-            if let parser::proposal::Change::Content(content) = &write.change {
+            if let code_commit_parser::proposal::Change::Content(content) = &write.change {
                 store.keep(content.as_bytes().to_vec());
             }
         }
     }
-    let edited = dir::list(folder).into_iter().flatten().flatten();
+    let edited = code_commit_dir::list(folder).into_iter().flatten().flatten();
     let edited = edited.filter(|entry| entry.file_name().to_string_lossy().contains("-edited-"));
     edited.filter_map(|entry| on_disk(&entry.path())).for_each(|content| drop(store.keep(content)));
 }
@@ -131,7 +133,7 @@ impl Store<'_> {
     }
 
     fn committed(&mut self, file: ChangedIn, prefix: &Path) -> Changed {
-        let path = logging::name_as_text(&prefix.join(file.path)).into_owned();
+        let path = code_commit_logging::name_as_text(&prefix.join(file.path)).into_owned();
         let before = file.before.map(|content| self.keep(content));
         let after = file.after.map(|content| self.keep(content));
         change(path, before, after)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use names::ours::ABL;
+use code_commit_names::ours::ABL;
 
 use super::Found;
 use crate::exit::Failure;

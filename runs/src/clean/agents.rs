@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-use logging::Redactor;
-use names::ours::ABL;
-use perform::{COPIES, TAKEN};
+use code_commit_logging::Redactor;
+use code_commit_names::ours::ABL;
+use code_commit_perform::{COPIES, TAKEN};
 
 use crate::clean::place::Place;
 use crate::clean::{Run, UNREADABLE, is_no_record};
@@ -34,7 +34,7 @@ pub(super) fn specs(root: &Path) -> impl Iterator<Item = Run> {
 /// A talk leaves only copies of files that it may not change but did.
 fn is_no_talk(path: &Path) -> Option<String> {
     let entries: BTreeSet<_> =
-        dir::list(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+        code_commit_dir::list(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
     let is_talk = entries.iter().all(|name| name == COPIES || name == TAKEN);
     if is_talk && fs::canonicalize(path).is_ok_and(|real| real == path) { None } else { is_no_record(path) }
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use apply::Lock;
-use names::ours::STATE;
-use repo::{OpenError, WorkTree};
+use code_commit_apply::Lock;
+use code_commit_names::ours::STATE;
+use code_commit_repo::{OpenError, WorkTree};
 
 use crate::exit::Failure;
 use crate::host::Host;
@@ -25,7 +25,7 @@ impl Place {
         let root = place::root(host)?;
         let is_no_repository = matches!(WorkTree::at(&root), Err(OpenError::NotARepository { .. }));
         if is_no_repository && root.join(STATE).is_dir() {
-            let state = repo::state_dir_in_tree(&root)?;
+            let state = code_commit_repo::state_dir_in_tree(&root)?;
             return Ok(Self { root, tree: None, state });
         }
         let tree = place::work_tree(&root)?;

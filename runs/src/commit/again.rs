@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
+use code_commit_logging::RunFolder;
+use code_commit_perform::Past;
+use code_commit_repo::WorkTree;
+use code_commit_report::Summary;
 use jiff::Timestamp;
-use logging::RunFolder;
-use perform::Past;
-use repo::WorkTree;
-use report::Summary;
 use serde_json::json;
 
 use crate::changes::{self, FileChange};
@@ -97,7 +97,7 @@ impl Run<'_> {
         let Some((outcome, holds_for)) = past.end() else { return Ok(Again::New) };
         let (root, output) = (self.tree.root(), self.host.output);
         let name = records::name(self.folder.path());
-        if holds_for.tree.is_none() || *holds_for != verdict::of_commit(root, plan, dir::NEVER) {
+        if holds_for.tree.is_none() || *holds_for != verdict::of_commit(root, plan, code_commit_dir::NEVER) {
             output.warn(&format!("the files are no longer as {name} left them, so a new run begins"));
             return Ok(Again::New);
         }

@@ -6,11 +6,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use logging::RunFolder;
-use perform::undo_folders;
-use repo::WorkTree;
-use report::phrases;
-use settings::Environment;
+use code_commit_logging::RunFolder;
+use code_commit_perform::undo_folders;
+use code_commit_repo::WorkTree;
+use code_commit_report::phrases;
+use code_commit_settings::Environment;
 
 use crate::changes::sha256_on_disk;
 use crate::commit::plan::Plan;
@@ -35,8 +35,12 @@ pub(crate) fn refuse(
     let left = || {
         let rounds = undo_folders(run.path())?;
         // A run that was killed right after it had restored the tree restores it again.
-        let restored = plan.restore_on_failure && perform::were_undone(&rounds);
-        anyhow::Ok(if restored { apply::hashes_before(&rounds) } else { apply::hashes_after(&rounds) }?)
+        let restored = plan.restore_on_failure && code_commit_perform::were_undone(&rounds);
+        anyhow::Ok(if restored {
+            code_commit_apply::hashes_before(&rounds)
+        } else {
+            code_commit_apply::hashes_after(&rounds)
+        }?)
     };
     let left = left().map_err(cannot)?;
     let stopped = last_sign(run.path());
@@ -71,7 +75,7 @@ pub(crate) fn refuse(
 
 /// When the run last wrote to its record, by the file system's clock.
 fn last_sign(run: &Path) -> (i64, i64) {
-    let entries = dir::list(run).into_iter().flatten().flatten();
+    let entries = code_commit_dir::list(run).into_iter().flatten().flatten();
     // Folders in it also change when a killed run is settled.
     let files = entries.filter_map(|entry| entry.metadata().ok()).filter(std::fs::Metadata::is_file);
     let written = files.map(|found| (found.mtime(), found.mtime_nsec()));

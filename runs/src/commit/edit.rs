@@ -6,8 +6,8 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use runner::{Cancel, Command, Confinement, Env, Leftovers, Streams};
-use settings::{Environment, Keys, Settings};
+use code_commit_runner::{Cancel, Command, Confinement, Env, Leftovers, Streams};
+use code_commit_settings::{Environment, Keys, Settings};
 
 use crate::exit::Failure;
 use crate::trusted::Trusted;
@@ -44,7 +44,7 @@ pub(super) fn open(
     let (streams, leftovers) = (Streams::Inherited, Leftovers::Leave);
     let command = Command { streams, leftovers, ..Command::new(argv, root, env) };
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
-    let done = runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
+    let done = code_commit_runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
         .map_err(|error| Failure::refused(error, "set VISUAL or EDITOR to a program that can be started"))?;
     if done.ended.exit_code() == Some(0) {
         return Ok(());

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use engine::Stop;
-use logging::RunFolder;
-use perform::{Fault, UNDO};
+use code_commit_engine::Stop;
+use code_commit_logging::RunFolder;
+use code_commit_perform::{Fault, UNDO};
 
 use crate::changes::{self, FileChange};
 use crate::commit::run::UNLIKE_RECORDED;
 use crate::exit::{Exit, Failure};
 use crate::records;
-use report::{FileStat, phrases};
+use code_commit_report::{FileStat, phrases};
 
 /// Changed files of an interrupted run named in a message.
 const NAMED_FILES: usize = 5;

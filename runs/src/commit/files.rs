@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use logging::{Redactor, Stamp};
-use repo::WorkTree;
-use report::Output;
+use code_commit_logging::{Redactor, Stamp};
+use code_commit_repo::WorkTree;
+use code_commit_report::Output;
 
 use crate::commit::plan::Task;
 use crate::exit::Failure;
@@ -25,7 +25,7 @@ fn hide(tree: &WorkTree, logs: &Path) -> Result<(), Failure> {
     if !is_made_here {
         return Ok(());
     }
-    repo::hide_from_git(logs).map_err(|error| {
+    code_commit_repo::hide_from_git(logs).map_err(|error| {
         // Otherwise the next run would take it for the user's.
         let _ = std::fs::remove_dir(logs);
         Failure::no_record(error)
@@ -48,7 +48,8 @@ fn stays_inside(root: &Path, logs: &Path) -> Result<(), Failure> {
 pub(super) fn said_log(task: &Task, root: &Path) -> Result<Option<PathBuf>, Failure> {
     let Some(said) = task.said_log(root) else { return Ok(None) };
     let is_new = said.symlink_metadata().is_err();
-    dir::append(&said, "").map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
+    code_commit_dir::append(&said, "")
+        .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
     Ok(is_new.then_some(said))
 }
 

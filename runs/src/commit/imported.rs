@@ -2,11 +2,11 @@
 //! of another tree.
 
 use anyhow::anyhow;
-use logging::RunFolder;
-use perform::Paid;
-use repo::WorkTree;
-use report::phrases;
-use settings::{Keys, Settings};
+use code_commit_logging::RunFolder;
+use code_commit_perform::Paid;
+use code_commit_repo::WorkTree;
+use code_commit_report::phrases;
+use code_commit_settings::{Keys, Settings};
 
 use super::{Request, Which, inputs, looks, refused, seal};
 use crate::commit::plan::{Plan, Task};

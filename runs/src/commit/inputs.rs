@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use logging::Redactor;
-use names::ours::AGENT_CONFIG;
-use prompt::edits::{Form, lesson};
-use repo::WorkTree;
-use report::Output;
-use settings::{Environment, Keys, Settings};
+use code_commit_logging::Redactor;
+use code_commit_names::ours::AGENT_CONFIG;
+use code_commit_prompt::edits::{Form, lesson};
+use code_commit_repo::WorkTree;
+use code_commit_report::Output;
+use code_commit_settings::{Environment, Keys, Settings};
 
 use super::{Query, Which, beside_or_above, protected_for_model, refused};
 use crate::commit::plan::{Task, form};
@@ -186,7 +186,7 @@ impl Ready {
     pub(super) fn store(&self, root: &Path, output: &Output) -> Result<Rules, Failure> {
         let mut rules = Rules::AsBefore;
         if self.is_new && preflight::agent_config_is_ignored(root).is_err() {
-            dir::append(&root.join(".gitignore"), "/agent-config")
+            code_commit_dir::append(&root.join(".gitignore"), "/agent-config")
                 .context("cannot add to .gitignore")
                 .map_err(Failure::cannot_make)?;
             output.note(".gitignore: added /agent-config, where keys and logs are kept");

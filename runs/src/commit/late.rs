@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-use perform::{JOURNAL, Past};
-use repo::WorkTree;
-use report::SUMMARY;
+use code_commit_perform::{JOURNAL, Past};
+use code_commit_repo::WorkTree;
+use code_commit_report::SUMMARY;
 
 use crate::changes;
 use crate::commit::again::elapsed;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::Guard;
-use repo::{Asked, RepoError, WorkTree};
-use report::{Output, phrases, printable_name};
-use settings::keys;
+use code_commit_guard::Guard;
+use code_commit_repo::{Asked, RepoError, WorkTree};
+use code_commit_report::{Output, phrases, printable_name};
+use code_commit_settings::keys;
 
 use super::{Request, Which, refused};
 use crate::commit::plan::Plan;
@@ -14,7 +14,7 @@ use crate::commit::rollup::Rollup;
 use crate::commit::run;
 use crate::exit::Failure;
 use crate::preflight;
-use names::{Binds, Writer};
+use code_commit_names::{Binds, Writer};
 
 /// Uncommitted files named in a message.
 const NAMED_FILES: usize = 5;
@@ -113,7 +113,7 @@ fn keys_stay_out(which: Which, dirty: &[String], tracked: &[String], output: &Ou
 
 /// Files that the harness writes into the project are no sign of unfinished work.
 fn is_own(path: &Path, binds: Binds) -> bool {
-    let mut own = names::protected(binds).filter(|name| name.writer() == Some(Writer::Harness));
+    let mut own = code_commit_names::protected(binds).filter(|name| name.writer() == Some(Writer::Harness));
     own.any(|name| path.starts_with(name.at_root()))
 }
 

@@ -3,10 +3,10 @@
 //! The imported record need not be believed: an answer counts only for exactly the prompt that it was given to,
 //! and it is judged again like any other.
 
-use logging::{Redactor, RunFolder};
-use perform::{Paid, Past};
-use repo::WorkTree;
-use report::phrases;
+use code_commit_logging::{Redactor, RunFolder};
+use code_commit_perform::{Paid, Past};
+use code_commit_repo::WorkTree;
+use code_commit_report::phrases;
 
 use crate::commit::plan::Plan;
 use crate::commit::run::can_go_on;

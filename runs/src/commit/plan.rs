@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Restore};
-use guard::Policy;
-use logging::{Layout, RunFolder};
-use loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, implement};
-use names::ours::AGENT_CONFIG;
-use names::{Binds, INPUTS, Writer};
-use perform::{Account, Code};
-use prompt::commit::Order;
-use prompt::edits::Form;
+use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Restore};
+use code_commit_guard::Policy;
+use code_commit_logging::{Layout, RunFolder};
+use code_commit_loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, implement};
+use code_commit_names::ours::AGENT_CONFIG;
+use code_commit_names::{Binds, INPUTS, Writer};
+use code_commit_perform::{Account, Code};
+use code_commit_prompt::commit::Order;
+use code_commit_prompt::edits::Form;
+use code_commit_settings::Settings;
 use serde::{Deserialize, Serialize};
-use settings::Settings;
 
 use crate::deciders;
 use crate::records;
@@ -127,7 +127,7 @@ impl Excerpt {
 impl Task {
     /// The default loop with these inputs.
     pub fn commit(query: String, codebase: String, protected: Vec<String>, settings: &Settings) -> Self {
-        let places = prompt::commit::initial(&prompt::commit::Task {
+        let places = code_commit_prompt::commit::initial(&code_commit_prompt::commit::Task {
             query: &query,
             codebase: &codebase,
             protected: &protected,
@@ -143,8 +143,9 @@ impl Task {
 
     /// The first loop with these inputs.
     pub fn implement(system: String, query: String, codebase: String) -> Self {
-        let task = prompt::implement::Task { system: &system, query: &query, codebase: &codebase };
-        let places = prompt::implement::initial(&task);
+        let task =
+            code_commit_prompt::implement::Task { system: &system, query: &query, codebase: &codebase };
+        let places = code_commit_prompt::implement::initial(&task);
         Self::Implement {
             system: Excerpt::new(places.system, system),
             query: Excerpt::new(places.query, query),
@@ -169,7 +170,9 @@ impl Task {
     pub(crate) fn code(&self) -> Code<'static> {
         let (Self::Commit { codebase, .. } | Self::Implement { codebase, .. }) = self;
         let code = Arc::clone(&codebase.text);
-        Box::new(move |path, present| prompt::rollup::shown(&code, path, present).map(str::to_owned))
+        Box::new(move |path, present| {
+            code_commit_prompt::rollup::shown(&code, path, present).map(str::to_owned)
+        })
     }
 
     /// The names of a round's files.
@@ -208,7 +211,7 @@ impl Task {
     pub(crate) fn said_log(&self, root: &Path) -> Option<PathBuf> {
         match self {
             Self::Commit { .. } => None,
-            Self::Implement { .. } => Some(root.join(names::ours::USER_OUTPUT)),
+            Self::Implement { .. } => Some(root.join(code_commit_names::ours::USER_OUTPUT)),
         }
     }
 
@@ -283,12 +286,23 @@ impl Plan {
             Task::Commit { query, codebase, protected } => {
                 let (query, codebase) = (query.text(), codebase.text());
                 let (form, order) = (form(&self.settings), order(&self.settings));
-                prompt::commit::initial(&prompt::commit::Task { query, codebase, protected, form, order })
-                    .text
+                code_commit_prompt::commit::initial(&code_commit_prompt::commit::Task {
+                    query,
+                    codebase,
+                    protected,
+                    form,
+                    order,
+                })
+                .text
             }
             Task::Implement { system, query, codebase } => {
                 let (system, query, codebase) = (system.text(), query.text(), codebase.text());
-                prompt::implement::initial(&prompt::implement::Task { system, query, codebase }).text
+                code_commit_prompt::implement::initial(&code_commit_prompt::implement::Task {
+                    system,
+                    query,
+                    codebase,
+                })
+                .text
             }
         }
     }
@@ -318,7 +332,7 @@ impl Plan {
         let binds = self.task.binds();
         let policy = self.protecting(Policy::build(binds), root);
         let paths = |writer: Writer| {
-            let rows = names::protected(binds).filter(move |row| row.writer() == Some(writer));
+            let rows = code_commit_names::protected(binds).filter(move |row| row.writer() == Some(writer));
             rows.filter(|row| row.is_folder() || row.writer() == Some(Writer::Harness))
                 .map(|row| PathBuf::from(row.at_root()))
                 .collect()
@@ -328,8 +342,9 @@ impl Plan {
 
     /// What the harness itself writes into the tree.
     pub(crate) fn own_files(&self) -> Vec<String> {
-        let rows = names::protected(self.task.binds()).filter(|row| row.writer() == Some(Writer::Harness));
-        rows.map(names::Name::at_root).chain([AGENT_CONFIG]).map(str::to_owned).collect()
+        let rows = code_commit_names::protected(self.task.binds())
+            .filter(|row| row.writer() == Some(Writer::Harness));
+        rows.map(code_commit_names::Name::at_root).chain([AGENT_CONFIG]).map(str::to_owned).collect()
     }
 
     /// The plan of a run, with its inputs read from the first prompt. Refuses a plan that differs from the

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use dir::Links;
-use repo::Look;
-use report::phrases;
+use code_commit_dir::Links;
+use code_commit_repo::Look;
+use code_commit_report::phrases;
 
 /// Files named in a message.
 const NAMED_FILES: usize = 5;
@@ -59,7 +59,7 @@ impl<'t> Rollup<'t> {
 
     /// Whether the roll-up is right about the file, which may also mean omitting it because it is not text.
     fn holds(&self, path: &Path) -> bool {
-        let read = dir::read(path, MOST_BYTES, Links::Refused);
+        let read = code_commit_dir::read(path, MOST_BYTES, Links::Refused);
         let text = read.ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());
         text.is_none_or(|text| text.contains('\0') || self.text.contains(text.trim_end_matches('\n')))
     }

@@ -4,19 +4,19 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use apply::Lock;
-use engine::{Journaled, Line, Note, Outcome};
-use guard::{Guard, OpenError};
-use llm::Model;
-use logging::{Redactor, RunFolder};
-use loop_commit::still_holds;
-use perform::{Account, Asking, BuildCommand, CommitWorld, Paid, Past, Record, Rules};
-use repo::WorkTree;
-use report::{Counts, Output, SUMMARY, Summary};
-use runner::{Cancel, Confinement};
+use code_commit_apply::Lock;
+use code_commit_engine::{Journaled, Line, Note, Outcome};
+use code_commit_guard::{Guard, OpenError};
+use code_commit_llm::Model;
+use code_commit_logging::{Redactor, RunFolder};
+use code_commit_loop_commit::still_holds;
+use code_commit_perform::{Account, Asking, BuildCommand, CommitWorld, Paid, Past, Record, Rules};
+use code_commit_repo::WorkTree;
+use code_commit_report::{Counts, Output, SUMMARY, Summary};
+use code_commit_runner::{Cancel, Confinement};
 use serde_json::json;
 
-use settings::Environment;
+use code_commit_settings::Environment;
 
 use crate::changes::{self, FileChange};
 use crate::commit::fault::{fault, stopped};
@@ -89,7 +89,7 @@ pub(crate) fn begin_again(prepared: Prepared<'_>, paid: Paid) -> Result<Finished
 fn enter<'o>(
     prepared: &Prepared<'_>,
     new: NewRun,
-    observer: &'o mut dyn perform::Observer,
+    observer: &'o mut dyn code_commit_perform::Observer,
 ) -> Result<(Confinement, Record<'o>), Failure> {
     let Prepared { plan, tree, host, .. } = prepared;
     let settings = crate::config::carried(&plan.settings, tree.root(), host.environment);
@@ -148,7 +148,8 @@ fn lead(
     let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
     asking.spending.count(&past.lines, plan.settings.model.value.first());
     let account = account(&plan, tree, &confinement)?;
-    let holds_for = |_: &Outcome, interrupt: dir::Interrupt<'_>| verdict::of_commit(root, &plan, interrupt);
+    let holds_for =
+        |_: &Outcome, interrupt: code_commit_dir::Interrupt<'_>| verdict::of_commit(root, &plan, interrupt);
     let world = CommitWorld {
         record: record.about(root),
         build: build_command(&plan, host.environment, confinement),
@@ -242,7 +243,7 @@ pub(crate) fn summarize(
     Ok(summary)
 }
 
-fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn perform::Observer> {
+fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn code_commit_perform::Observer> {
     let log = shown_path(folder, prepared.tree.root());
     let counts = Counts::Rounds(prepared.plan.rounds);
     observer::observer(prepared.host.output, prepared.model.id(), counts, folder, log)

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use guard::Guard;
-use names::Binds;
-use names::ours::PROJECT_FILE;
-use repo::WorkTree;
-use runner::{Access, Confinement};
-use settings::{Settings, keys};
+use code_commit_guard::Guard;
+use code_commit_names::Binds;
+use code_commit_names::ours::PROJECT_FILE;
+use code_commit_repo::WorkTree;
+use code_commit_runner::{Access, Confinement};
+use code_commit_settings::{Settings, keys};
 
 use crate::exit::Failure;
 use crate::host::Host;
@@ -17,7 +17,8 @@ use crate::{caches, sandbox};
 /// verification script, the configuration, every file that the configuration protects (DESIGN: `protect`
 /// binds all loops), and what points git to other repositories. Relative to the root.
 pub(super) fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
-    let mut sealed: Vec<PathBuf> = [loop_order::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
+    let mut sealed: Vec<PathBuf> =
+        [code_commit_loop_order::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
     sealed.extend(tree.named_by_config());
     sealed.extend(sandbox::sealed_dot_gits(tree, settings.sandbox.value)?);
     sealed.extend(sandbox::protected(tree, guard, settings)?);
@@ -34,9 +35,10 @@ pub(super) fn confine(
     let Host { environment, output, .. } = host;
     let root = tree.root();
     let readable = settings.readable.iter().map(|place| place.value.clone());
-    let probed = runner::probe(sandbox::mode(settings.sandbox.value), environment.docker_host()).map_err(
-        |reason| sandbox::no_sandbox(reason, "--sandbox off runs the commands with all of your rights"),
-    )?;
+    let probed = code_commit_runner::probe(sandbox::mode(settings.sandbox.value), environment.docker_host())
+        .map_err(|reason| {
+            sandbox::no_sandbox(reason, "--sandbox off runs the commands with all of your rights")
+        })?;
     output.note(&format!("sandbox: {}", probed.why));
     sandbox::hosts_can_be_opened(settings, probed.rung)?;
     let own = sandbox::there(root, Binds::Always);

@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Journaled, Outcome, Stop};
-use guard::Policy;
-use logging::{Redactor, RunFolder};
-use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, Verdict, proposal_schema};
-use names::Binds;
-use perform::{Account, Asking, CommandSettings, Fault, Observer, OrderWorld, Paid, Past, Rules};
-use repo::WorkTree;
-use report::{Counts, Output, phrases, printable};
-use settings::{Byproducts, Settings};
+use code_commit_engine::{Journaled, Outcome, Stop};
+use code_commit_guard::Policy;
+use code_commit_logging::{Redactor, RunFolder};
+use code_commit_loop_order::{
+    Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, Verdict, proposal_schema,
+};
+use code_commit_names::Binds;
+use code_commit_perform::{Account, Asking, CommandSettings, Fault, Observer, OrderWorld, Paid, Past, Rules};
+use code_commit_repo::WorkTree;
+use code_commit_report::{Counts, Output, phrases, printable};
+use code_commit_settings::{Byproducts, Settings};
 
 use crate::changes::{self, FileChange};
 use crate::commit::run::UNLIKE_RECORDED;
@@ -104,8 +106,9 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     let account = account(&inputs, setting.settings, tree.root(), folder.path());
     let account = sandbox::in_view(account, &tree, &confinement)?;
     let (root, run, asked) = (tree.root().to_owned(), folder.path().to_owned(), inputs.order.clone());
-    let holds_for =
-        |_: &Outcome, interrupt: dir::Interrupt<'_>| verdict::of_order(&root, &run, &asked, interrupt);
+    let holds_for = |_: &Outcome, interrupt: code_commit_dir::Interrupt<'_>| {
+        verdict::of_order(&root, &run, &asked, interrupt)
+    };
     let world = OrderWorld {
         record: record.about(tree.root()),
         verify_script: VERIFY_SCRIPT,
@@ -126,7 +129,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
         cancel: setting.cancel.clone(),
     };
     let mut harness = Journaled::new(world, past.answers);
-    match harness.run(|harness| loop_order::order(harness, &inputs)) {
+    match harness.run(|harness| code_commit_loop_order::order(harness, &inputs)) {
         Ok(finished) => {
             let changes = changes::of_run(tree.root(), folder.path())?;
             // Without the note, the journal alone says that the run has committed.
@@ -174,8 +177,9 @@ fn enter(ready: &mut Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result
 
 /// In the run folder and in the list of runs.
 fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result<(), Failure> {
-    let begun_utc =
-        Head::of(folder).and_then(|head| head.begun_utc).unwrap_or_else(|| logging::Stamp::now().rfc3339());
+    let begun_utc = Head::of(folder)
+        .and_then(|head| head.begun_utc)
+        .unwrap_or_else(|| code_commit_logging::Stamp::now().rfc3339());
     let settings = config::carried(setting.settings, ready.tree.root(), setting.host.environment);
     let beginning = Beginning {
         read: &ready.read,
@@ -207,8 +211,10 @@ fn put_back(
 
 /// Restores what commands change besides the order's files when it passes, unless the configuration keeps it.
 fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Account {
-    let own =
-        verdict::out_in_tree(root, run).into_iter().chain([PathBuf::from(names::ours::STATE)]).collect();
+    let own = verdict::out_in_tree(root, run)
+        .into_iter()
+        .chain([PathBuf::from(code_commit_names::ours::STATE)])
+        .collect();
     let may_change = match settings.byproducts.value {
         Byproducts::Restore => Policy::scoped(inputs.order.allowed_files.iter().cloned()),
         Byproducts::Keep => Policy::build(Binds::Always),

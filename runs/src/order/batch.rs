@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use loop_order::Verdict;
-use perform::Past;
-use repo::WorkTree;
-use report::{BAD, GOOD, Output, STRONG, printable, rounds_asked};
+use code_commit_loop_order::Verdict;
+use code_commit_perform::Past;
+use code_commit_repo::WorkTree;
+use code_commit_report::{BAD, GOOD, Output, STRONG, printable, rounds_asked};
+use code_commit_settings::{Keys, Layer};
 use serde_json::json;
-use settings::{Keys, Layer};
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -209,7 +209,7 @@ pub(super) fn print(done: &Done, output: &Output) {
     let verdict = output.paint(style, summary.verdict.as_str());
     output.report(&format!("{verdict} ({}) after {} {tries}", summary.ended_stage, summary.attempts.len()));
     for change in changes {
-        output.report(&report::file_line(&change.stat(), output));
+        output.report(&code_commit_report::file_line(&change.stat(), output));
     }
     output.report(&path.display().to_string());
     if let Some(help) = help {

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::anyhow;
-use guard::Guard;
-use loop_order::{VERIFY_SCRIPT, verification};
-use perform::BuildCommand;
-use repo::WorkTree;
-use settings::Settings;
+use code_commit_guard::Guard;
+use code_commit_loop_order::{VERIFY_SCRIPT, verification};
+use code_commit_perform::BuildCommand;
+use code_commit_repo::WorkTree;
+use code_commit_settings::Settings;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;

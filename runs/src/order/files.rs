@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use loop_order::{FieldProblem, WorkOrder};
-use prompt::order::{Allowed, Context};
+use code_commit_loop_order::{FieldProblem, WorkOrder};
+use code_commit_prompt::order::{Allowed, Context};
 
 /// The current content of the allowed files.
 pub struct Files {
@@ -22,7 +22,7 @@ pub fn read(root: &Path, order: &WorkOrder) -> Result<Files, Vec<FieldProblem>> 
     for (at, path) in order.allowed_files.iter().enumerate() {
         match content(root, path) {
             Ok(bytes) => {
-                let sha256 = bytes.as_deref().map(logging::sha256_hex);
+                let sha256 = bytes.as_deref().map(code_commit_logging::sha256_hex);
                 allowed.push(Allowed { path: path.clone(), sha256 });
             }
             Err(message) => problems.push(FieldProblem { field: format!("allowed_files[{at}]"), message }),
@@ -36,7 +36,7 @@ pub fn read(root: &Path, order: &WorkOrder) -> Result<Files, Vec<FieldProblem>> 
         }
     }
     if problems.is_empty() {
-        Ok(Files { allowed, context: loop_order::shown_context(context) })
+        Ok(Files { allowed, context: code_commit_loop_order::shown_context(context) })
     } else {
         Err(problems)
     }
@@ -57,7 +57,7 @@ fn content(root: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
             Err(error) => return Err(format!("`{path}` cannot be looked at: {error}")),
         }
     }
-    match dir::read(&place, u64::MAX, dir::Links::Refused) {
+    match code_commit_dir::read(&place, u64::MAX, code_commit_dir::Links::Refused) {
         Ok(None) => Err(format!("`{path}` is not a regular file")),
         read => read.map_err(|error| format!("`{path}` cannot be read: {error}")),
     }

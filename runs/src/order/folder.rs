@@ -5,13 +5,13 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use apply::Lock;
-use engine::{Keep, Note, Outcome, Request as _};
-use logging::{Journal, Redactor, RunFolder};
-use loop_order::still_holds;
-use perform::{JOURNAL, Observer, Past, Record};
-use repo::{Git, WorkTree};
-use report::{Output, printable};
+use code_commit_apply::Lock;
+use code_commit_engine::{Keep, Note, Outcome, Request as _};
+use code_commit_logging::{Journal, Redactor, RunFolder};
+use code_commit_loop_order::still_holds;
+use code_commit_perform::{JOURNAL, Observer, Past, Record};
+use code_commit_repo::{Git, WorkTree};
+use code_commit_report::{Output, printable};
 use serde_json::Value;
 
 use crate::exit::Failure;
@@ -53,7 +53,7 @@ impl Start {
                 record.note(&Note::Resumed { kept: holds }).map_err(kept)?;
                 for artifact in past.answers.drain(holds..).filter(|entry| entry.kind == Keep::KIND) {
                     let file = artifact.request.get("file").and_then(Value::as_str).unwrap_or_default();
-                    dir::remove(&record.folder().path().join(file))
+                    code_commit_dir::remove(&record.folder().path().join(file))
                         .context("cannot remove an artifact of the attempt that is made again")?;
                 }
                 Ok((record, past))
@@ -189,7 +189,7 @@ pub(super) fn clear_up(
         output.warn(&format!(
             "the run {} was not finished; since something was committed after it, it is not rolled back{}",
             run.run.display(),
-            if perform::has_taken_in(&run.run) {
+            if code_commit_perform::has_taken_in(&run.run) {
                 "; what it had moved aside is in `left-…` there"
             } else {
                 ""
@@ -200,7 +200,8 @@ pub(super) fn clear_up(
     }
     if !run.restored {
         let into = if is_ours { &run.run } else { state };
-        let has_written = !perform::undo_folders(into).map_err(|error| not_restored(error, into))?.is_empty();
+        let has_written =
+            !code_commit_perform::undo_folders(into).map_err(|error| not_restored(error, into))?.is_empty();
         let warnings = run
             .baseline(git.clone())
             .restore(lock, tree.root(), into)

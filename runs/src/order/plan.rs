@@ -1,13 +1,13 @@
 //! What a run of an order is to do, as `run.json` and `inputs.json` hold it.
 
-use logging::Stored;
-use loop_order::{Inputs, config_hash};
-use prompt::edits::Form;
-use prompt::order::{Allowed, Context};
-use runner::Rung;
+use code_commit_logging::Stored;
+use code_commit_loop_order::{Inputs, config_hash};
+use code_commit_prompt::edits::Form;
+use code_commit_prompt::order::{Allowed, Context};
+use code_commit_runner::Rung;
+use code_commit_settings::Settings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use settings::Settings;
 
 /// The flags that a run depends on and that are no settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,7 +69,7 @@ pub(crate) struct OrderPlan {
     /// The supervisor's own name for this work; null if it gave none.
     pub key: Option<String>,
     /// The sandbox that is in force around the commands.
-    #[schemars(with = "settings::Sandbox")]
+    #[schemars(with = "code_commit_settings::Sandbox")]
     pub sandbox: Rung,
     /// The file with what the prompts show of the tree.
     #[schemars(with = "StoredFile")]
@@ -79,7 +79,7 @@ pub(crate) struct OrderPlan {
 /// A file of the run folder.
 #[derive(JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the shape of `logging::Stored`, which knows no schemas")]
+#[expect(dead_code, reason = "the shape of `code_commit_logging::Stored`, which knows no schemas")]
 struct StoredFile {
     /// Its name.
     file: String,

@@ -5,13 +5,13 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::{Code, Guard, Op, Policy, Request, Verdict};
-use llm::Model;
-use loop_order::VERIFY_SCRIPT;
-use loop_order::{FieldProblem, MOST_ORDER_BYTES, WorkOrder};
-use repo::{Git, WorkTree};
-use report::phrases;
-use settings::{Environment, Keys, Settings};
+use code_commit_guard::{Code, Guard, Op, Policy, Request, Verdict};
+use code_commit_llm::Model;
+use code_commit_loop_order::VERIFY_SCRIPT;
+use code_commit_loop_order::{FieldProblem, MOST_ORDER_BYTES, WorkOrder};
+use code_commit_repo::{Git, WorkTree};
+use code_commit_report::phrases;
+use code_commit_settings::{Environment, Keys, Settings};
 
 use crate::exit::Failure;
 use crate::host::Host;

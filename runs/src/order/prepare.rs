@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use apply::Lock;
-use guard::Guard;
-use loop_order::{FieldProblem, Inputs, proposal_schema, run_id};
-use perform::{Baseline, Ignored};
-use prompt::order::Context;
-use repo::{Git, WorkTree};
-use runner::Confinement;
+use code_commit_apply::Lock;
+use code_commit_guard::Guard;
+use code_commit_loop_order::{FieldProblem, Inputs, proposal_schema, run_id};
+use code_commit_perform::{Baseline, Ignored};
+use code_commit_prompt::order::Context;
+use code_commit_repo::{Git, WorkTree};
+use code_commit_runner::Confinement;
 
 use crate::commit::plan::form;
 use crate::estimate::First;
@@ -111,7 +111,7 @@ fn anew(
     setting: &Setting<'_>,
 ) -> Result<Unfinished, Failure> {
     let config_hash = setting.terms.hash();
-    let tree_hash = repo::stable_hash(tree.root(), dir::NEVER)
+    let tree_hash = code_commit_repo::stable_hash(tree.root(), code_commit_dir::NEVER)
         .map_err(|error| Failure::refused(error, "every file of the repository must be readable"))?;
     let id = run_id(&read.order.hash, &tree_hash, &config_hash);
     // Where another clone has the first name, that of the run goes on.
@@ -126,7 +126,7 @@ fn baseline(tree: &WorkTree, git: &Git) -> Result<Baseline, Failure> {
     let commit = git.commit_of("HEAD")?.ok_or_else(|| {
         Failure::refused(anyhow!("the repository has no commit yet"), "commit what is there first")
     })?;
-    let empty_folders = repo::empty_folders(tree.root())
+    let empty_folders = code_commit_repo::empty_folders(tree.root())
         .map_err(|error| Failure::refused(error, "every folder of the repository must be readable"))?;
     let ignored = Ignored::look(git, tree.root())
         .map_err(|error| Failure::refused(error, "every folder of the repository must be readable"))?;

@@ -5,14 +5,14 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Kept, Line};
-use logging::{RunFolder, Stored};
-use loop_order::{Inputs, RunSummary, SUMMARY, WorkOrder, run_id};
-use perform::Past;
-use prompt::edits::Form;
-use prompt::order::{Allowed, Context};
-use runner::Rung;
-use settings::Settings;
+use code_commit_engine::{Kept, Line};
+use code_commit_logging::{RunFolder, Stored};
+use code_commit_loop_order::{Inputs, RunSummary, SUMMARY, WorkOrder, run_id};
+use code_commit_perform::Past;
+use code_commit_prompt::edits::Form;
+use code_commit_prompt::order::{Allowed, Context};
+use code_commit_runner::Rung;
+use code_commit_settings::Settings;
 
 use crate::order::plan::{Kind, OrderPlan, Shown, ShownHash, ShownText, Terms};
 use crate::order::preflight::Read;
@@ -67,7 +67,7 @@ const BEGINNING: [&str; 3] = [WORK_ORDER, INPUTS, RUN_JSON];
 
 /// Whether a run was apparently killed here before its first step: no other files exist.
 pub(crate) fn is_beginning(run: &Path) -> io::Result<bool> {
-    for entry in dir::list(run)? {
+    for entry in code_commit_dir::list(run)? {
         let name = entry?.file_name();
         if !BEGINNING.iter().any(|own| name == *own) {
             return Ok(false);
@@ -82,7 +82,7 @@ pub(crate) fn discard_beginning(run: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     for name in BEGINNING {
-        dir::remove(&run.join(name))?;
+        code_commit_dir::remove(&run.join(name))?;
     }
     fs::remove_dir(run).map(|()| true)
 }
@@ -106,7 +106,7 @@ pub fn summary(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
 /// The same for a run that may still have to commit.
 fn summarized(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
     let kept = |line| if let Line::Kept(Kept { stored }) = line { Some(stored) } else { None };
-    let engine::Stored { file, bytes, sha256 } =
+    let code_commit_engine::Stored { file, bytes, sha256 } =
         past.holding().filter_map(kept).filter(|stored| stored.file == SUMMARY).last()?;
     serde_json::from_str(&folder.recall(&Stored { file, bytes, sha256 }).ok()?).ok()
 }

@@ -1,11 +1,11 @@
 //! `code-commit replay` for the run of an order: repeats its decisions from the record alone.
 
 use anyhow::anyhow;
-use engine::{Journaled, Stop};
-use loop_order::{Finished, SUMMARY};
-use perform::{RecordOnly, ReplayFault};
-use repo::WorkTree;
-use report::Output;
+use code_commit_engine::{Journaled, Stop};
+use code_commit_loop_order::{Finished, SUMMARY};
+use code_commit_perform::{RecordOnly, ReplayFault};
+use code_commit_repo::WorkTree;
+use code_commit_report::Output;
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Request, known: &Known, tree: &WorkTree, output: &Outpu
     let past = records::intact(&recorded.folder).map_err(|error| unreadable(anyhow::Error::from(error)))?;
     let inputs = recorded.inputs(tree.root(), &past).map_err(unreadable)?;
     let mut harness = Journaled::new(RecordOnly::new(recorded.folder, &past), past.answers.clone());
-    match harness.run(|harness| loop_order::order(harness, &inputs)) {
+    match harness.run(|harness| code_commit_loop_order::order(harness, &inputs)) {
         Ok(Finished { outcome, summary, .. }) => {
             output.object(&json!({ "same": true, "outcome": outcome, "summary": summary }));
             output.report("the same prompts, the same commands, the same artifacts, the same verdict");

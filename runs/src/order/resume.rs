@@ -2,11 +2,11 @@
 //! that it began with, and with other limits if given.
 
 use anyhow::anyhow;
-use logging::RunFolder;
-use loop_order::run_id;
-use perform::Past;
-use repo::WorkTree;
-use settings::{Keys, Layer};
+use code_commit_logging::RunFolder;
+use code_commit_loop_order::run_id;
+use code_commit_perform::Past;
+use code_commit_repo::WorkTree;
+use code_commit_settings::{Keys, Layer};
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use llm::{Model, Money};
-use logging::Redactor;
-use perform::{Fault, Spending};
-use runner::Cancel;
-use settings::Settings;
+use code_commit_llm::{Model, Money};
+use code_commit_logging::Redactor;
+use code_commit_perform::{Fault, Spending};
+use code_commit_runner::Cancel;
+use code_commit_settings::Settings;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;

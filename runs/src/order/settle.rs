@@ -2,13 +2,13 @@
 //! has already committed. Also finds finished runs, so that repeating a command does not pay for them again.
 
 use anyhow::{Context as _, anyhow};
-use engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
-use loop_order::{Finished, RunSummary, WorkOrder};
-use perform::{Past, Record, RecordOnly, Silent};
-use repo::{Git, WorkTree};
-use report::Output;
+use code_commit_engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
+use code_commit_loop_order::{Finished, RunSummary, WorkOrder};
+use code_commit_perform::{Past, Record, RecordOnly, Silent};
+use code_commit_repo::{Git, WorkTree};
+use code_commit_report::Output;
+use code_commit_settings::Settings;
 use serde_json::Value;
-use settings::Settings;
 
 use crate::exit::Failure;
 use crate::host::Host;
@@ -46,7 +46,7 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     let outcome = loop {
         let mut harness =
             Journaled::new(RecordOnly::new(recorded.folder.clone(), &past), past.answers.clone());
-        match loop_order::order(&mut harness, &inputs) {
+        match code_commit_loop_order::order(&mut harness, &inputs) {
             Ok(Finished { outcome, failed_stage: None, .. }) => break outcome,
             Ok(_) => return Ok(false),
             Err(_) => {}
@@ -57,14 +57,15 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
         let line = message.lines().next_back().unwrap_or_default();
         let Some(commit) = git.commit_upon(&run.commit, line)? else { return Ok(false) };
         // The commit stands, whatever becomes of its note.
-        let _ = perform::note_commit(git, &recorded.folder, &commit, None);
+        let _ = code_commit_perform::note_commit(git, &recorded.folder, &commit, None);
         let committed = Committed { repository: None, message: None, commit: Some(commit) };
         let answer = serde_json::to_value(CommitAnswer::Committed(committed)).context(kept)?;
-        let entry = engine::Recorded { kind: Commit::KIND.to_owned(), request, answer };
+        let entry = code_commit_engine::Recorded { kind: Commit::KIND.to_owned(), request, answer };
         past.answers.push(entry.clone());
         made = Some(entry);
     };
-    let holds_for = verdict::of_order(tree.root(), recorded.folder.path(), &recorded.read.order, dir::NEVER);
+    let holds_for =
+        verdict::of_order(tree.root(), recorded.folder.path(), &recorded.read.order, code_commit_dir::NEVER);
     let mut silent = Silent;
     let (mut record, _) = Record::resume(recorded.folder, &mut silent).context(kept)?;
     made.map_or(Ok(()), |entry| record.answer(&entry, false)).context(kept)?;
@@ -168,7 +169,7 @@ impl Asked<'_> {
 fn tree_hash<'h>(tree: &WorkTree, hash: &'h mut Option<String>) -> Result<&'h String, Failure> {
     let now = match hash.take() {
         Some(known) => known,
-        None => repo::stable_hash(tree.root(), dir::NEVER)
+        None => code_commit_repo::stable_hash(tree.root(), code_commit_dir::NEVER)
             .map_err(|error| Failure::refused(error, "every file of the repository must be readable"))?,
     };
     Ok(hash.insert(now))

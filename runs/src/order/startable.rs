@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use loop_order::VERIFY_SCRIPT;
-use loop_order::{Command, FieldProblem, WorkOrder};
-use report::printable;
-use settings::Environment;
+use code_commit_loop_order::VERIFY_SCRIPT;
+use code_commit_loop_order::{Command, FieldProblem, WorkOrder};
+use code_commit_report::printable;
+use code_commit_settings::Environment;
 
 use crate::host::Host;
 use crate::preflight::on_path;
@@ -45,7 +45,7 @@ pub(super) fn missing(program: &str, root: &Path, environment: &Environment) -> 
     if program.contains('/') {
         let path = root.join(program);
         let may_come = without_parents(&path).starts_with(root);
-        return (!may_come && !runner::is_program(&path)).then_some(missing);
+        return (!may_come && !code_commit_runner::is_program(&path)).then_some(missing);
     }
     // Without a PATH the system searches default folders.
     let path = environment.path()?;

@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use perform::{Baseline, Ignored};
-use repo::{EmptyFolder, Git, Head};
+use code_commit_perform::{Baseline, Ignored};
+use code_commit_repo::{EmptyFolder, Git, Head};
 use serde::{Deserialize, Serialize};
 
 /// Its name in the state folder.
@@ -82,13 +82,13 @@ impl Unfinished {
     /// Stores the run atomically.
     pub(crate) fn write(&self, state: &Path) -> anyhow::Result<()> {
         let path = state.join(FILE);
-        let write = || dir::replace(&path, &serde_json::to_vec_pretty(self)?);
+        let write = || code_commit_dir::replace(&path, &serde_json::to_vec_pretty(self)?);
         write().with_context(|| format!("cannot write {}", path.display()))
     }
 
     pub(crate) fn forget(state: &Path) -> anyhow::Result<()> {
         let path = state.join(FILE);
-        dir::remove(&path).with_context(|| format!("cannot remove {}", path.display()))
+        code_commit_dir::remove(&path).with_context(|| format!("cannot remove {}", path.display()))
     }
 
     /// Removes the note if it is about the run in this folder, which has not begun.

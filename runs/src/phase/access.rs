@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use names::By;
-use names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
-use repo::WorkTree;
-use report::Output;
-use runner::{Access, AllowedHost, Env, Mode, Probed, probe};
-use settings::Sandbox;
-use settings::keys::DOT_ENV;
+use code_commit_names::By;
+use code_commit_names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
+use code_commit_repo::WorkTree;
+use code_commit_report::Output;
+use code_commit_runner::{Access, AllowedHost, Env, Mode, Probed, probe};
+use code_commit_settings::Sandbox;
+use code_commit_settings::keys::DOT_ENV;
 
 use crate::exit::Failure;
 use crate::phase::project::SPECS;
@@ -114,7 +114,7 @@ fn shown(
     leads_to: &dyn Fn(&Path) -> bool,
     found: &mut Vec<PathBuf>,
 ) {
-    let entries = dir::list(folder).into_iter().flatten().flatten();
+    let entries = code_commit_dir::list(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort_unstable();
     for path in paths {
@@ -186,5 +186,5 @@ fn said(probed: Probed, output: &Output) -> Probed {
 
 /// Folders that neither role works on, left out of lists.
 pub(super) fn skipped() -> Vec<String> {
-    names::left_out(By::Phase).map(str::to_owned).collect()
+    code_commit_names::left_out(By::Phase).map(str::to_owned).collect()
 }

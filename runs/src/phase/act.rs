@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use engine::Named as _;
-use logging::{Redactor, RunFolder, Stamp};
-use loop_phase::state::Stale;
-use loop_phase::{Inputs, Phases, Role, Start};
-use names::ours::ABL;
-use perform::{AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
-use runner::{Cancel, Confinement, Env, Probed, Rung};
+use code_commit_engine::Named as _;
+use code_commit_logging::{Redactor, RunFolder, Stamp};
+use code_commit_loop_phase::state::Stale;
+use code_commit_loop_phase::{Inputs, Phases, Role, Start};
+use code_commit_names::ours::ABL;
+use code_commit_perform::{AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
+use code_commit_runner::{Cancel, Confinement, Env, Probed, Rung};
+use code_commit_settings::{Address, Keys, Layer, Settings};
 use serde_json::json;
-use settings::{Address, Keys, Layer, Settings};
 
 use crate::agents::{Words, Work, can_be_told, can_keep, limits, warn_of_calls};
 use crate::exit::{Exit, Failure};
@@ -205,7 +205,7 @@ impl Setup<'_> {
                 env: Env::default(),
                 confinement: Confinement::off(),
                 timeout: None,
-                limits: runner::Limits::default(),
+                limits: code_commit_runner::Limits::default(),
             },
             watch: &mut watch,
             around: &mut around,
@@ -217,7 +217,7 @@ impl Setup<'_> {
             session: None,
         };
         let restored = |_: &[String]| {
-            let forgotten = perform::forget_copies(&folder.path().join(COPIES));
+            let forgotten = code_commit_perform::forget_copies(&folder.path().join(COPIES));
             Ok(forgotten.context("cannot remove what a killed run has left")?)
         };
         let repositories = world.cast.repositories();
@@ -225,7 +225,7 @@ impl Setup<'_> {
         let role_of =
             |name: &str| [Role::Builder, Role::Verifier].into_iter().find(|role| role.name() == name);
         let outcome = Work { past, repositories, words: &WORDS, output, restored: &restored }
-            .run::<Phases, _>(world, role_of, |harness| loop_phase::phase(harness, &inputs))?;
+            .run::<Phases, _>(world, role_of, |harness| code_commit_loop_phase::phase(harness, &inputs))?;
         Ok(self.say(phase, &outcome, &folder))
     }
 

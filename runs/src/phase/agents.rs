@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use agent::{Installed, Key, Kind};
 use anyhow::anyhow;
-use settings::Environment;
-use settings::keys::DOT_ENV;
+use code_commit_agent::{Installed, Key, Kind};
+use code_commit_settings::Environment;
+use code_commit_settings::keys::DOT_ENV;
 
 use crate::exit::Failure;
 use crate::phase::project::read;
@@ -73,7 +73,7 @@ pub(crate) fn passed(environment: &Environment) -> Vec<(std::ffi::OsString, std:
 }
 
 fn passed_names() -> impl Iterator<Item = &'static str> {
-    PASSED.into_iter().chain(llm::http::PROXY_VARIABLES)
+    PASSED.into_iter().chain(code_commit_llm::http::PROXY_VARIABLES)
 }
 
 /// `.env` of a project. Only a CLI's own key is passed on.

@@ -16,8 +16,8 @@ use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use report::Output;
-use runner::{Cancel, Command, Confinement, Ended, Leftovers, Limits, View, run};
+use code_commit_report::Output;
+use code_commit_runner::{Cancel, Command, Confinement, Ended, Leftovers, Limits, View, run};
 
 use crate::phase::request::{Answer, CLIENT, Desk, Side};
 
@@ -46,7 +46,7 @@ const SHOWN_BYTES: usize = 32 << 10;
 /// The folder that a role sees: `bin/abl-cmd` and the socket. Removed when dropped.
 #[derive(Debug)]
 pub(super) struct Counter {
-    folder: runner::TemporaryFolder,
+    folder: code_commit_runner::TemporaryFolder,
     program: PathBuf,
     desk: Desk,
     output: Output,
@@ -56,7 +56,7 @@ impl Counter {
     /// Makes the folder for one role. `program` is this program.
     pub(super) fn new(program: &Path, mut desk: Desk, output: &Output) -> io::Result<Self> {
         // A socket's path is limited to 107 bytes, so it cannot be below the project.
-        let folder = runner::temporary_folder(Path::new("/tmp"))?;
+        let folder = code_commit_runner::temporary_folder(Path::new("/tmp"))?;
         fs::create_dir(folder.path().join("bin"))?;
         symlink(program, folder.path().join("bin").join(CLIENT))?;
         desk.socket = folder.path().join("desk");
@@ -90,7 +90,7 @@ impl Counter {
 
     /// Opens the desk for one turn; dropping the result closes it.
     pub(super) fn open(&self) -> io::Result<Box<dyn Any>> {
-        dir::remove(self.socket())?;
+        code_commit_dir::remove(self.socket())?;
         let mut open = Open { child: self.start()?, _layers: self.layers()? };
         if let Some(stdin) = &mut open.child.stdin {
             serde_json::to_writer(&mut *stdin, &self.desk)?;
@@ -158,7 +158,10 @@ impl Drop for Layers {
 fn remove_layers(view: &View) -> io::Result<()> {
     let folder = view.upper.parent().and_then(|folder| Some((folder.parent()?, folder.file_name()?)));
     let Some((above, name)) = folder else { return Ok(()) };
-    dir::reach::remove(&dir::reach::root(above, dir::reach::CHANGE)?, name)
+    code_commit_dir::reach::remove(
+        &code_commit_dir::reach::root(above, code_commit_dir::reach::CHANGE)?,
+        name,
+    )
 }
 
 impl Drop for Open {
@@ -203,7 +206,7 @@ fn try_serve(mut input: impl BufRead + Send, mut ready: impl Write) -> io::Resul
     cancel.set();
     // By now running commands have been ended, and waiting ones are no longer started.
     let _none_at_work = at_work();
-    runner::sweep();
+    code_commit_runner::sweep();
     Ok(())
 }
 

@@ -4,8 +4,8 @@
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::anyhow;
-use names::ours::{ABL, PHASE_CONFIG};
-use settings::phase::Config;
+use code_commit_names::ours::{ABL, PHASE_CONFIG};
+use code_commit_settings::phase::Config;
 
 use crate::exit::Failure;
 use crate::phase::access::HIDDEN;

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use engine::HoldsFor;
-use logging::sha256_hex;
-use loop_phase::specs_sha256;
-use loop_phase::state::{Stale, State, Status};
-use names::ours::ABL;
+use code_commit_engine::HoldsFor;
+use code_commit_logging::sha256_hex;
+use code_commit_loop_phase::specs_sha256;
+use code_commit_loop_phase::state::{Stale, State, Status};
+use code_commit_names::ours::ABL;
 
 use crate::exit::Failure;
 use crate::phase::project::{Project, read};
@@ -37,7 +37,11 @@ impl Project {
 
     /// The identity of the source.
     pub(crate) fn source(&self) -> Result<Option<String>, Failure> {
-        let source = perform::identity(self.src(), &self.never_committed(self.src()), dir::NEVER);
+        let source = code_commit_perform::identity(
+            self.src(),
+            &self.never_committed(self.src()),
+            code_commit_dir::NEVER,
+        );
         Ok(source.with_context(|| format!("cannot read {}", self.src().display()))?)
     }
 
@@ -64,14 +68,14 @@ impl Project {
 }
 
 /// What makes the verifier: its prompt, unless that is the built-in one, and its commands.
-pub(super) fn decider(prompt: Option<&str>, config: &settings::phase::Config) -> String {
+pub(super) fn decider(prompt: Option<&str>, config: &code_commit_settings::phase::Config) -> String {
     let commands = serde_json::to_string(&config.verifier_commands).unwrap_or_default();
     sha256_hex(format!("{}\0{commands}", prompt.unwrap_or_default()).as_bytes())
 }
 
 /// What the end of a phase holds for, as the loop has just noted it.
 pub(super) fn verdict(root: &Path, phase: u32) -> HoldsFor {
-    let state = read(&root.join(ABL).join(loop_phase::STATE)).ok().flatten();
+    let state = read(&root.join(ABL).join(code_commit_loop_phase::STATE)).ok().flatten();
     let state: State = state.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     match state.current.status {
         Status::Completed => state.passes.get(&phase).cloned().unwrap_or_default(),

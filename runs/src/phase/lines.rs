@@ -1,9 +1,9 @@
 //! Live output of a phase, for people and programs.
 
-use agent::Event;
-use engine::{Committed, Line, Turned};
-use perform::{AgentWatch, Observer};
-use report::{DIM, Output, phrases, printable, whole_lines};
+use code_commit_agent::Event;
+use code_commit_engine::{Committed, Line, Turned};
+use code_commit_perform::{AgentWatch, Observer};
+use code_commit_report::{DIM, Output, phrases, printable, whole_lines};
 use serde_json::json;
 
 use crate::agents::as_changed;
@@ -85,13 +85,13 @@ impl Facts {
 }
 
 impl Observer for Facts {
-    fn see(&mut self, event: &perform::Event<'_>) {
-        let perform::Event::Line { line, json } = event else { return };
+    fn see(&mut self, event: &code_commit_perform::Event<'_>) {
+        let code_commit_perform::Event::Line { line, json } = event else { return };
         self.output.object(&json!({ "event": "fact", "fact": json }));
         if let Line::Turned(turned) = line {
             self.output.note(&said(turned));
-            if turned.end.is_ok() && !loop_phase::has_report(turned) {
-                let folder = loop_phase::reports(&turned.role);
+            if turned.end.is_ok() && !code_commit_loop_phase::has_report(turned) {
+                let folder = code_commit_loop_phase::reports(&turned.role);
                 self.output.warn(&format!("the {} wrote no report into {folder}", turned.role));
             }
             for path in &turned.put_back {
@@ -104,7 +104,7 @@ impl Observer for Facts {
             }
         }
         if let Line::Announced(announced) = line
-            && let Some(phases) = loop_phase::specs_changed(&announced.event)
+            && let Some(phases) = code_commit_loop_phase::specs_changed(&announced.event)
         {
             let phases: Vec<String> = phases.iter().map(u64::to_string).collect();
             self.output.warn(&format!(

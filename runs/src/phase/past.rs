@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use engine::{Line, Named as _, WasRead};
-use logging::{Redactor, RunFolder};
-use loop_phase::{Place, Start};
+use code_commit_engine::{Line, Named as _, WasRead};
+use code_commit_logging::{Redactor, RunFolder};
+use code_commit_loop_phase::{Place, Start};
 use serde::Deserialize;
 
 use crate::exit::Failure;
@@ -27,7 +27,7 @@ pub(crate) struct Past {
 
 /// The run folders of all phases, newest first.
 pub(crate) fn all(logs: &Path) -> Vec<Past> {
-    let entries = dir::list(logs).into_iter().flatten().flatten();
+    let entries = code_commit_dir::list(logs).into_iter().flatten().flatten();
     let past = |path: PathBuf| Some(Past { phase: phase_of(path.file_name()?.to_str()?)?, path });
     let mut runs: Vec<Past> = entries.filter_map(|entry| past(entry.path())).collect();
     runs.sort_by(|one, other| other.path.cmp(&one.path));
@@ -51,7 +51,7 @@ pub(crate) fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Result
 impl Past {
     /// This run if it is unfinished. Only the newest of its phase can be resumed.
     pub(crate) fn unfinished(self, redactor: &Redactor) -> Result<Option<RunFolder>, Failure> {
-        if !self.path.join(perform::JOURNAL).is_file() {
+        if !self.path.join(code_commit_perform::JOURNAL).is_file() {
             return Ok(None);
         }
         let folder = RunFolder::open(self.path, redactor.clone());
@@ -88,11 +88,11 @@ pub(crate) fn specs_of_last_run(logs: &Path, phase: u32) -> BTreeMap<u32, String
     let Ok(start) = start_of(&folder) else { return BTreeMap::new() };
     let mut specs: BTreeMap<u32, String> =
         start.specs.into_iter().map(|spec| (spec.number, spec.text)).collect();
-    let past = perform::Past::read(&run.path).unwrap_or_default();
+    let past = code_commit_perform::Past::read(&run.path).unwrap_or_default();
     for line in past.lines {
         if let Line::WasRead(WasRead { place, text: Some(text), .. }) = line
             && place.place == Place::Specs.name()
-            && let Some(number) = loop_phase::spec::number(&place.file)
+            && let Some(number) = code_commit_loop_phase::spec::number(&place.file)
             && let Ok(text) = folder.read(&text.stored.file)
         {
             specs.insert(number, text);

@@ -5,15 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use apply::Lock;
-use engine::Named as _;
-use loop_phase::state::{Stale, State, Status};
-use loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, Role, RoleInputs, Start};
-use names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
-use repo::Git;
-use settings::Environment;
-use settings::keys::DOT_ENV;
-use settings::phase::Config;
+use code_commit_apply::Lock;
+use code_commit_engine::Named as _;
+use code_commit_loop_phase::state::{Stale, State, Status};
+use code_commit_loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, Role, RoleInputs, Start};
+use code_commit_names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
+use code_commit_repo::Git;
+use code_commit_settings::Environment;
+use code_commit_settings::keys::DOT_ENV;
+use code_commit_settings::phase::Config;
 
 use crate::exit::Failure;
 use crate::host::Host;
@@ -75,9 +75,9 @@ impl Project {
         let specs_identity = specs_identity(root);
         let specs = require_specs(root)?;
         let decider = holds::decider(role_prompt(root, Role::Verifier)?.as_deref(), &config);
-        let state = match read(&root.join(ABL).join(loop_phase::STATE))? {
+        let state = match read(&root.join(ABL).join(code_commit_loop_phase::STATE))? {
             Some(text) => serde_json::from_str(&text).map_err(|error| {
-                let file = format!("{ABL}/{}", loop_phase::STATE);
+                let file = format!("{ABL}/{}", code_commit_loop_phase::STATE);
                 Failure::refused(
                     anyhow!("{file}: {error}"),
                     format!("mend the file, or remove it: code-commit phase trust N adopts what the commits in {} say", config.src),
@@ -138,23 +138,29 @@ impl Project {
 
     /// The loop's inputs. `builder` and `verifier` are the models that will really be called.
     pub(crate) fn inputs(&self, phase: u32, builder: &str, verifier: &str) -> Result<Inputs, Failure> {
-        if self.specs.get(&phase).is_none_or(|text| loop_phase::spec::title(text, phase).is_none()) {
+        if self
+            .specs
+            .get(&phase)
+            .is_none_or(|text| code_commit_loop_phase::spec::title(text, phase).is_none())
+        {
             let message =
                 anyhow!("the first line of {SPECS}/phase{phase}.md is not `# Phase {phase}: Title`");
             return Err(Failure::refused(message, "code-commit phase check names every fault of the specs"));
         }
         let config = &self.config;
-        let role =
-            |who: Role, folder: &Path, commands: &BTreeMap<String, settings::phase::Entry>, model: &str| {
-                let commands =
-                    commands.iter().map(|(name, entry)| (name.clone(), entry.description.clone())).collect();
-                Ok::<_, Failure>(RoleInputs {
-                    prompt: role_prompt(&self.root, who)?.as_deref().unwrap_or(built_in(who)).into(),
-                    workspace: folder.display().to_string(),
-                    commands,
-                    model: model.to_owned(),
-                })
-            };
+        let role = |who: Role,
+                    folder: &Path,
+                    commands: &BTreeMap<String, code_commit_settings::phase::Entry>,
+                    model: &str| {
+            let commands =
+                commands.iter().map(|(name, entry)| (name.clone(), entry.description.clone())).collect();
+            Ok::<_, Failure>(RoleInputs {
+                prompt: role_prompt(&self.root, who)?.as_deref().unwrap_or(built_in(who)).into(),
+                workspace: folder.display().to_string(),
+                commands,
+                model: model.to_owned(),
+            })
+        };
         Ok(Inputs {
             phase,
             project: read(&self.root.join(PROJECT))?.map(Into::into),
@@ -169,7 +175,7 @@ impl Project {
     fn start(&self, phase: u32) -> Start {
         // If it is not a text file, the verifier has to fix it, and its turn removes it first.
         let failures = read(&self.tests().join(FAILED_SPECS)).unwrap_or(None);
-        let failures = failures.filter(|text| !loop_phase::failed::parse(text).is_pass());
+        let failures = failures.filter(|text| !code_commit_loop_phase::failed::parse(text).is_pass());
         let current = &self.state.current;
         let is_open = current.phase == Some(phase);
         let (iteration, builder_done) = match current.status {
@@ -203,7 +209,7 @@ impl Project {
     }
 
     fn spec(&self, number: u32, text: &str) -> PhaseSpec {
-        let title = loop_phase::spec::title(text, number).unwrap_or_default().to_owned();
+        let title = code_commit_loop_phase::spec::title(text, number).unwrap_or_default().to_owned();
         PhaseSpec { number, title, text: text.to_owned(), completed: self.has_passed(number) }
     }
 
@@ -230,14 +236,14 @@ fn role_prompt(root: &Path, role: Role) -> Result<Option<String>, Failure> {
 
 fn built_in(role: Role) -> &'static str {
     match role {
-        Role::Builder => prompt::phase::BUILDER,
-        Role::Verifier => prompt::phase::VERIFIER,
+        Role::Builder => code_commit_prompt::phase::BUILDER,
+        Role::Verifier => code_commit_prompt::phase::VERIFIER,
     }
 }
 
 /// As the loop asks for it later.
 fn specs_identity(root: &Path) -> Option<String> {
-    repo::stable_hash(&root.join(SPECS), dir::NEVER).ok()
+    code_commit_repo::stable_hash(&root.join(SPECS), code_commit_dir::NEVER).ok()
 }
 
 /// The specs by phase; refuses a project without any.
@@ -255,11 +261,11 @@ fn require_specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
 /// The specs by phase.
 pub fn specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
     let folder = root.join(SPECS);
-    let Ok(entries) = dir::list(&folder) else { return Ok(BTreeMap::new()) };
+    let Ok(entries) = code_commit_dir::list(&folder) else { return Ok(BTreeMap::new()) };
     let mut specs = BTreeMap::new();
     for entry in entries {
         let entry = entry.with_context(|| format!("cannot list {}", folder.display()))?;
-        if let Some(number) = entry.file_name().to_str().and_then(loop_phase::spec::number)
+        if let Some(number) = entry.file_name().to_str().and_then(code_commit_loop_phase::spec::number)
             && let Some(text) = read(&entry.path())?
         {
             specs.insert(number, text);
@@ -283,7 +289,7 @@ fn make_folder(folder: &Path) -> Result<(), Failure> {
 /// other's history.
 fn repository(folder: &Path, trusted: &Trusted) -> Result<Git, Failure> {
     make_folder(folder)?;
-    repo::init(folder).map_err(|error| {
+    code_commit_repo::init(folder).map_err(|error| {
         let hint = error.hint();
         Failure::refused(error, hint)
     })?;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use runner::{Confinement, Env};
+use code_commit_runner::{Confinement, Env};
+use code_commit_settings::phase::Entry;
 use serde::{Deserialize, Serialize};
-use settings::phase::Entry;
 
 /// The name of the client program that roles call.
 pub const CLIENT: &str = "abl-cmd";

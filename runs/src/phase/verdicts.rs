@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use engine::HoldsFor;
-use logging::Stamp;
-use names::ours::ABL;
+use code_commit_engine::HoldsFor;
+use code_commit_logging::Stamp;
+use code_commit_names::ours::ABL;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -44,8 +44,8 @@ pub fn overrule(root: &Path, word: Override, phase: u32, host: Host<'_>) -> Resu
             format!("Phase {phase} is open again: code-commit phase run works on it.")
         }
     };
-    let file = root.join(ABL).join(loop_phase::STATE);
-    dir::replace(&file, project.state.to_json().as_bytes())
+    let file = root.join(ABL).join(code_commit_loop_phase::STATE);
+    code_commit_dir::replace(&file, project.state.to_json().as_bytes())
         .with_context(|| format!("cannot write {}", file.display()))?;
     host.output.report(&said);
     host.output.object(&serde_json::json!({

@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
-use engine::Line;
+use code_commit_engine::Line;
+use code_commit_logging::RunFolder;
+use code_commit_loop_order::RunSummary;
+use code_commit_report::{SUMMARY, phrases, printable};
 use jiff::Timestamp;
-use logging::RunFolder;
-use loop_order::RunSummary;
-use report::{SUMMARY, phrases, printable};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

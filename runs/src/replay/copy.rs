@@ -7,13 +7,13 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
-use apply::Lock;
-use engine::Line;
-use guard::Guard;
-use logging::{Redactor, RunFolder};
-use names::ours::AGENT_CONFIG;
-use perform::{RecordOnly, Replayed, Rules, UNDO, undo_folders};
-use repo::WorkTree;
+use code_commit_apply::Lock;
+use code_commit_engine::Line;
+use code_commit_guard::Guard;
+use code_commit_logging::{Redactor, RunFolder};
+use code_commit_names::ours::AGENT_CONFIG;
+use code_commit_perform::{RecordOnly, Replayed, Rules, UNDO, undo_folders};
+use code_commit_repo::WorkTree;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::commit::plan::Plan;
@@ -40,7 +40,7 @@ impl ScratchCopy {
         let root = &self.root;
         fs::create_dir_all(root)?;
         fs::create_dir_all(&self.state)?;
-        repo::init(root)?;
+        code_commit_repo::init(root)?;
         let exclude = Path::new("info/exclude");
         if let Ok(rules) = fs::read(tree.repository().common_dir().join(exclude)) {
             let own = root.join(".git").join(exclude);
@@ -61,7 +61,7 @@ impl ScratchCopy {
     }
 
     fn put_back(&self, rounds: &[PathBuf]) -> anyhow::Result<()> {
-        for image in apply::pre_images(rounds)? {
+        for image in code_commit_apply::pre_images(rounds)? {
             put(&self.root, &image.path, image.content(u64::MAX)?.as_deref())
                 .with_context(|| format!("cannot restore {}", image.path))?;
         }
@@ -88,14 +88,14 @@ impl ScratchCopy {
     /// How many files the replayed run changed, and a SHA-256 of their paths and hashes.
     pub(super) fn changed(&self) -> Result<(usize, String), Failure> {
         let rounds = undo_folders(&self.state).map_err(anyhow::Error::from)?;
-        let changed = apply::pre_images(&rounds).map_err(anyhow::Error::from)?;
+        let changed = code_commit_apply::pre_images(&rounds).map_err(anyhow::Error::from)?;
         let mut text = String::new();
         for image in &changed {
             let now = fs::read(self.root.join(&image.path)).ok();
-            let hash = now.map_or_else(|| "nothing".to_owned(), |now| logging::sha256_hex(&now));
+            let hash = now.map_or_else(|| "nothing".to_owned(), |now| code_commit_logging::sha256_hex(&now));
             text.push_str(&format!("{} {hash}\n", image.path));
         }
-        Ok((changed.len(), logging::sha256_hex(text.as_bytes())))
+        Ok((changed.len(), code_commit_logging::sha256_hex(text.as_bytes())))
     }
 
     /// For the record of the replay, which is not kept.
@@ -175,11 +175,11 @@ fn put(root: &Path, path: &str, content: Option<&[u8]>) -> io::Result<()> {
     match content {
         Some(content) => {
             if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
-                dir::remove(&path)?;
+                code_commit_dir::remove(&path)?;
             }
             fs::create_dir_all(path.parent().unwrap_or(root))?;
             fs::OpenOptions::new().write(true).create(true).truncate(true).open(path)?.write_all(content)
         }
-        None => dir::remove(&path),
+        None => code_commit_dir::remove(&path),
     }
 }

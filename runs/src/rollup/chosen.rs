@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use prompt::rollup::Builder;
-use prompt::rollup::choose::{Candidate, bytes, choose, tokens};
+use code_commit_prompt::rollup::Builder;
+use code_commit_prompt::rollup::choose::{Candidate, bytes, choose, tokens};
 use serde::{Deserialize, Serialize};
 
 use super::Sources;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use logging::sha256_hex;
+use code_commit_logging::sha256_hex;
+use code_commit_settings::{Setting, Settings};
 use serde::{Deserialize, Serialize};
-use settings::{Setting, Settings};
 
 use super::RollUp;
 use crate::preflight::CODE_ROLLUP;
@@ -73,7 +73,9 @@ impl Stored {
     /// The stored roll-up if it is ours. That of a person or of a script has no note, or one that does not fit
     /// it.
     pub fn ours(root: &Path) -> Option<Self> {
-        let read = |file: &str, most| dir::read(&root.join(file), most, dir::Links::Refused).ok().flatten();
+        let read = |file: &str, most| {
+            code_commit_dir::read(&root.join(file), most, code_commit_dir::Links::Refused).ok().flatten()
+        };
         let note: Note = serde_json::from_slice(&read(NOTE, MOST_BYTES)?).ok()?;
         let sha256 = sha256_hex(&read(CODE_ROLLUP, u64::MAX)?);
         let is_ours = sha256 == note.sha256 || Some(&sha256) == note.replaces.as_ref();

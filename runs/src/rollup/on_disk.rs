@@ -3,8 +3,8 @@
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use dir::Folder;
-use prompt::rollup::{LARGEST_FILE, LeftOut, left_out};
+use code_commit_dir::Folder;
+use code_commit_prompt::rollup::{LARGEST_FILE, LeftOut, left_out};
 use rustix::fs::FileType;
 
 /// The root of the project. Follows no symlink below it: to git a file behind one is deleted, and it may be

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use engine::{HoldsFor, Note, Outcome};
-use logging::{RunFolder, Stamp};
-use loop_spec::watch::Item;
-use loop_spec::{CommitScope, Files, Inputs, Patience, Role, Specs, still_holds};
-use names::ours::{PROJECT_FILE, SPEC_CONFIG};
-use perform::{AgentLimits, AgentUsage, AgentWorld, COPIES, Guarded, Past, Record};
+use code_commit_engine::{HoldsFor, Note, Outcome};
+use code_commit_logging::{RunFolder, Stamp};
+use code_commit_loop_spec::watch::Item;
+use code_commit_loop_spec::{CommitScope, Files, Inputs, Patience, Role, Specs, still_holds};
+use code_commit_names::ours::{PROJECT_FILE, SPEC_CONFIG};
+use code_commit_perform::{AgentLimits, AgentUsage, AgentWorld, COPIES, Guarded, Past, Record};
+use code_commit_settings::{CommitScope as Scope, Origin, Settings};
 use serde::{Deserialize, Serialize};
-use settings::{CommitScope as Scope, Origin, Settings};
 
 use crate::agents::{Words, Work, limits};
 use crate::commit::run::UNLIKE_RECORDED;
@@ -115,7 +115,7 @@ pub(super) fn begin(
     lines: &Lines,
 ) -> Result<(Outcome, RunFolder), Failure> {
     let About { item, key } = about;
-    if inputs.commit.is_some() && repo::WorkTree::at(&workspace.root).is_err() {
+    if inputs.commit.is_some() && code_commit_repo::WorkTree::at(&workspace.root).is_err() {
         return Err(Failure::refused(
             anyhow!("there is nothing to commit to: {} is not in a git work tree", workspace.root.display()),
             "git init, or set commit to false in .cuggino.json",
@@ -207,7 +207,7 @@ fn lead(
     let outcome = Work { past, repositories, words: &WORDS, output, restored: &restored }.run::<Specs, _>(
         world,
         Role::named,
-        |harness| loop_spec::spec(harness, inputs),
+        |harness| code_commit_loop_spec::spec(harness, inputs),
     )?;
     Ok((outcome, folder))
 }
@@ -241,8 +241,8 @@ pub(super) fn is_about(folder: &RunFolder, item: &Item, tree: Option<&str>) -> b
 
 #[cfg(test)]
 mod tests {
-    use logging::Redactor;
-    use perform::Silent;
+    use code_commit_logging::Redactor;
+    use code_commit_perform::Silent;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 //! asked.
 
 use anyhow::anyhow;
-use logging::RunFolder;
-use loop_spec::Inputs;
+use code_commit_logging::RunFolder;
+use code_commit_loop_spec::Inputs;
 
 use crate::exit::{Exit, Failure};
 use crate::records;

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use engine::{Live as _, Recorded, Session, Turn, TurnAdvice, TurnAnswer};
-use logging::Stamp;
-use loop_spec::watch::WatchEvent;
-use loop_spec::{Files, Role, Specs};
-use perform::{AgentFault, AgentWorld, Guarded};
-use prompt::spec::{Who, audit, system};
-use runner::Cancel;
-use settings::Limits;
+use code_commit_engine::{Live as _, Recorded, Session, Turn, TurnAdvice, TurnAnswer};
+use code_commit_logging::Stamp;
+use code_commit_loop_spec::watch::WatchEvent;
+use code_commit_loop_spec::{Files, Role, Specs};
+use code_commit_perform::{AgentFault, AgentWorld, Guarded};
+use code_commit_prompt::spec::{Who, audit, system};
+use code_commit_runner::Cancel;
+use code_commit_settings::Limits;
 
 use crate::agents::limits;
 use crate::exit::{Exit, Failure};

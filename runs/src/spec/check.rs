@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 
 use anyhow::anyhow;
-use perform::BuildCommand;
-use repo::WorkTree;
-use runner::probe;
-use settings::Settings;
+use code_commit_perform::BuildCommand;
+use code_commit_repo::WorkTree;
+use code_commit_runner::probe;
+use code_commit_settings::Settings;
 
 use crate::exit::Failure;
 use crate::host::Host;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use loop_spec::STORE;
-use names::ours::{SPEC_CONFIG, STATE};
-use settings::spec::Config;
+use code_commit_loop_spec::STORE;
+use code_commit_names::ours::{SPEC_CONFIG, STATE};
+use code_commit_settings::spec::Config;
 
 use crate::exit::Failure;
 use crate::text;

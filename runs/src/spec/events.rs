@@ -1,7 +1,7 @@
 //! A run as another program sees it: the seed's event names, one JSON object a line (S4 §Event Category System).
 
-use agent::Event;
-use engine::{CheckpointResult, Line, Marked};
+use code_commit_agent::Event;
+use code_commit_engine::{CheckpointResult, Line, Marked};
 use serde_json::{Value, json};
 
 /// What an agent does.
@@ -44,7 +44,7 @@ pub(super) fn line(iteration: u32, line: &Line, output: &str) -> Option<Value> {
         return Some(announced.event.clone());
     }
     if let Line::ShellRan(ran) = line {
-        let is_setup = ran.name == loop_spec::SETUP;
+        let is_setup = ran.name == code_commit_loop_spec::SETUP;
         let event = if is_setup { "SetupCommandOutput" } else { "CheckCommandOutput" };
         let (code, ended) = (ran.ended.exit_code(), ran.ended.to_string());
         return Some(json!({
@@ -86,7 +86,8 @@ mod tests {
     fn commits_have_events_and_no_commit_has_none() {
         let check = |checkpoint| {
             let (repository, message) = ("project".into(), "m".into());
-            let made = Line::Checkpointed(engine::Checkpointed { repository, message, checkpoint });
+            let made =
+                Line::Checkpointed(code_commit_engine::Checkpointed { repository, message, checkpoint });
             line(2, &made, "").map(|value| value.to_string())
         };
         insta::assert_snapshot!(check(CheckpointResult::Made { commit: "abc".into() }).unwrap(), @r#"{"commitHash":"abc","event":"CommitPerformed","iteration":2,"message":"m"}"#);

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loop_spec::watch::{Item, is_parked};
+use code_commit_loop_spec::watch::{Item, is_parked};
 use serde::{Deserialize, Serialize};
 
 use crate::spec::project;

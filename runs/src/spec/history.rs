@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use engine::{Journaled, Outcome, Stop};
-use logging::RunFolder;
-use perform::{RecordOnly, ReplayFault};
-use repo::WorkTree;
-use report::{Output, phrases};
+use code_commit_engine::{Journaled, Outcome, Stop};
+use code_commit_logging::RunFolder;
+use code_commit_perform::{RecordOnly, ReplayFault};
+use code_commit_repo::WorkTree;
+use code_commit_report::{Output, phrases};
+use code_commit_settings::Limits;
 use serde_json::json;
-use settings::Limits;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -57,8 +57,8 @@ impl Past {
     }
 
     /// What happened in it.
-    pub fn record(&self) -> Result<perform::Past, perform::RecordError> {
-        perform::Past::read(&self.path)
+    pub fn record(&self) -> Result<code_commit_perform::Past, code_commit_perform::RecordError> {
+        code_commit_perform::Past::read(&self.path)
     }
 }
 
@@ -89,7 +89,7 @@ pub fn talks(root: &Path) -> Vec<PathBuf> {
 /// Folders that were made for this, by their names.
 fn folders(root: &Path, what: &str) -> Vec<PathBuf> {
     let Ok((_, runs)) = project::state(root) else { return Vec::new() };
-    let entries = dir::list(runs).into_iter().flatten().flatten();
+    let entries = code_commit_dir::list(runs).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     folders.retain(|path| is_named(&records::name(path), what));
     folders.sort_unstable_by(|one, other| other.cmp(one));
@@ -153,7 +153,7 @@ pub fn replay(past: &Past, output: &Output) -> Result<Exit, Failure> {
     let folder = past.folder();
     let record = records::intact(&folder).map_err(|error| Failure::refused(error, unreadable))?;
     let mut harness = Journaled::new(RecordOnly::new(folder, &record), record.answers.clone());
-    match harness.run(|harness| loop_spec::spec(harness, &past.begun.inputs)) {
+    match harness.run(|harness| code_commit_loop_spec::spec(harness, &past.begun.inputs)) {
         Ok(outcome) => {
             output.object(&json!({ "same": true, "outcome": outcome }));
             output.report(&format!("the same prompts, the same end: {}", word(Some(&outcome))));

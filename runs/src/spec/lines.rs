@@ -5,18 +5,20 @@ mod ear;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use agent::Event;
-use engine::{CheckpointResult, Line, ShellRan, Turned};
-use logging::RunFolder;
-use loop_spec::watch::WatchEvent;
-use loop_spec::{PhaseEvent, TBD};
-use perform::{Observer, output_text};
+use code_commit_agent::Event;
+use code_commit_engine::{CheckpointResult, Line, ShellRan, Turned};
+use code_commit_logging::RunFolder;
+use code_commit_loop_spec::watch::WatchEvent;
+use code_commit_loop_spec::{PhaseEvent, TBD};
+use code_commit_perform::{Observer, output_text};
 
 pub(super) use self::ear::{Ear, in_session};
 use crate::agents::as_changed;
 use crate::spec::events;
 use crate::spec::workspace::put_back;
-use report::{BAD, DIM, GOOD, Output, STRONG, Volume, WARN, live::LiveLine, phrases, printable, whole_lines};
+use code_commit_report::{
+    BAD, DIM, GOOD, Output, STRONG, Volume, WARN, live::LiveLine, phrases, printable, whole_lines,
+};
 
 /// Prints. Clones share one screen.
 #[derive(Debug, Clone)]
@@ -98,7 +100,8 @@ impl Lines {
             }
             PhaseEvent::LoopApproved { .. } => self.head("Loop", &self.output.paint(GOOD, "Approved")),
             PhaseEvent::LoopSpecIssue { content, filename, .. } => {
-                let file = format!("{}/{}/{filename}", loop_spec::STORE, loop_spec::ISSUES);
+                let file =
+                    format!("{}/{}/{filename}", code_commit_loop_spec::STORE, code_commit_loop_spec::ISSUES);
                 self.head("Loop", &self.output.paint(BAD, &format!("Spec issue: {file}")));
                 self.say(printable(content).trim_end());
             }
@@ -116,7 +119,7 @@ impl Lines {
     }
 
     fn ran(&self, ShellRan { name, ended, .. }: &ShellRan, output: &str) {
-        let head = if name == loop_spec::SETUP { "Setup" } else { "Check" };
+        let head = if name == code_commit_loop_spec::SETUP { "Setup" } else { "Check" };
         match ended.exit_code() {
             Some(code) => self.head(head, &format!("Completed (exit {code})")),
             None => self.head(head, &format!("Failed: it {ended}")),
@@ -254,8 +257,8 @@ impl Lines {
 }
 
 impl Observer for Lines {
-    fn see(&mut self, event: &perform::Event<'_>) {
-        if let perform::Event::Line { line, .. } = event {
+    fn see(&mut self, event: &code_commit_perform::Event<'_>) {
+        if let code_commit_perform::Event::Line { line, .. } = event {
             self.recorded(line);
         }
     }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use agent::Event;
-use engine::{At, Marked};
-use loop_spec::{Files, LOG, Place, STORE};
-use perform::{AgentFault, AgentWatch};
+use code_commit_agent::Event;
+use code_commit_engine::{At, Marked};
+use code_commit_loop_spec::{Files, LOG, Place, STORE};
+use code_commit_perform::{AgentFault, AgentWatch};
 
 use crate::spec::lines::{Ear, in_session};
 use crate::spec::project::{self, Mailboxes};
-use report::{Output, printable};
+use code_commit_report::{Output, printable};
 
 /// Folders are folders before each request, and the session file is there after each turn that began
 /// with it.
@@ -52,7 +52,7 @@ impl<'m> Mending<'m> {
 
     /// None where there is no such file, something else in its place, or no plan in it.
     fn read(&self) -> Option<String> {
-        let bytes = dir::read(&self.path(), u64::MAX, dir::Links::Refused).ok()??;
+        let bytes = code_commit_dir::read(&self.path(), u64::MAX, code_commit_dir::Links::Refused).ok()??;
         Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| text.contains(LOG))
     }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use code_commit_settings::{Address, Layer, Sandbox};
 use serde::{Deserialize, Serialize};
-use settings::{Address, Layer, Sandbox};
 
 /// Who works, and within which sandbox. A run that goes on takes what is not given from the record of its beginning.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

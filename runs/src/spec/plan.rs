@@ -3,12 +3,12 @@
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
-use agent::{Home, Spawn};
 use anyhow::anyhow;
-use logging::{RunFolder, Stamp};
-use perform::{TAKEN, watch_over};
-use prompt::spec::{Who, system};
-use report::printable;
+use code_commit_agent::{Home, Spawn};
+use code_commit_logging::{RunFolder, Stamp};
+use code_commit_perform::{TAKEN, watch_over};
+use code_commit_prompt::spec::{Who, system};
+use code_commit_report::printable;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -35,9 +35,10 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
     let role = workspace.role(watched.clone(), workspace.access(Mailboxes::Open));
     let who = system(Who::Plan, &workspace.config.specs);
     let spawn = spawn(&role, &who);
-    let (done, put_back) =
-        watch_over(&watched, scratch.path(), || agent::interactive(&role.cli, &spawn, &workspace.cancel))
-            .map_err(|error| WORDS.fault(error, &scratch))?;
+    let (done, put_back) = watch_over(&watched, scratch.path(), || {
+        code_commit_agent::interactive(&role.cli, &spawn, &workspace.cancel)
+    })
+    .map_err(|error| WORDS.fault(error, &scratch))?;
     for path in &put_back {
         output.warn(&format!(
             "{} may not be changed while planning: it was restored; the other version is in {}",
@@ -48,12 +49,12 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
     Ok(Exit::Handed(done.map_err(anyhow::Error::from)?))
 }
 
-fn spawn<'r>(role: &'r perform::Role, who: &'r str) -> Spawn<'r> {
+fn spawn<'r>(role: &'r code_commit_perform::Role, who: &'r str) -> Spawn<'r> {
     Spawn {
         system_prompt: Some(who),
         model: role.model.as_deref(),
         // A person is there to be asked.
-        permissions: agent::Permissions::Ask,
+        permissions: code_commit_agent::Permissions::Ask,
         env: role.env.clone(),
         extra_env: role.extra_env.clone(),
         key: role.key.clone(),

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Context as _;
-use loop_spec::watch::{Item, Listing};
-use loop_spec::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
-use repo::WorkTree;
+use code_commit_loop_spec::watch::{Item, Listing};
+use code_commit_loop_spec::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
+use code_commit_repo::WorkTree;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
 
@@ -94,8 +94,8 @@ fn open_once(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result
 
 /// The files of a folder of the store whose names are UTF-8, sorted; hidden ones are not there yet.
 pub fn names(root: &Path, name: &str) -> Vec<String> {
-    let entries = dir::list(folder(root, name)).into_iter().flatten().flatten();
-    let files = entries.filter(|entry| entry.file_type().is_ok_and(dir::FileType::is_file));
+    let entries = code_commit_dir::list(folder(root, name)).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(code_commit_dir::FileType::is_file));
     let mut names: Vec<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.retain(|name| !name.starts_with('.'));
     names.sort_unstable();
@@ -148,7 +148,7 @@ pub(crate) fn listing(root: &Path) -> Listing {
     let parked = failures::parked(root);
     let item = |name: String| {
         let bytes = fs::read(folder(root, BACKLOG).join(&name)).ok()?;
-        let item = Item { sha256: logging::sha256_hex(&bytes), name };
+        let item = Item { sha256: code_commit_logging::sha256_hex(&bytes), name };
         let is_parked = parked.iter().any(|failed| failed.item == item);
         (why_no_task(&bytes).is_none() && !is_parked).then_some(item)
     };
@@ -158,7 +158,7 @@ pub(crate) fn listing(root: &Path) -> Listing {
 /// Whatever lies in the folder of spec issues stops runs and the backlog (S4 §Spec Issue Handling): links and odd names too; as they are
 /// shown, sorted.
 pub fn issues(root: &Path) -> Vec<String> {
-    let entries = dir::list(folder(root, ISSUES)).into_iter().flatten().flatten();
+    let entries = code_commit_dir::list(folder(root, ISSUES)).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir()));
     let mut names: Vec<String> =
         files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -177,12 +177,12 @@ pub(crate) fn forget_session(root: &Path, files: &Files) {
 
 /// The hash of a file of the backlog; none if it is gone.
 pub fn hash(root: &Path, name: &str) -> Option<String> {
-    fs::read(folder(root, BACKLOG).join(name)).ok().map(|bytes| logging::sha256_hex(&bytes))
+    fs::read(folder(root, BACKLOG).join(name)).ok().map(|bytes| code_commit_logging::sha256_hex(&bytes))
 }
 
 /// What lies in the backlog and cannot be a task as it is, and why; names as they are shown.
 pub(crate) fn no_tasks(root: &Path) -> Vec<(String, &'static str)> {
-    let why = |entry: &dir::Entry| {
+    let why = |entry: &code_commit_dir::Entry| {
         if !entry.file_type().ok()?.is_file() {
             Some("is no file")
         } else if entry.file_name().to_str().is_none() {
@@ -191,7 +191,7 @@ pub(crate) fn no_tasks(root: &Path) -> Vec<(String, &'static str)> {
             why_no_task(&fs::read(entry.path()).ok()?)
         }
     };
-    let entries = dir::list(folder(root, BACKLOG)).into_iter().flatten().flatten();
+    let entries = code_commit_dir::list(folder(root, BACKLOG)).into_iter().flatten().flatten();
     let all =
         entries.filter_map(|entry| Some((entry.file_name().to_string_lossy().into_owned(), why(&entry)?)));
     let parked = failures::parked(root).into_iter();
@@ -217,7 +217,7 @@ pub(crate) fn delete_unchanged(root: &Path, item: &Item) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         other => other?,
     }
-    if logging::sha256_hex(&fs::read(&aside)?) == item.sha256 {
+    if code_commit_logging::sha256_hex(&fs::read(&aside)?) == item.sha256 {
         return fs::remove_file(&aside).map(|()| true);
     }
     put_back(&aside, &path).map(|()| false)
@@ -236,23 +236,23 @@ fn put_back(aside: &Path, path: &Path) -> io::Result<()> {
 pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     let state = match WorkTree::at(root) {
         Ok(tree) => tree.state_dir().and_then(|state| Ok((state, tree.state_of_root()?))),
-        Err(_) => repo::state_dir_in_tree(root).map(|state| (state.clone(), state)),
+        Err(_) => code_commit_repo::state_dir_in_tree(root).map(|state| (state.clone(), state)),
     };
     let (state, of_root) = state?;
     let runs = of_root.join(RUNS);
     // In a folder without a repository nothing says who made it; a link would lead elsewhere.
     if runs.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-        return Err(repo::RepoError::NotMadeHere { path: runs }.into());
+        return Err(code_commit_repo::RepoError::NotMadeHere { path: runs }.into());
     }
     Ok((state, runs))
 }
 
 /// Copies of the tree that a run which was killed has left, of which nothing has to be put back any more. The caller holds the lock.
 pub(crate) fn forget_copies(runs: &Path) -> io::Result<()> {
-    for entry in dir::list(runs)? {
+    for entry in code_commit_dir::list(runs)? {
         let run = entry?;
         if run.file_type()?.is_dir() {
-            perform::forget_copies(&run.path().join(perform::COPIES))?;
+            code_commit_perform::forget_copies(&run.path().join(code_commit_perform::COPIES))?;
         }
     }
     Ok(())
@@ -260,9 +260,11 @@ pub(crate) fn forget_copies(runs: &Path) -> io::Result<()> {
 
 /// The run folders, the oldest first.
 pub fn runs(runs: &Path) -> Vec<PathBuf> {
-    let entries = dir::list(runs).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> =
-        entries.map(|entry| entry.path()).filter(|path| path.join(perform::JOURNAL).is_file()).collect();
+    let entries = code_commit_dir::list(runs).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.join(code_commit_perform::JOURNAL).is_file())
+        .collect();
     paths.sort_unstable();
     paths
 }

@@ -1,9 +1,9 @@
 //! The last words of a run.
 
-use engine::{HoldsFor, Outcome};
-use logging::RunFolder;
-use perform::Past;
-use report::{BAD, Output, Volume, printable};
+use code_commit_engine::{HoldsFor, Outcome};
+use code_commit_logging::RunFolder;
+use code_commit_perform::Past;
+use code_commit_report::{BAD, Output, Volume, printable};
 use serde_json::{Value, json};
 
 /// What a run came to.
@@ -44,7 +44,7 @@ fn say_for_person(output: &Output, outcome: &Outcome, folder: &RunFolder) {
         output.report("help: go on from this review, or from one of yours: code-commit spec review FILE");
     }
     if output.volume == Volume::Verbose {
-        report::holds_for(&held_for(folder), output);
+        code_commit_report::holds_for(&held_for(folder), output);
     }
     output.report(&format!("log: {log}"));
 }

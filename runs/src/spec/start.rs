@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use loop_spec::watch::Item;
-use loop_spec::{BACKLOG, ISSUES, Inputs, Patience, STORE};
-use report::printable;
-use settings::Limits;
+use code_commit_loop_spec::watch::Item;
+use code_commit_loop_spec::{BACKLOG, ISSUES, Inputs, Patience, STORE};
+use code_commit_report::printable;
+use code_commit_settings::Limits;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -77,7 +77,8 @@ pub(super) fn go_on(
 ) -> Result<Exit, Failure> {
     let output = host.output;
     // What an archive may have brought along weakens nothing.
-    let newest = history::all(root).into_iter().next().filter(|_| repo::WorkTree::at(root).is_ok());
+    let newest =
+        history::all(root).into_iter().next().filter(|_| code_commit_repo::WorkTree::at(root).is_ok());
     let agent = newest.map_or_else(|| flags.clone(), |past| flags.over(&past.begun.agent));
     let workspace = open(root, &agent, limits, host)?;
     let _lock = workspace.lock()?;
@@ -154,7 +155,7 @@ pub(super) fn focus_of(root: &Path, focus: &str) -> Result<String, Failure> {
 pub(super) fn focus_of_task(root: &Path, item: &Item) -> Result<Option<String>, Failure> {
     let file = format!("{STORE}/{BACKLOG}/{}", item.name);
     let text = text::read(&root.join(&file))?;
-    let as_listed = text.filter(|text| logging::sha256_hex(text.as_bytes()) == item.sha256);
+    let as_listed = text.filter(|text| code_commit_logging::sha256_hex(text.as_bytes()) == item.sha256);
     Ok(as_listed.map(|text| from_file(&file, &text)))
 }
 

@@ -8,13 +8,13 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use engine::Outcome;
-use logging::{RunFolder, millis};
-use loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent, edited};
-use loop_spec::{BACKLOG, ISSUES, Patience, STORE};
+use code_commit_engine::Outcome;
+use code_commit_logging::{RunFolder, millis};
+use code_commit_loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent, edited};
+use code_commit_loop_spec::{BACKLOG, ISSUES, Patience, STORE};
+use code_commit_report::{Output, phrases, printable};
+use code_commit_runner::{Cancel, Command, Confinement, Env};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
-use report::{Output, phrases, printable};
-use runner::{Cancel, Command, Confinement, Env};
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -235,7 +235,7 @@ impl Watching<'_> {
         let env = Env::allowed(workspace.trusted.environment().all().clone(), &[]);
         let command =
             Command { deadline: Some(Duration::from_mins(1)), ..Command::new(argv, &workspace.root, env) };
-        let done = runner::run(&command, &Confinement::off(), &workspace.cancel, &mut |_, _| {});
+        let done = code_commit_runner::run(&command, &Confinement::off(), &workspace.cancel, &mut |_, _| {});
         match done {
             Ok(done) if done.ended.exit_code() == Some(0) => {}
             Ok(done) => workspace.host.output.warn(&format!("spec.notify: `{}` {}", line.text, done.ended)),

@@ -12,20 +12,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agent::{Installed, Key, Kind};
-use apply::{Lock, LockError};
-use engine::{HoldsFor, Named as _};
-use logging::Redactor;
-use loop_spec::{Files, Inputs, PROJECT, Place, Repository as Where, Role, STORE, Specs, WIP};
-use perform::{
+use code_commit_agent::{Installed, Key, Kind};
+use code_commit_apply::{Lock, LockError};
+use code_commit_engine::{HoldsFor, Named as _};
+use code_commit_logging::Redactor;
+use code_commit_loop_spec::{Files, Inputs, PROJECT, Place, Repository as Where, Role, STORE, Specs, WIP};
+use code_commit_perform::{
     AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Counted, Guarded, Kept, Record, Repository,
     ShellSettings, Watched,
 };
-use repo::Git;
-use report::printable;
-use runner::{Access, Cancel, Env, Probed, Rung, probe};
-use settings::spec::Config;
-use settings::{Keys, Layer, Limits, Settings, keys};
+use code_commit_repo::Git;
+use code_commit_report::printable;
+use code_commit_runner::{Access, Cancel, Env, Probed, Rung, probe};
+use code_commit_settings::spec::Config;
+use code_commit_settings::{Keys, Layer, Limits, Settings, keys};
 
 use crate::agents;
 use crate::exit::Failure;
@@ -108,7 +108,7 @@ impl<'b> Workspace<'b> {
         project::make_folders(root)?;
         let (state, runs) = project::state(root)?;
         let cancel = Cancel::new().map_err(anyhow::Error::from)?;
-        let dot_gits = match repo::WorkTree::at(root) {
+        let dot_gits = match code_commit_repo::WorkTree::at(root) {
             Ok(tree) => sandbox::dot_gits(&tree)?,
             Err(_) => Vec::new(),
         };
@@ -212,18 +212,21 @@ impl<'b> Workspace<'b> {
 
     /// What a verdict given now holds for.
     pub(super) fn holds_for(&self, inputs: &Inputs) -> HoldsFor {
-        let specs = repo::stable_hash(&self.root.join(&inputs.specs), dir::NEVER).unwrap_or_default();
+        let specs = code_commit_repo::stable_hash(&self.root.join(&inputs.specs), code_commit_dir::NEVER)
+            .unwrap_or_default();
         let words = (&inputs.check, self.args.agent.unwrap_or_default(), &self.args.agent_model);
         HoldsFor {
             tree: self.tree(),
-            specification: Some(logging::sha256_hex(format!("{}\0{specs}", inputs.focus).as_bytes())),
+            specification: Some(code_commit_logging::sha256_hex(
+                format!("{}\0{specs}", inputs.focus).as_bytes(),
+            )),
             decider: Some(verdict::decider(&self.root, &words, std::iter::empty())),
         }
     }
 
     /// The identity of the project, which verdicts are about.
     pub(super) fn tree(&self) -> Option<String> {
-        verdict::tree(&self.root, &[STORE.to_owned()], dir::NEVER)
+        verdict::tree(&self.root, &[STORE.to_owned()], code_commit_dir::NEVER)
     }
 
     /// What a run keeps no copies of: its own files, and what agents may not see. They can read the record of their run.
@@ -239,10 +242,10 @@ impl<'b> Workspace<'b> {
     }
 
     /// An agent that works on what is `watched`, behind these walls.
-    pub(super) fn role(&self, watched: Watched, access: Access) -> perform::Role {
+    pub(super) fn role(&self, watched: Watched, access: Access) -> code_commit_perform::Role {
         let key = self.cli.kind.key_variable();
         let turn_timeout = self.args.turn_timeout.unwrap_or(TURN_TIMEOUT);
-        perform::Role {
+        code_commit_perform::Role {
             cli: self.cli.clone(),
             cwd: self.root.clone(),
             confinement: self.probed.confine(access),
@@ -252,8 +255,8 @@ impl<'b> Workspace<'b> {
             key: self.host.environment.text(key).map(|value| Key::new(key, value)),
             home: None,
             permissions: match self.args.permissions.unwrap_or_default() {
-                Permissions::Skip => agent::Permissions::Skip,
-                Permissions::Ask => agent::Permissions::Ask,
+                Permissions::Skip => code_commit_agent::Permissions::Skip,
+                Permissions::Ask => code_commit_agent::Permissions::Ask,
             },
             timeout: self.settings.max_time.value.into_iter().chain([turn_timeout]).min(),
             idle_timeout: Some(self.args.idle_timeout.unwrap_or(IDLE_TIMEOUT)),
@@ -282,14 +285,14 @@ impl<'b> Workspace<'b> {
 /// The agents of a run, its folders and its repository.
 #[derive(Debug)]
 pub(super) struct Team {
-    roles: [(Role, perform::Role); 4],
+    roles: [(Role, code_commit_perform::Role); 4],
     root: PathBuf,
     specs: PathBuf,
     repository: Repository,
 }
 
 impl Cast<Specs> for Team {
-    fn role(&self, role: Role) -> &perform::Role {
+    fn role(&self, role: Role) -> &code_commit_perform::Role {
         let [first, others @ ..] = &self.roles;
         &others.iter().find(|(one, _)| *one == role).unwrap_or(first).1
     }

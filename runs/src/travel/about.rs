@@ -2,9 +2,9 @@
 //! it is opened.
 
 use anyhow::{Context as _, ensure};
-use logging::{Journal, RunFolder};
-use loop_order::Verdict;
-use perform::{JOURNAL, Past};
+use code_commit_logging::{Journal, RunFolder};
+use code_commit_loop_order::Verdict;
+use code_commit_perform::{JOURNAL, Past};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ impl About {
             Head::of(folder).with_context(|| format!("{RUN_JSON} is missing or cannot be understood"))?;
         let past = Past::read(folder.path())?;
         past.intact(folder)?;
-        apply::intact(&perform::undo_folders(folder.path())?)?;
+        code_commit_apply::intact(&code_commit_perform::undo_folders(folder.path())?)?;
         let verdict = |verdict| match verdict {
             Verdict::Pass => "PASS".to_owned(),
             Verdict::Fail => "FAIL".to_owned(),

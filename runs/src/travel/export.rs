@@ -5,14 +5,14 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use bundle::{Item, Manifest, Survey};
-use dir::Folder;
-use engine::Stored;
-use logging::{Journal, Redactor};
-use perform::{JOURNAL, Past, WITHHELD};
-use report::{phrases, printable};
+use code_commit_bundle::{Item, Manifest, Survey};
+use code_commit_dir::Folder;
+use code_commit_engine::Stored;
+use code_commit_logging::{Journal, Redactor};
+use code_commit_perform::{JOURNAL, Past, WITHHELD};
+use code_commit_report::{phrases, printable};
+use code_commit_settings::Keys;
 use serde_json::json;
-use settings::Keys;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -64,7 +64,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 /// What stayed behind when this record came here does not come back: the manifest says so, and the note stays.
 pub(super) fn stays_behind(run: &Path, survey: &mut Survey) {
     survey.files.retain(|item| item.name != WITHHELD);
-    let withheld = perform::withheld(&records::open(run));
+    let withheld = code_commit_perform::withheld(&records::open(run));
     survey.withheld.extend(withheld.into_iter().map(|Stored { file, bytes, sha256 }| Item {
         name: file,
         bytes,
@@ -118,8 +118,8 @@ fn write(folder: &Folder, manifest: &Manifest, args: &Request, host: Host<'_>) -
     let signer = Signer::new(host, scratch.path());
     let key = args.sign.as_deref().map(std::path::absolute).transpose()?;
     let signature = key.map(|key| signer.sign(&bytes, &key)).transpose()?;
-    let written = dir::replace_with(&args.file, |file| {
-        bundle::pack(folder, &bytes, signature.as_deref(), file).map_err(std::io::Error::other)
+    let written = code_commit_dir::replace_with(&args.file, |file| {
+        code_commit_bundle::pack(folder, &bytes, signature.as_deref(), file).map_err(std::io::Error::other)
     });
     written.with_context(|| format!("cannot write {}", args.file.display()))
 }

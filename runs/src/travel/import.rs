@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use bundle::{Item, Manifest, Survey};
-use dir::Folder;
-use logging::{Redactor, RunFolder, Stored};
-use repo::WorkTree;
-use report::{Output, printable};
+use code_commit_bundle::{Item, Manifest, Survey};
+use code_commit_dir::Folder;
+use code_commit_logging::{Redactor, RunFolder, Stored};
+use code_commit_repo::WorkTree;
+use code_commit_report::{Output, printable};
 use serde_json::json;
 
 use crate::aside::Aside;
@@ -111,8 +111,8 @@ fn tell(about: &About, folder: &Path, imported: Imported, signed: &Signed, outpu
 }
 
 fn plan(unpacked: &Path) -> Result<Stored, Failure> {
-    let plan = dir::read(&unpacked.join(RUN_JSON), u64::MAX, dir::Links::Refused);
+    let plan = code_commit_dir::read(&unpacked.join(RUN_JSON), u64::MAX, code_commit_dir::Links::Refused);
     let plan = plan.ok().flatten().ok_or_else(|| anyhow!("{RUN_JSON} is gone"))?;
-    let (bytes, sha256) = (plan.len() as u64, logging::sha256_hex(&plan));
+    let (bytes, sha256) = (plan.len() as u64, code_commit_logging::sha256_hex(&plan));
     Ok(Stored { file: RUN_JSON.to_owned(), bytes, sha256 })
 }

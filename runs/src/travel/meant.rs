@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use names::ours::ABL;
+use code_commit_names::ours::ABL;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use runner::{Cancel, Command, Confinement, Ended, Env, NoProgram, Output, Streams};
-use settings::Environment;
+use code_commit_runner::{Cancel, Command, Confinement, Ended, Env, NoProgram, Output, Streams};
+use code_commit_settings::Environment;
 
 use crate::host::Host;
 use crate::trusted::Trusted;
@@ -121,7 +121,7 @@ impl<'s> Signer<'s> {
 
     fn keep(&self, name: &str, bytes: &[u8]) -> anyhow::Result<PathBuf> {
         let path = self.scratch.join(name);
-        dir::replace(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        code_commit_dir::replace(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(path)
     }
 
@@ -141,7 +141,7 @@ impl<'s> Signer<'s> {
             ..Command::new(argv, self.scratch, env)
         };
         let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
-        runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
+        code_commit_runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
             .map_err(|error| anyhow!(error).context("cannot start ssh-keygen, which comes with OpenSSH"))
     }
 }
@@ -154,7 +154,8 @@ pub(super) fn allowed_by_git(host: Host<'_>) -> Option<PathBuf> {
     let argv = [trusted.programs().find("git").ok()?.into_os_string()].into_iter().chain(words);
     let env = Env::allowed(trusted.environment().all().clone(), &[]);
     let command = Command { deadline: Some(Duration::from_secs(10)), ..Command::new(argv, "/", env) };
-    let done = runner::run(&command, &Confinement::off(), &Cancel::new().ok()?, &mut |_, _| {}).ok()?;
+    let done =
+        code_commit_runner::run(&command, &Confinement::off(), &Cancel::new().ok()?, &mut |_, _| {}).ok()?;
     let text = done.text();
     text.lines().next().filter(|line| done.success() && !line.is_empty()).map(PathBuf::from)
 }

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use bundle::{Item, Manifest, Opened};
-use dir::Folder;
-use engine::Stored;
-use report::{BAD, GOOD, printable};
+use code_commit_bundle::{Item, Manifest, Opened};
+use code_commit_dir::Folder;
+use code_commit_engine::Stored;
+use code_commit_report::{BAD, GOOD, printable};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
@@ -77,8 +77,9 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 
 /// A folder for what comes out of a bundle or goes into one, removed when it is dropped or, if this is killed, by
 /// the next that is made.
-pub(super) fn scratch() -> Result<runner::TemporaryFolder, Failure> {
-    let made = runner::temporary_folder(&std::env::temp_dir()).context("cannot make a temporary folder");
+pub(super) fn scratch() -> Result<code_commit_runner::TemporaryFolder, Failure> {
+    let made =
+        code_commit_runner::temporary_folder(&std::env::temp_dir()).context("cannot make a temporary folder");
     made.map_err(|error| Failure::refused(error, "see that TMPDIR or /tmp is writable and has space"))
 }
 
@@ -95,18 +96,19 @@ pub(super) fn checked(
     let run = run_folder(scratch);
     std::fs::create_dir(&run).context("cannot unpack it")?;
     let into = Folder::open(&run).context("cannot unpack it")?;
-    let Opened { manifest, manifest_bytes, signature, sha256 } = bundle::open(&mut bundle, Some(&into))?;
+    let Opened { manifest, manifest_bytes, signature, sha256 } =
+        code_commit_bundle::open(&mut bundle, Some(&into))?;
     let said = About::read(&manifest.about)?;
     // The note about what stayed behind is ours: a bundle could excuse any missing file with one of its own.
     ensure!(
-        !manifest.files.iter().any(|item| item.name == perform::WITHHELD),
+        !manifest.files.iter().any(|item| item.name == code_commit_perform::WITHHELD),
         "it brings a {} of its own",
-        perform::WITHHELD
+        code_commit_perform::WITHHELD
     );
     let withheld = manifest.withheld.iter().cloned();
     let withheld: Vec<Stored> =
         withheld.map(|Item { name: file, bytes, sha256 }| Stored { file, bytes, sha256 }).collect();
-    perform::note_withheld(&run, &withheld).context("cannot unpack it")?;
+    code_commit_perform::note_withheld(&run, &withheld).context("cannot unpack it")?;
     let about = About::of(&records::open(&run), &said.run).context("its record is not intact")?;
     ensure!(about == said, "its manifest does not say what its record says");
     let work = scratch.join("signature");

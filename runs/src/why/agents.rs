@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::{CheckpointResult, Line, Turned};
-use names::ours::ABL;
-use perform::JOURNAL;
-use repo::{Source, WorkTree};
+use code_commit_engine::{CheckpointResult, Line, Turned};
+use code_commit_names::ours::ABL;
+use code_commit_perform::JOURNAL;
+use code_commit_repo::{Source, WorkTree};
 
 use crate::phase::past::{self, LOGS};
 use crate::records;

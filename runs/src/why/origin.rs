@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use repo::{Blame, BlamedLine, Git, Source, WorkTree};
-use report::Output;
+use code_commit_repo::{Blame, BlamedLine, Git, Source, WorkTree};
+use code_commit_report::Output;
 
 use super::agents::{self, Commit};
 use super::lines::lines;

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use apply::PreImage;
-use engine::{Changed, Line, Present, Stored};
+use code_commit_apply::PreImage;
+use code_commit_engine::{Changed, Line, Present, Stored};
+use code_commit_logging::{RunFolder, sha256_hex};
+use code_commit_parser::proposal::{self, Edit, Limits, normalized_path};
+use code_commit_parser::{FileAction, edit};
+use code_commit_perform::{Past, UNDO, after_build, undo_folders};
+use code_commit_repo::WorkTree;
+use code_commit_report::Output;
 use jiff::Timestamp;
-use logging::{RunFolder, sha256_hex};
-use parser::proposal::{self, Edit, Limits, normalized_path};
-use parser::{FileAction, edit};
-use perform::{Past, UNDO, after_build, undo_folders};
-use repo::WorkTree;
-use report::Output;
 
 use super::lines::Change;
 use crate::exit::Failure;
@@ -86,7 +86,7 @@ pub(super) fn all(
 /// From the manifests of its pre-images, which are small.
 fn changes_any(run: &Path, paths: &BTreeSet<String>) -> bool {
     let folders = undo_folders(run).unwrap_or_default();
-    let changed = apply::hashes_after(&folders).unwrap_or_default();
+    let changed = code_commit_apply::hashes_after(&folders).unwrap_or_default();
     changed.keys().any(|path| paths.contains(path))
 }
 
@@ -156,7 +156,7 @@ impl Run {
         let name = if round.by_build { after_build(round.number) } else { round.number.to_string() };
         let folder = self.folder.path().join(UNDO).join(name);
         // A round that changed nothing has none.
-        apply::pre_images(&[folder]).unwrap_or_default()
+        code_commit_apply::pre_images(&[folder]).unwrap_or_default()
     }
 
     /// What the reply of a round may have made of a file; which of them it was, its hash says.
@@ -174,13 +174,13 @@ impl Run {
 
     fn recall(&self, stored: &Stored) -> Option<String> {
         let Stored { file, bytes, sha256 } = stored.clone();
-        self.folder.recall(&logging::Stored { file, bytes, sha256 }).ok()
+        self.folder.recall(&code_commit_logging::Stored { file, bytes, sha256 }).ok()
     }
 }
 
 /// The content that a reply in fences gives a file.
 fn fenced(reply: &str, path: &str) -> Option<Vec<u8>> {
-    let parsed = parser::parse(reply).ok()?;
+    let parsed = code_commit_parser::parse(reply).ok()?;
     let block = parsed.files().find(|file| file.path == path)?;
     if let FileAction::Write(content) = block.action { Some(content.as_bytes().to_vec()) } else { None }
 }

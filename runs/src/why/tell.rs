@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use engine::{Ended, Line};
-use report::{Output, STRONG, phrases, printable};
+use code_commit_engine::{Ended, Line};
+use code_commit_report::{Output, STRONG, phrases, printable};
 use serde_json::{Value, json};
 
 use super::origin::{Maker, Origins, Range};
@@ -70,7 +70,11 @@ impl Origins {
             }
             Maker::Commit(at) => {
                 let commit = self.commits.get(at)?;
-                let kind = if commit.run.starts_with(root.join(names::ours::ABL)) { "phase" } else { "spec" };
+                let kind = if commit.run.starts_with(root.join(code_commit_names::ours::ABL)) {
+                    "phase"
+                } else {
+                    "spec"
+                };
                 Some(Facts {
                     run: records::name(&commit.run),
                     kind,
@@ -122,7 +126,7 @@ impl Facts {
         let folder = &run.folder;
         let (mut model, mut refused, mut builds) = (None, Vec::new(), Vec::new());
         for line in run.past.holding() {
-            let codes = |problems: Vec<engine::Problem>| {
+            let codes = |problems: Vec<code_commit_engine::Problem>| {
                 let codes: BTreeSet<String> = problems.into_iter().map(|problem| problem.code).collect();
                 codes.into_iter().collect::<Vec<_>>()
             };

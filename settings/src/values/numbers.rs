@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use llm::Money;
+use code_commit_llm::Money;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::json;

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use engine::{ModelUsage, Usage};
-use logging::Journal;
-use loop_phase::tokens::{self, Row, Table};
-use names::ours::{ABL, STATE};
-use repo::WorkTree;
-use report::phrases;
-use runs::phase::{LOGS, read};
-use runs::{Failure, records, registry, spec};
+use code_commit_engine::{ModelUsage, Usage};
+use code_commit_logging::Journal;
+use code_commit_loop_phase::tokens::{self, Row, Table};
+use code_commit_names::ours::{ABL, STATE};
+use code_commit_repo::WorkTree;
+use code_commit_report::phrases;
+use code_commit_runs::phase::{LOGS, read};
+use code_commit_runs::{Failure, records, registry, spec};
 
 use crate::commands::costs::journal::{self, Paid, UNNAMED};
 use crate::commands::costs::prices::Today;
@@ -77,7 +77,7 @@ pub fn find(root: &Path, today: &Today) -> Result<Found, Failure> {
 }
 
 fn phases(root: &Path, today: &Today, found: &mut Found) -> Result<(), Failure> {
-    let file = root.join(ABL).join(loop_phase::TOKENS);
+    let file = root.join(ABL).join(code_commit_loop_phase::TOKENS);
     let Table { rows, left_out } = tokens::read(&read(&file)?.unwrap_or_default());
     if left_out > 0 {
         let lines = phrases::count(left_out as u64, "line");
@@ -114,7 +114,7 @@ fn turn_of(row: &Row) -> Turn {
 fn said_of_turns(root: &Path, found: &mut Found) -> BTreeMap<Turn, Said> {
     let mut said = BTreeMap::new();
     for folder in folders_in(&root.join(ABL).join(LOGS)) {
-        let Ok(entries) = Journal::entries::<Paid>(&folder.join(perform::JOURNAL)) else {
+        let Ok(entries) = Journal::entries::<Paid>(&folder.join(code_commit_perform::JOURNAL)) else {
             found.cannot_read(&folder);
             continue;
         };
@@ -159,7 +159,7 @@ fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
         state = tree.state_of_root()?;
     }
     own.extend([records::RUNS, spec::RUNS].iter().flat_map(|name| folders_in(&state.join(name))));
-    own.retain(|folder| folder.join(perform::JOURNAL).is_file());
+    own.retain(|folder| folder.join(code_commit_perform::JOURNAL).is_file());
     let in_the_tree = [records::logs(root), records::implement_logs(root)];
     let mut count = 0;
     for folder in in_the_tree.iter().flat_map(|place| folders_in(place)) {
@@ -170,7 +170,10 @@ fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
 
 /// Folders with a journal; follows no symlink.
 fn folders_in(place: &Path) -> Vec<PathBuf> {
-    let entries = dir::list(place).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(dir::FileType::is_dir));
-    folders.map(|entry| entry.path()).filter(|path| path.join(perform::JOURNAL).is_file()).collect()
+    let entries = code_commit_dir::list(place).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(code_commit_dir::FileType::is_dir));
+    folders
+        .map(|entry| entry.path())
+        .filter(|path| path.join(code_commit_perform::JOURNAL).is_file())
+        .collect()
 }

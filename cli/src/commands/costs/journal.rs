@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use engine::{AtMost, ModelUsage, Usage};
-use llm::{Attempt, Spend};
-use logging::Journal;
-use perform::engine_usage;
-use runs::registry::RUN_JSON;
-use runs::spec;
+use code_commit_engine::{AtMost, ModelUsage, Usage};
+use code_commit_llm::{Attempt, Spend};
+use code_commit_logging::Journal;
+use code_commit_perform::engine_usage;
+use code_commit_runs::registry::RUN_JSON;
+use code_commit_runs::spec;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ pub(super) enum Paid {
 
 /// Every call; `None` if the journal is incomplete.
 pub(super) fn calls(folder: &Path, today: &Today) -> Option<Vec<Call>> {
-    let entries = Journal::entries::<Paid>(&folder.join(perform::JOURNAL)).ok()?;
+    let entries = Journal::entries::<Paid>(&folder.join(code_commit_perform::JOURNAL)).ok()?;
     let mut reader =
         Reader { run: Run::of(folder, today), calls: Vec::new(), sent: None, answers: Vec::new() };
     entries.into_iter().for_each(|entry| reader.read(entry.fact, day(&entry.at)));
@@ -71,7 +71,7 @@ pub(super) fn day(at: &str) -> Option<String> {
     at.split_once('T').map(|(day, _)| day.to_owned())
 }
 
-/// Collects the calls of one journal. A lost call counts like any other, without usage: see `engine::Lost`.
+/// Collects the calls of one journal. A lost call counts like any other, without usage: see `code_commit_engine::Lost`.
 struct Reader<'t> {
     run: Run<'t>,
     calls: Vec<Call>,

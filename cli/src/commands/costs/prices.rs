@@ -1,10 +1,10 @@
 //! The price of a call whose record does not state it.
 
-use engine::Usage;
-use llm::{Day, Money, Prices};
-use perform::client_usage;
-use runs::model::today;
-use settings::Settings;
+use code_commit_engine::Usage;
+use code_commit_llm::{Day, Money, Prices};
+use code_commit_perform::client_usage;
+use code_commit_runs::model::today;
+use code_commit_settings::Settings;
 
 /// Today's prices: those of the configuration, then the built-in list.
 pub struct Today {

@@ -3,15 +3,15 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use llm::{Blind, Model};
-use repo::{Asked, WorkTree};
-use runner::Rung;
-use runs::commit::rollup::Rollup;
-use runs::preflight::{self, CODE_ROLLUP, Missing, QUERY};
-use runs::rollup::Stored;
-use runs::trusted::Trusted;
-use runs::{Failure, Host, place, sandbox};
-use settings::{Environment, Files, Keys, Settings, Standing, keys};
+use code_commit_llm::{Blind, Model};
+use code_commit_repo::{Asked, WorkTree};
+use code_commit_runner::Rung;
+use code_commit_runs::commit::rollup::Rollup;
+use code_commit_runs::preflight::{self, CODE_ROLLUP, Missing, QUERY};
+use code_commit_runs::rollup::Stored;
+use code_commit_runs::trusted::Trusted;
+use code_commit_runs::{Failure, Host, place, sandbox};
+use code_commit_settings::{Environment, Files, Keys, Settings, Standing, keys};
 
 use super::Check;
 use crate::args::DoctorArgs;
@@ -81,20 +81,23 @@ fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (
 /// The configured sandbox must work; for the others it reports why they do not.
 fn sandbox(settings: &Settings, environment: &Environment) -> Vec<Check> {
     let docker_host = environment.docker_host();
-    let wanted = match runner::probe(sandbox::mode(settings.sandbox.value), docker_host) {
+    let wanted = match code_commit_runner::probe(sandbox::mode(settings.sandbox.value), docker_host) {
         Ok(probed) => Check::good("sandbox", probed.why),
         Err(reason) => Check::failed(
             "sandbox",
             sandbox::no_sandbox(reason, "or, with all of your rights: --sandbox off"),
         ),
     };
-    let rungs = runner::survey(docker_host).into_iter().map(|(rung, outcome)| {
+    let rungs = code_commit_runner::survey(docker_host).into_iter().map(|(rung, outcome)| {
         let name = format!("  {rung}");
         match outcome {
             Ok(()) => Check::good(name, "works"),
             Err(why) => {
-                let help =
-                    if rung == Rung::Namespaces { runner::how_to_get_namespaces() } else { String::new() };
+                let help = if rung == Rung::Namespaces {
+                    code_commit_runner::how_to_get_namespaces()
+                } else {
+                    String::new()
+                };
                 Check { help, ..Check::absent(name, why) }
             }
         }
@@ -128,7 +131,7 @@ fn model(args: &DoctorArgs, settings: &Settings, keys: &Keys, tree: &WorkTree, h
     let at = settings.base_url.value.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
     let mut checks = vec![Check::good("model", format!("{name}{at}"))];
     if args.online {
-        let models = llm::all_of(&*client);
+        let models = code_commit_llm::all_of(&*client);
         let is_one = models.len() == 1;
         checks.extend(models.into_iter().map(|model| service(model, is_one)));
     }
@@ -211,9 +214,9 @@ fn roll_up(tree: &WorkTree, text: &str) -> String {
 
 /// Only the loops of agents need one.
 fn agents(trusted: &Trusted) -> Vec<Check> {
-    [agent::Kind::Claude, agent::Kind::Gemini, agent::Kind::Codex]
+    [code_commit_agent::Kind::Claude, code_commit_agent::Kind::Gemini, code_commit_agent::Kind::Codex]
         .into_iter()
-        .map(|kind| match agent::find(kind, trusted.programs()) {
+        .map(|kind| match code_commit_agent::find(kind, trusted.programs()) {
             Ok(found) => {
                 let version = found.version.map(|version| format!(" {version}")).unwrap_or_default();
                 Check::good("agent", format!("{}{version}, {}", kind.name(), shown(&found.program)))

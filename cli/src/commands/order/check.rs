@@ -4,12 +4,12 @@ use std::fs::File;
 use std::path::Path;
 
 use anyhow::Context as _;
-use loop_order::{FieldProblem, WorkOrder};
-use report::{BAD, GOOD, Output, STRONG, phrases, printable};
-use runs::order::{self, preflight};
-use runs::{Exit, Failure, Host};
+use code_commit_loop_order::{FieldProblem, WorkOrder};
+use code_commit_report::{BAD, GOOD, Output, STRONG, phrases, printable};
+use code_commit_runs::order::{self, preflight};
+use code_commit_runs::{Exit, Failure, Host};
+use code_commit_settings::{Layer, Settings};
 use serde_json::json;
-use settings::{Layer, Settings};
 
 use crate::args::order::CheckArgs;
 
@@ -17,7 +17,7 @@ use crate::args::order::CheckArgs;
 pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let tree = preflight::repository(&args.repo)?;
-    let settings = runs::config::load(tree.root(), Layer::default(), host)?;
+    let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
     let bytes = read(&args.file)?;
     let order = WorkOrder::parse(&bytes);
     let mut problems = Vec::new();

@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use report::Output;
-use runs::{Exit, Failure, place};
+use code_commit_report::Output;
+use code_commit_runs::{Exit, Failure, place};
 
 use crate::args::order::NewArgs;
 
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_template_is_a_valid_order() {
-        let order = loop_order::WorkOrder::parse(TEMPLATE.as_bytes()).unwrap();
+        let order = code_commit_loop_order::WorkOrder::parse(TEMPLATE.as_bytes()).unwrap();
         assert_eq!((order.max_cost, order.must_fail_before.len()), (None, 0));
     }
 }

@@ -4,8 +4,8 @@ use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
-use runs::phase::request::{Answer, Request, SOCKET};
-use settings::Environment;
+use code_commit_runs::phase::request::{Answer, Request, SOCKET};
+use code_commit_settings::Environment;
 
 /// Passes its arguments on and prints the answer. The exit code is the command's.
 pub fn run(environment: &Environment) -> u8 {

@@ -5,10 +5,10 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::Context as _;
-use names::ours::PHASE_CONFIG;
-use report::Output;
-use runs::phase::{PROJECT, SPECS};
-use runs::{Exit, Failure};
+use code_commit_names::ours::PHASE_CONFIG;
+use code_commit_report::Output;
+use code_commit_runs::phase::{PROJECT, SPECS};
+use code_commit_runs::{Exit, Failure};
 
 const CONFIG: &str = include_str!("init/abl.config.yaml");
 const DESCRIPTION: &str = include_str!("init/project.md");
@@ -27,8 +27,8 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
         (PHASE_CONFIG, CONFIG),
         (PROJECT, DESCRIPTION),
         (first_spec.as_str(), FIRST_SPEC),
-        ("prompts/builder.md", prompt::phase::BUILDER),
-        ("prompts/verifier.md", prompt::phase::VERIFIER),
+        ("prompts/builder.md", code_commit_prompt::phase::BUILDER),
+        ("prompts/verifier.md", code_commit_prompt::phase::VERIFIER),
     ];
     let mut made = Vec::new();
     for (path, text) in files {
@@ -70,7 +70,7 @@ fn ignore_secrets(root: &Path) -> anyhow::Result<bool> {
         return Ok(false);
     }
     // A cloned repository may have a symlink there.
-    dir::append(&path, "/.env").context("cannot write .gitignore")?;
+    code_commit_dir::append(&path, "/.env").context("cannot write .gitignore")?;
     Ok(true)
 }
 

@@ -1,15 +1,15 @@
 //! `code-commit runs` and `code-commit show` for the runs of orders.
 
-use engine::{Line, Outcome};
-use loop_order::{RunSummary, Verdict};
-use perform::Past;
-use repo::WorkTree;
-use report::{BAD, GOOD, Output, STRONG, WARN, holds_for, lines, printable, rounds_asked};
-use runs::Failure;
-use runs::changes::{self, FileChange};
-use runs::order::{Recorded, summary};
-use runs::records::{self, account::Account, past};
-use runs::registry::Known;
+use code_commit_engine::{Line, Outcome};
+use code_commit_loop_order::{RunSummary, Verdict};
+use code_commit_perform::Past;
+use code_commit_repo::WorkTree;
+use code_commit_report::{BAD, GOOD, Output, STRONG, WARN, holds_for, lines, printable, rounds_asked};
+use code_commit_runs::Failure;
+use code_commit_runs::changes::{self, FileChange};
+use code_commit_runs::order::{Recorded, summary};
+use code_commit_runs::records::{self, account::Account, past};
+use code_commit_runs::registry::Known;
 use serde_json::json;
 
 /// One line for the run.

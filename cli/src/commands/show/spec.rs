@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use engine::{Line, Outcome, Turned};
-use report::{DIM, GOOD, Output, STRONG, WARN, holds_for, phrases, printable};
-use runs::spec::Lines;
-use runs::spec::history::{Past, all, word};
-use runs::{Failure, records};
+use code_commit_engine::{Line, Outcome, Turned};
+use code_commit_report::{DIM, GOOD, Output, STRONG, WARN, holds_for, phrases, printable};
+use code_commit_runs::spec::Lines;
+use code_commit_runs::spec::history::{Past, all, word};
+use code_commit_runs::{Failure, records};
 use serde_json::json;
 
 /// Prints a line for each run; gives their number.

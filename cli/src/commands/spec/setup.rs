@@ -4,11 +4,11 @@ use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use names::ours::SPEC_CONFIG;
-use report::Output;
-use runs::spec::{config, project};
-use runs::{Exit, Failure};
-use settings::spec::Config;
+use code_commit_names::ours::SPEC_CONFIG;
+use code_commit_report::Output;
+use code_commit_runs::spec::{config, project};
+use code_commit_runs::{Exit, Failure};
+use code_commit_settings::spec::Config;
 
 /// The answer that clears a value.
 const CLEAR: &str = "-";
@@ -21,7 +21,7 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
             format!("write {SPEC_CONFIG} yourself: every key of it may be left out"),
         ));
     }
-    let present = runs::spec::config::read(root)?;
+    let present = code_commit_runs::spec::config::read(root)?;
     let config = ask(present, &mut io::stdin().lock(), &mut io::stdout().lock()).context("cannot ask")?;
     let Some(config) = config else {
         return Err(Failure::new(Exit::Interrupted, anyhow!("nothing was saved"))
@@ -43,7 +43,7 @@ fn ask(present: Config, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Res
     writeln!(asking.out, "Enter keeps the value in brackets, {CLEAR} takes it away.")?;
     let answered =
         asking.answer("Specs path", &config.specs.clone(), |text| {
-            settings::spec::folder(text, &config::TAKEN).map(|path| config.specs = path)
+            code_commit_settings::spec::folder(text, &config::TAKEN).map(|path| config.specs = path)
         })? && asking.answer("Maximum iterations", &config.max_iterations.to_string(), |text| {
             let number = text.parse().ok().filter(|number| *number > 0);
             number.map(|number| config.max_iterations = number).ok_or("a number, at least 1".to_owned())

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use loop_spec::{BACKLOG, ISSUES, STORE, TBD};
-use report::{Output, STRONG, printable};
-use runs::spec::history::{self, short, word};
-use runs::spec::{self, Failed, project};
-use runs::{Exit, records};
+use code_commit_loop_spec::{BACKLOG, ISSUES, STORE, TBD};
+use code_commit_report::{Output, STRONG, printable};
+use code_commit_runs::spec::history::{self, short, word};
+use code_commit_runs::spec::{self, Failed, project};
+use code_commit_runs::{Exit, records};
 use serde_json::json;
 
 /// Runs to show.

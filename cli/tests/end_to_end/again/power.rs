@@ -6,7 +6,7 @@
 use std::fs;
 use std::process::Command;
 
-use fixtures::project::Project;
+use code_commit_fixtures::project::Project;
 
 use super::supervisor::{Work, asked, commit, order, tree};
 use crate::scenes::commit::Scene as Commit;

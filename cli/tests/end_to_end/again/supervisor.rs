@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
-use fixtures::project::Project;
-use fixtures::server::{Hang, Script, Server, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::project::Project;
+use code_commit_fixtures::server::{Hang, Script, Server, Step};
 
 use crate::scenes::commit::Scene as Commit;
 use crate::scenes::files;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use super::{NOBODY, RUNGS, give, is_skipped};

@@ -10,28 +10,29 @@ const PAGE: &str = "docs/reference/codes.md";
 
 #[test]
 fn the_codes_of_a_reply_are_listed() {
-    let errors: Vec<&str> = parser::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+    let errors: Vec<&str> = code_commit_parser::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(listed(PAGE, "Errors of a reply in fences"), errors);
-    let warnings: Vec<&str> = parser::WarningCode::ALL.iter().map(|code| code.as_str()).collect();
+    let warnings: Vec<&str> = code_commit_parser::WarningCode::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(listed(PAGE, "Warnings of a reply in fences"), warnings);
-    let proposal: Vec<&str> = parser::proposal::ProposalCode::ALL.iter().map(|code| code.as_str()).collect();
+    let proposal: Vec<&str> =
+        code_commit_parser::proposal::ProposalCode::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(listed(PAGE, "Errors of a reply in JSON"), proposal);
 }
 
 #[test]
 fn the_codes_of_a_refused_path_are_listed() {
-    let codes: Vec<&str> = guard::Code::ALL.iter().map(|code| code.as_str()).collect();
+    let codes: Vec<&str> = code_commit_guard::Code::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(listed(PAGE, "Refusals of a path"), codes);
 }
 
 #[test]
 fn the_ends_of_answers_calls_and_turns_are_listed() {
     assert_eq!(listed(PAGE, "How an answer ended"), arms("llm/src/finish.rs", "code"));
-    let errors: Vec<&str> = llm::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+    let errors: Vec<&str> = code_commit_llm::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(listed(PAGE, "Why there is no answer"), errors);
     assert_eq!(listed(PAGE, "How an agent's turn ended"), arms("agent/src/outcome.rs", "code"));
-    assert_eq!(listed(PAGE, "Limits"), llm::Limit::ALL.map(llm::Limit::code));
-    assert!(llm::Limit::ALL.iter().all(|limit| text(Path::new(PAGE)).contains(limit.flag())));
+    assert_eq!(listed(PAGE, "Limits"), code_commit_llm::Limit::ALL.map(code_commit_llm::Limit::code));
+    assert!(code_commit_llm::Limit::ALL.iter().all(|limit| text(Path::new(PAGE)).contains(limit.flag())));
 }
 
 #[test]

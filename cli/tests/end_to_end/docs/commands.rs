@@ -25,7 +25,7 @@ const SHELL: [&str; 4] = ["sh", "bash", "shell", "console"];
 
 /// The pages show the sandbox's line and run builds behind it.
 fn has_a_sandbox() -> bool {
-    let probed = runner::probe(runner::Mode::Auto, None);
+    let probed = code_commit_runner::probe(code_commit_runner::Mode::Auto, None);
     if let Err(why) = &probed {
         eprintln!("SKIPPED: the commands of the documentation, because no sandbox works here: {why}");
     }

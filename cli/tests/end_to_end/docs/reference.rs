@@ -47,11 +47,17 @@ fn the_bounds_of_orders_are_those_of_the_program() {
         let row = page.lines().find(|line| line.starts_with(&format!("| {of} |")));
         row.unwrap_or_else(|| panic!("no bound of {of}")).to_owned()
     };
-    let limits = parser::proposal::Limits::default();
+    let limits = code_commit_parser::proposal::Limits::default();
     assert!(row("a proposed file").contains(&format!("{} KB", limits.file_bytes >> 10)));
     assert!(row("all proposed files together").contains(&format!("{} KB", limits.total_bytes >> 10)));
-    assert!(row("their content that is shown").contains(&format!("{} KB", loop_order::CONTEXT_BYTES >> 10)));
-    assert!(row("files of `context_files`").contains(&format!("{} files", loop_order::MOST_CONTEXT_FILES)));
+    assert!(
+        row("their content that is shown")
+            .contains(&format!("{} KB", code_commit_loop_order::CONTEXT_BYTES >> 10))
+    );
+    assert!(
+        row("files of `context_files`")
+            .contains(&format!("{} files", code_commit_loop_order::MOST_CONTEXT_FILES))
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::server::{Script, Server, Step};
 
 use crate::scenes::program::{Ran as Done, tool};
 

@@ -95,8 +95,10 @@ fn acceptance_commands_run_in_order_and_stop_at_the_first_that_fails() {
 fn without_a_script_the_fixed_list_verifies_in_its_order() {
     let files: Vec<(&str, &str)> =
         FILES.into_iter().filter(|(path, _)| *path != "scripts/verify.sh").collect();
-    let scene =
-        Scene::scripted(&files, fixtures::server::Script::new([fixtures::server::Step::text(&greet(GOOD))]));
+    let scene = Scene::scripted(
+        &files,
+        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(&greet(GOOD))]),
+    );
     // In the place of Python, which may not be here, one that does nothing and does it well.
     let tools = scene.beside("tools");
     std::fs::create_dir(&tools).unwrap();
@@ -122,8 +124,10 @@ fn a_script_that_the_change_creates_is_the_verification() {
     let files: Vec<(&str, &str)> =
         FILES.into_iter().filter(|(path, _)| *path != "scripts/verify.sh").collect();
     let reply = crate::scenes::order::proposal("scripts/verify.sh", None, "echo from the change\n");
-    let scene =
-        Scene::scripted(&files, fixtures::server::Script::new([fixtures::server::Step::text(&reply)]));
+    let scene = Scene::scripted(
+        &files,
+        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(&reply)]),
+    );
     scene.place_order(&json!({ "allowed_files": ["scripts/verify.sh"], "context_files": [], "acceptance_commands": ["true"] }));
     assert_eq!(scene.run(&[]).code, Some(0));
     assert_eq!(scene.json("attempt_1/verify_result.json")[0]["stdout_trunc"], "from the change\n");

@@ -8,7 +8,7 @@ mod commits;
 use std::fs;
 use std::process::{Child, Stdio};
 
-use fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::server::{Hang, Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::order::{BAD, FILES, GOOD, Scene, greet};

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use fixtures::server::Script;
+use code_commit_fixtures::server::Script;
 use serde_json::{Value, json};
 
 use crate::scenes::order::{FILES, GOOD, KEY, Scene, greet, order, proposal};

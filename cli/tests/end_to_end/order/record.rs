@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::files;

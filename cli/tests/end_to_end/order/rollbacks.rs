@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use crate::order::kills::signal;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use crate::scenes::order::{BAD, FILES, GOOD, Scene, greet};

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use loop_order::{CmdResult, FailureBrief, RunSummary, WriteProposal, WriteResult};
+use code_commit_loop_order::{CmdResult, FailureBrief, RunSummary, WriteProposal, WriteResult};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use crate::scenes::phase::{KEY, Scene};
 
 /// Whether bubblewrap works here; says so loudly if not.
 fn is_possible(what: &str) -> bool {
-    let works = runner::probe(runner::Mode::Bwrap, None).is_ok();
+    let works = code_commit_runner::probe(code_commit_runner::Mode::Bwrap, None).is_ok();
     if !works {
         eprintln!("SKIPPED: {what}, because bubblewrap does not work here");
     }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::server::{Script, Server, Step};
 use serde_json::json;
 
 use crate::scenes::phase::Scene;
@@ -28,8 +28,8 @@ fn scene(variable: &str, name: &str) -> Option<Scene> {
         eprintln!("SKIPPED: phases with the real {name}, because {variable} is not set");
         return None;
     };
-    runner::helper_is(env!("CARGO_BIN_EXE_code-commit"));
-    if let Err(reason) = runner::probe(runner::Mode::Namespaces, None) {
+    code_commit_runner::helper_is(env!("CARGO_BIN_EXE_code-commit"));
+    if let Err(reason) = code_commit_runner::probe(code_commit_runner::Mode::Namespaces, None) {
         eprintln!("SKIPPED: phases with the real {name}, because {reason}");
         return None;
     }

@@ -153,7 +153,7 @@ fn check_a_kill_after_every_line(sandbox: &str) {
 
 #[test]
 fn a_kill_after_every_line_behind_bubblewrap_costs_no_turn_and_leaves_no_process() {
-    if runner::probe(runner::Mode::Bwrap, None).is_err() {
+    if code_commit_runner::probe(code_commit_runner::Mode::Bwrap, None).is_err() {
         eprintln!("SKIPPED: kills behind bubblewrap, because bubblewrap does not work here");
         return;
     }

@@ -41,8 +41,8 @@ fn probes(scene: &Scene, other: &str) -> String {
 
 /// Whether there are no namespaces here, which is said.
 fn is_unconfined() -> bool {
-    runner::helper_is(env!("CARGO_BIN_EXE_code-commit"));
-    let probed = runner::probe(runner::Mode::Namespaces, None);
+    code_commit_runner::helper_is(env!("CARGO_BIN_EXE_code-commit"));
+    let probed = code_commit_runner::probe(code_commit_runner::Mode::Namespaces, None);
     if let Err(reason) = &probed {
         eprintln!("SKIPPED: the sandbox around the roles, because {reason}");
     }
@@ -84,7 +84,7 @@ fn each_role_in_namespaces_sees_its_own_folder_and_the_specs_and_no_more() {
 
 #[test]
 fn each_role_behind_bubblewrap_sees_its_own_folder_and_the_specs_and_no_more() {
-    if runner::probe(runner::Mode::Bwrap, None).is_err() {
+    if code_commit_runner::probe(code_commit_runner::Mode::Bwrap, None).is_err() {
         eprintln!(
             "SKIPPED: the sandbox of bubblewrap around the roles, because bubblewrap does not work here"
         );

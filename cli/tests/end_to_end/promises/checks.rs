@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use fixtures::project::Project;
+use code_commit_fixtures::project::Project;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

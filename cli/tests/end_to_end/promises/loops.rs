@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
-use fixtures::server::{Hang, Script, Server, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
+use code_commit_fixtures::server::{Hang, Script, Server, Step};
 use serde_json::json;
 
 use crate::scenes::{commit, order, phase, spec};

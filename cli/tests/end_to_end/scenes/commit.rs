@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use fixtures::demo;
-use fixtures::project::Project;
-use fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::demo;
+use code_commit_fixtures::project::Project;
+use code_commit_fixtures::server::{Script, Server, Step};
 use regex::Regex;
 
 use crate::scenes::files;

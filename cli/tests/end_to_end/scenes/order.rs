@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fixtures::project::Project;
-use fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::project::Project;
+use code_commit_fixtures::server::{Script, Server, Step};
 use serde_json::{Value, json};
 
 use crate::order::schemas::{check_folder, check_printed};
@@ -44,7 +44,7 @@ pub struct Scene {
 
 /// The SHA-256 of a text.
 pub fn sha256(text: &str) -> String {
-    logging::sha256_hex(text.as_bytes())
+    code_commit_logging::sha256_hex(text.as_bytes())
 }
 
 /// A proposal that replaces `old` by `new` in one file.

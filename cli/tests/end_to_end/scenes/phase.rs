@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fixtures::project::Project;
+use code_commit_fixtures::project::Project;
 
 use crate::scenes::files;
 use crate::scenes::program::{Ran, interrupt, program, tool};

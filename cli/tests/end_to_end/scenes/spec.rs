@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fixtures::project::Project;
+use code_commit_fixtures::project::Project;
 use regex::Regex;
 use serde_json::{Value, json};
 

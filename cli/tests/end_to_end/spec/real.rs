@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::server::{Script, Server, Step};
 use serde_json::json;
 
 use crate::scenes::program::Ran;

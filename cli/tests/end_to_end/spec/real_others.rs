@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::server::{Script, Server, Step};
 use serde_json::json;
 
 use crate::scenes::spec::{Scene, all_settings};

@@ -16,7 +16,7 @@ mod tools;
 use std::fs::{self, File};
 use std::process::Output;
 
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::files;

@@ -1,7 +1,7 @@
 //! What is left of runs, and of orders, at 60, 80 and 120 columns.
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use crate::scenes::commit::Scene;
@@ -119,7 +119,7 @@ fn with_orders() -> Scene {
         scene.project.write(&path, order.to_string().as_bytes()).unwrap();
     }
     let proposal = |path: &str| {
-        let base = logging::sha256_hex(b"");
+        let base = code_commit_logging::sha256_hex(b"");
         json!({ "summary": "s", "writes": [{ "path": path, "base_sha256": base, "content": "x\n" }] })
             .to_string()
     };

@@ -1,7 +1,7 @@
 //! A run at 60, 80 and 120 columns.
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
-use fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::server::{Hang, Script, Step};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::screen::Terminal;

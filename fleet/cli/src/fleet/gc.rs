@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use git::Mirrors;
-use store::Store;
+use code_commit_fleet_git::Mirrors;
+use code_commit_fleet_store::Store;
 
 use crate::{Exit, print};
 
@@ -41,7 +41,7 @@ impl Gc {
             let mirror = mirror.lock().await;
             let mut names = mirror.results().await?;
             names.retain(|name| {
-                let of = wire::of_result_ref(name);
+                let of = code_commit_fleet_wire::of_result_ref(name);
                 of.is_some_and(|(order, epoch)| orders.get(&order).is_some_and(|keep| *keep != Some(epoch)))
             });
             mirror.remove(&names).await?;

@@ -12,8 +12,8 @@ mod view;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use store::{Fence, Filter, Nanodollars, OrderId, Scope, Store};
-use traces::{Tells, Traces};
+use code_commit_fleet_store::{Fence, Filter, Nanodollars, OrderId, Scope, Store};
+use code_commit_fleet_traces::{Tells, Traces};
 
 /// Carries out thousands of orders on many machines.
 #[derive(Debug, Parser)]
@@ -155,7 +155,7 @@ async fn each(
     orders: &Orders,
     out: print::Out,
     done: &str,
-    act: impl AsyncFn(OrderId) -> Result<Fence, store::StoreError>,
+    act: impl AsyncFn(OrderId) -> Result<Fence, code_commit_fleet_store::StoreError>,
 ) -> anyhow::Result<Exit> {
     let mut exit = Exit::Nothing;
     for &order in &orders.orders {

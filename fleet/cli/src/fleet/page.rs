@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use pages::{Fleet, Maker};
-use store::{OrderRow, Store};
+use code_commit_fleet_pages::{Fleet, Maker};
+use code_commit_fleet_store::{OrderRow, Store};
 
 use crate::{Exit, Which, print};
 
@@ -33,7 +33,12 @@ impl Page {
         let files = std::fs::read_dir(folder)?.flatten();
         let files: BTreeSet<String> = files.filter_map(|file| file.file_name().into_string().ok()).collect();
         let budgets = store.budgets().await?;
-        let html = pages::html(&Fleet { orders: &orders, costs: &costs, budgets: &budgets, files: &files });
+        let html = code_commit_fleet_pages::html(&Fleet {
+            orders: &orders,
+            costs: &costs,
+            budgets: &budgets,
+            files: &files,
+        });
         let index = folder.join("index.html");
         std::fs::write(&index, html).with_context(|| format!("{} cannot be written", index.display()))?;
         let fact = serde_json::json!({ "file": index, "orders": orders.len(), "made": made });
@@ -46,7 +51,9 @@ impl Page {
         let maker = Maker::new(self.program.clone());
         let mut made = 0;
         for order in orders {
-            let Some(file) = pages::name(order).map(|name| self.output.join(name)) else { continue };
+            let Some(file) = code_commit_fleet_pages::name(order).map(|name| self.output.join(name)) else {
+                continue;
+            };
             if file.exists() {
                 continue;
             }

@@ -21,7 +21,8 @@ impl Out {
 
 /// `$1.25`; small amounts with more digits.
 pub(crate) fn usd(amount: f64) -> String {
-    llm::Money::from_usd(amount.max(0.0)).map_or_else(|_| format!("${amount}"), |money| money.to_string())
+    code_commit_llm::Money::from_usd(amount.max(0.0))
+        .map_or_else(|_| format!("${amount}"), |money| money.to_string())
 }
 
 /// The beginning of a commit's hash.

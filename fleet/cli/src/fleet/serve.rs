@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use git::Mirrors;
-use land::{LandError, Round};
-use store::{Store, Terms};
+use code_commit_fleet_git::Mirrors;
+use code_commit_fleet_land::{LandError, Round};
+use code_commit_fleet_store::{Store, Terms};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -54,7 +54,7 @@ impl Gateway {
             (Some(address), Some(token)) => Some((bind(address).await?, token.clone())),
             _ => None,
         };
-        let setup = gateway::Setup {
+        let setup = code_commit_fleet_gateway::Setup {
             terms: Terms { lease: seconds(self.lease)?, backoff: seconds(self.backoff)?, ..Terms::default() },
             socket: self.socket.clone(),
             remote,
@@ -63,14 +63,14 @@ impl Gateway {
             interval: self.calls_per_minute.map(|calls| Duration::from_mins(1) / calls.max(1)),
             patience: seconds(self.patience)?,
         };
-        gateway::run(store, setup, terminated()?).await?;
+        code_commit_fleet_gateway::run(store, setup, terminated()?).await?;
         Ok(Exit::Done)
     }
 
     /// The vendors that there are keys for.
-    fn services(&self) -> anyhow::Result<Vec<gateway::Service>> {
+    fn services(&self) -> anyhow::Result<Vec<code_commit_fleet_gateway::Service>> {
         let mut services = Vec::new();
-        for provider in llm::Provider::all_built_in() {
+        for provider in code_commit_llm::Provider::all_built_in() {
             #[expect(clippy::disallowed_methods, reason = "this is the program that reads the environment")]
             let key = provider.key_env.iter().find_map(|name| std::env::var(name).ok());
             let address = self
@@ -78,7 +78,7 @@ impl Gateway {
                 .iter()
                 .find_map(|upstream| upstream.strip_prefix(&provider.name)?.strip_prefix('='));
             if let Some(key) = key.filter(|key| !key.is_empty()) {
-                services.push(gateway::Service::new(&provider.name, address, &key)?);
+                services.push(code_commit_fleet_gateway::Service::new(&provider.name, address, &key)?);
             }
         }
         anyhow::ensure!(!services.is_empty(), "there is no vendor's key; set one, such as GEMINI_API_KEY");
@@ -121,7 +121,7 @@ async fn once(store: &Store, mirrors: &Mirrors, out: print::Out) -> anyhow::Resu
     let mut landing = store.landing().await?.context("another process lands at this moment")?;
     let mut all = Round::default();
     loop {
-        let round = land::round(&mut landing, mirrors).await?;
+        let round = code_commit_fleet_land::round(&mut landing, mirrors).await?;
         all = Round { failed: round.failed, ..all.and(round) };
         if round.landed + round.moved + round.refused == 0 {
             break;
@@ -139,7 +139,7 @@ async fn once(store: &Store, mirrors: &Mirrors, out: print::Out) -> anyhow::Resu
 async fn land(store: &Store, mirrors: &Mirrors, end: &mut watch::Receiver<bool>) -> Result<(), LandError> {
     let Some(mut landing) = store.landing().await? else { return Ok(()) };
     while !*end.borrow() {
-        let round = land::round(&mut landing, mirrors).await?;
+        let round = code_commit_fleet_land::round(&mut landing, mirrors).await?;
         if round.landed + round.moved + round.refused == 0 {
             pause(end).await;
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use store::{Nanodollars, NewOrder, OrderId, Scope, Store};
+use code_commit_fleet_store::{Nanodollars, NewOrder, OrderId, Scope, Store};
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
@@ -51,7 +51,7 @@ pub(crate) struct Submit {
 impl Submit {
     pub(crate) async fn run(&self, store: &Store, out: print::Out) -> anyhow::Result<Exit> {
         let contents = self.files.iter().map(|file| read(file)).collect::<anyhow::Result<Vec<_>>>()?;
-        let base = git::resolve(&self.repo, &self.base).await?;
+        let base = code_commit_fleet_git::resolve(&self.repo, &self.base).await?;
         // Before the orders, so that none of them can begin without it.
         if let (Some(batch), Some(cap)) = (&self.batch, self.max_cost) {
             store.cap(&Scope::Batch { tenant: self.tenant.clone(), batch: batch.clone() }, cap).await?;
@@ -80,8 +80,8 @@ impl Submit {
             priority: self.priority,
             after: self.after.map(OrderId),
             land: self.land.clone(),
-            record: wire::RECORD,
-            traceparent: traces::carry(span),
+            record: code_commit_fleet_wire::RECORD,
+            traceparent: code_commit_fleet_traces::carry(span),
         }
     }
 }

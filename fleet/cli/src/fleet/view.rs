@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use store::{Filter, OrderId, OrderRow, State, Store};
+use code_commit_fleet_store::{Filter, OrderId, OrderRow, State, Store};
 
 use crate::print::{Out, short, usd};
 use crate::{Exit, Which};
@@ -98,7 +98,7 @@ async fn fleet(store: &Store, out: Out) -> anyhow::Result<Exit> {
 
 pub(crate) async fn budgets(store: &Store, out: Out) -> anyhow::Result<Exit> {
     for budget in store.budgets().await? {
-        let store::Budget { scope, cap_usd, held_usd, spent_usd } = &budget;
+        let code_commit_fleet_store::Budget { scope, cap_usd, held_usd, spent_usd } = &budget;
         let words =
             || format!("{scope}: {} spent, {} held of {}", usd(*spent_usd), usd(*held_usd), usd(*cap_usd));
         out.line(&budget, words);

@@ -1,6 +1,6 @@
 //! Database, gateway and workers on machines of their own, whose network fails.
 
-use trial::{Link, Machine, Postgres, until, vendor};
+use code_commit_fleet_trial::{Link, Machine, Postgres, until, vendor};
 
 use crate::scene::Scene;
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use trial::until;
+use code_commit_fleet_trial::until;
 
 use crate::scene::Scene;
 

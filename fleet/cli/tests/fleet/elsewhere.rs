@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use trial::{Cable, until};
+use code_commit_fleet_trial::{Cable, until};
 
 use crate::scene::Scene;
 

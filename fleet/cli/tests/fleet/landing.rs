@@ -1,5 +1,5 @@
+use code_commit_fleet_trial::until;
 use serde_json::json;
-use trial::until;
 
 use crate::scene::Scene;
 

@@ -1,7 +1,7 @@
 use std::process::Command;
 
+use code_commit_fleet_trial::{Program, product, until};
 use rustix::process::Signal;
-use trial::{Program, product, until};
 
 use crate::scene::Scene;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use trial::sibling;
+use code_commit_fleet_trial::sibling;
 
 fn packaged(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/fleet");

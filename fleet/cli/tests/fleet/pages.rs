@@ -1,4 +1,4 @@
-use trial::product;
+use code_commit_fleet_trial::product;
 
 use crate::scene::Scene;
 

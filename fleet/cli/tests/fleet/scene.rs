@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use code_commit_fleet_trial::{Hub, Postgres, Program, Server, content, product, sibling, until, vendor};
 use serde_json::Value;
-use trial::{Hub, Postgres, Program, Server, content, product, sibling, until, vendor};
 
 /// Database, hub, vendor, gateway and workers.
 pub(crate) struct Scene {

@@ -1,11 +1,11 @@
 //! Traces of orders, across processes and the queue.
 
+use code_commit_fleet_trial::{Server, collector, until};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
 use rustix::process::Signal;
-use trial::{Server, collector, until};
 
 use crate::scene::Scene;
 

@@ -6,23 +6,22 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use code_commit_fleet_gateway as gateway;
-use fixtures::server::{Hang, Script, Server, Step};
-use gateway::{Service, Setup};
-use llm::http::{Agent, BaseUrl, Limits, Network, Post};
-use llm::{
+use code_commit_fixtures::server::{Hang, Script, Server, Step};
+use code_commit_fleet_gateway::{Service, Setup};
+use code_commit_fleet_store::{Filter, Nanodollars, NewOrder, Scope, Store, Terms};
+use code_commit_fleet_trial::Database;
+use code_commit_fleet_wire::{Ask, Lease};
+use code_commit_llm::http::{Agent, BaseUrl, Limits, Network, Post};
+use code_commit_llm::{
     Blind, CallError, Client, Dialect, Model as _, ModelId, Progress, Reply, Request, Retry, Secret, Waited,
     Watch,
 };
-use llm_anthropic::Anthropic;
-use llm_gemini::Gemini;
-use llm_openai::{OpenAi, Responses};
-use store::{Filter, Nanodollars, NewOrder, Scope, Store, Terms};
+use code_commit_llm_anthropic::Anthropic;
+use code_commit_llm_gemini::Gemini;
+use code_commit_llm_openai::{OpenAi, Responses};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use trial::Database;
-use wire::{Ask, Lease};
 
 /// A gateway and what it stands between.
 struct Scene {
@@ -60,7 +59,7 @@ impl Scene {
             patience: Duration::from_mins(1),
         };
         let (end, ended) = watch::channel(false);
-        let running = tokio::spawn(gateway::run(store.clone(), setup, ended));
+        let running = tokio::spawn(code_commit_fleet_gateway::run(store.clone(), setup, ended));
         Some(Self { vendor, store, models: models_at, workers, end, running, folder, _database: database })
     }
 
@@ -82,8 +81,13 @@ impl Scene {
     }
 
     async fn leased(&self, content: &str) -> Lease {
-        self.submit(content, wire::RECORD).await;
-        let ask = Ask { worker: "w".into(), version: "0".into(), record: wire::RECORD, wait_ms: 0 };
+        self.submit(content, code_commit_fleet_wire::RECORD).await;
+        let ask = Ask {
+            worker: "w".into(),
+            version: "0".into(),
+            record: code_commit_fleet_wire::RECORD,
+            wait_ms: 0,
+        };
         self.store.lease(&ask, &Terms::default()).await.unwrap().unwrap()
     }
 
@@ -247,7 +251,7 @@ async fn a_vendor_that_asks_one_of_us_to_wait_is_left_alone_by_all() {
 async fn a_lease_that_is_gone_opens_nothing() {
     let Some(scene) = Scene::new(Script::default()).await else { return };
     let lease = scene.leased("one").await;
-    scene.store.cancel(store::OrderId(lease.order)).await.unwrap();
+    scene.store.cancel(code_commit_fleet_store::OrderId(lease.order)).await.unwrap();
     let ended = ask(scene.gemini(&lease), true).await;
     assert!(matches!(ended, Err(CallError::NoPermission { .. })), "{ended:?}");
     let free = scene.base(&lease).join("/v1beta/models/gemini-2.5-pro");
@@ -296,9 +300,11 @@ async fn a_gateway_that_is_asked_to_end_stores_the_answer_that_nobody_waits_for(
     let address = scene.models.strip_prefix("http://").unwrap();
     let mut program = std::net::TcpStream::connect(address).unwrap();
     write!(program, "POST {path} HTTP/1.1\r\nhost: gateway\r\ncontent-length: 2\r\n\r\n{{}}").unwrap();
-    trial::until_async("the call", || async { (!scene.vendor.requests().is_empty()).then_some(()) })
-        .await
-        .unwrap();
+    code_commit_fleet_trial::until_async("the call", || async {
+        (!scene.vendor.requests().is_empty()).then_some(())
+    })
+    .await
+    .unwrap();
     // Its worker was killed.
     drop(program);
     scene.end.send(true).unwrap();
@@ -311,10 +317,17 @@ async fn a_gateway_that_is_asked_to_end_stores_the_answer_that_nobody_waits_for(
 async fn of_many_workers_that_wait_one_looks_for_orders() {
     const WORKERS: u64 = 20;
     let Some(scene) = Scene::new(Script::default()).await else { return };
-    let ask = Ask { worker: "w".into(), version: "0".into(), record: wire::RECORD, wait_ms: 30_000 };
+    let ask = Ask {
+        worker: "w".into(),
+        version: "0".into(),
+        record: code_commit_fleet_wire::RECORD,
+        wait_ms: 30_000,
+    };
     let ask = serde_json::to_string(&ask).unwrap();
     let socket = scene.folder.path().join("socket");
-    trial::until_async("the gateway", || async { socket.exists().then_some(()) }).await.unwrap();
+    code_commit_fleet_trial::until_async("the gateway", || async { socket.exists().then_some(()) })
+        .await
+        .unwrap();
     let wait = || {
         let mut worker = std::os::unix::net::UnixStream::connect(&socket).unwrap();
         let head = "POST /v1/lease HTTP/1.1\r\nhost: gateway\r\ncontent-type: application/json";
@@ -323,15 +336,15 @@ async fn of_many_workers_that_wait_one_looks_for_orders() {
     };
     let workers: Vec<_> = (0..WORKERS).map(|_| wait()).collect();
     let all_wait = || async { (scene.metric("fleet_waiting_slots").await == Some(WORKERS)).then_some(()) };
-    trial::until_async("the workers", all_wait).await.unwrap();
+    code_commit_fleet_trial::until_async("the workers", all_wait).await.unwrap();
     // There is news five times, and it is nothing that these workers can carry out.
     let before = scene.metric("fleet_looks_total").await.unwrap();
     for content in ["a", "b", "c", "d", "e"] {
-        scene.submit(content, wire::RECORD + 1).await;
+        scene.submit(content, code_commit_fleet_wire::RECORD + 1).await;
     }
-    scene.submit("f", wire::RECORD).await;
+    scene.submit("f", code_commit_fleet_wire::RECORD).await;
     let one_is_served = || async { (scene.metric("fleet_waiting_slots").await? < WORKERS).then_some(()) };
-    trial::until_async("an order for one of them", one_is_served).await.unwrap();
+    code_commit_fleet_trial::until_async("an order for one of them", one_is_served).await.unwrap();
     let looks = scene.metric("fleet_looks_total").await.unwrap() - before;
     assert!(looks < WORKERS, "{looks} looks");
     drop(workers);

@@ -1,6 +1,6 @@
 use std::task::Poll;
 
-use store::{Budget, GatewayId, Kept, Nanodollars, Need, Outcome, Reserved, Scope};
+use code_commit_fleet_store::{Budget, GatewayId, Kept, Nanodollars, Need, Outcome, Reserved, Scope};
 
 use super::*;
 
@@ -47,7 +47,7 @@ impl Scene {
     }
 }
 
-fn open(reserved: &Reserved) -> Option<store::CallId> {
+fn open(reserved: &Reserved) -> Option<code_commit_fleet_store::CallId> {
     if let Reserved::Open(call) = reserved { Some(*call) } else { None }
 }
 
@@ -139,7 +139,7 @@ async fn a_cap_that_is_set_while_a_call_is_reserved_counts_it() {
     let (store, cap) = (&scene.store, Nanodollars::from_usd(10.0).unwrap());
     let need = need(&lease, "r", 2.0);
     let open_gate = async {
-        trial::until_async("a reservation and a cap that wait", || async {
+        code_commit_fleet_trial::until_async("a reservation and a cap that wait", || async {
             (scene.database.query(WAITING).unwrap().trim() == "2").then_some(())
         })
         .await
@@ -147,7 +147,7 @@ async fn a_cap_that_is_set_while_a_call_is_reserved_counts_it() {
         drop(gate);
     };
     let cap = async {
-        trial::until_async("a reservation that waits", || async {
+        code_commit_fleet_trial::until_async("a reservation that waits", || async {
             (scene.database.query(WAITING).unwrap().trim() == "1").then_some(())
         })
         .await

@@ -7,7 +7,9 @@ async fn one_process_moves_branches() {
     assert!(scene.store.landing().await.unwrap().is_none());
     assert!(first.holds().await.unwrap());
     drop(first);
-    let again = trial::until_async("the lock", || async { scene.store.landing().await.unwrap() }).await;
+    let again =
+        code_commit_fleet_trial::until_async("the lock", || async { scene.store.landing().await.unwrap() })
+            .await;
     assert!(again.is_ok());
 }
 

@@ -10,10 +10,9 @@ mod speed;
 
 use std::time::Duration;
 
-use code_commit_fleet_store as store;
-use store::{Fence, Filter, NewOrder, OrderId, OrderRow, State, Store, Terms};
-use trial::{Database, Postgres};
-use wire::{Ask, Finish, Lease, Lost, Verdict};
+use code_commit_fleet_store::{Fence, Filter, NewOrder, OrderId, OrderRow, State, Store, Terms};
+use code_commit_fleet_trial::{Database, Postgres};
+use code_commit_fleet_wire::{Ask, Finish, Lease, Lost, Verdict};
 
 /// A database of a test's own; `None`, said aloud, where PostgreSQL is not installed.
 struct Scene {
@@ -40,7 +39,7 @@ impl Scene {
     }
 
     async fn lease_with(&self, terms: &Terms) -> Option<Lease> {
-        self.store.lease(&ask(wire::RECORD), terms).await.unwrap()
+        self.store.lease(&ask(code_commit_fleet_wire::RECORD), terms).await.unwrap()
     }
 
     async fn finish(&self, lease: &Lease, verdict: Verdict) -> Fence {
@@ -78,7 +77,7 @@ fn order(tenant: &str, content: &str) -> NewOrder {
         priority: 0,
         after: None,
         land: None,
-        record: wire::RECORD,
+        record: code_commit_fleet_wire::RECORD,
         traceparent: None,
     }
 }

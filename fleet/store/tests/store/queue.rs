@@ -7,7 +7,7 @@ async fn the_same_content_of_the_same_tenant_on_the_same_base_is_one_order() {
     let Some(scene) = Scene::new().await else { return };
     let first = scene.store.submit(&[order("a", "one"), order("a", "two")]).await.unwrap();
     let again = scene.store.submit(&[order("a", "one"), order("b", "one")]).await.unwrap();
-    assert_eq!(again[0], store::Submitted { fresh: false, ..first[0] });
+    assert_eq!(again[0], code_commit_fleet_store::Submitted { fresh: false, ..first[0] });
     assert!(again[1].fresh);
 }
 
@@ -56,7 +56,9 @@ async fn many_workers_at_once_never_get_the_same_order() {
             let (store, terms) = (scene.store.clone(), scene.terms);
             tokio::spawn(async move {
                 let mut got = Vec::new();
-                while let Some(lease) = store.lease(&ask(wire::RECORD), &terms).await.unwrap() {
+                while let Some(lease) =
+                    store.lease(&ask(code_commit_fleet_wire::RECORD), &terms).await.unwrap()
+                {
                     got.push(lease.order);
                 }
                 got
@@ -227,11 +229,12 @@ async fn an_order_after_one_that_failed_waits_until_that_is_retried() {
 #[tokio::test]
 async fn a_worker_takes_nothing_that_asks_for_a_newer_record() {
     let Some(scene) = Scene::new().await else { return };
-    let newer = NewOrder { record: wire::RECORD + 1, ..order("a", "new") };
+    let newer = NewOrder { record: code_commit_fleet_wire::RECORD + 1, ..order("a", "new") };
     let ids = scene.submit(&[newer, order("a", "old")]).await;
     assert_eq!(scene.lease().await.unwrap().order, ids[1]);
     assert_eq!(scene.lease().await, None);
-    let upgraded = scene.store.lease(&ask(wire::RECORD + 1), &scene.terms).await.unwrap().unwrap();
+    let upgraded =
+        scene.store.lease(&ask(code_commit_fleet_wire::RECORD + 1), &scene.terms).await.unwrap().unwrap();
     assert_eq!(upgraded.order, ids[0]);
 }
 
@@ -260,15 +263,15 @@ async fn a_crash_of_the_database_loses_no_order_and_no_lease() {
     let Some(mut postgres) = Postgres::start().unwrap() else { return };
     let (store, terms) = (Store::migrate(&postgres.address()).await.unwrap(), Terms::default());
     store.submit(&[order("a", "one"), order("a", "two")]).await.unwrap();
-    let lease = store.lease(&ask(wire::RECORD), &terms).await.unwrap().unwrap();
+    let lease = store.lease(&ask(code_commit_fleet_wire::RECORD), &terms).await.unwrap().unwrap();
     postgres.crash().unwrap();
     assert!(store.beat(lease.token, &terms).await.is_err());
     postgres.begin().unwrap();
     // A connection from before the crash may be tried first.
     let beat = || async { store.beat(lease.token, &terms).await.ok() };
-    assert_eq!(trial::until_async("the database", beat).await.unwrap(), Fence::Held);
+    assert_eq!(code_commit_fleet_trial::until_async("the database", beat).await.unwrap(), Fence::Held);
     let finish = Finish { token: lease.token, verdict: passed("c"), bundle: None, elapsed_ms: 1 };
     assert_eq!(store.finish(&finish, &terms).await.unwrap(), Fence::Held);
-    let next = store.lease(&ask(wire::RECORD), &terms).await.unwrap().unwrap();
+    let next = store.lease(&ask(code_commit_fleet_wire::RECORD), &terms).await.unwrap().unwrap();
     assert_ne!(next.order, lease.order);
 }

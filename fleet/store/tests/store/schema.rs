@@ -1,4 +1,4 @@
-use store::StoreError;
+use code_commit_fleet_store::StoreError;
 
 use super::*;
 

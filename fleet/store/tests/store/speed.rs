@@ -5,10 +5,10 @@ use super::*;
 /// Pages that the next lease of `store` touches, as the server itself says.
 async fn pages(postgres: &Postgres, store: &Store) -> u64 {
     let before = postgres.log().unwrap().len();
-    store.lease(&ask(wire::RECORD), &Terms::default()).await.unwrap().unwrap();
+    store.lease(&ask(code_commit_fleet_wire::RECORD), &Terms::default()).await.unwrap().unwrap();
     let log = || postgres.log().unwrap().split_off(before);
     // The plan of the lease is the one that takes a turn.
-    let plan = trial::until("the plan", || {
+    let plan = code_commit_fleet_trial::until("the plan", || {
         let log = log();
         let plan =
             log.split("Query Text").find(|plan| plan.contains("nextval") && plan.contains("leased_at"))?;

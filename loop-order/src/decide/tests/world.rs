@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{
+use code_commit_engine::{
     Answered, AskAnswer, Committed, Digest, Ended, Finish, Journaled, Kept, Live, Looked, Measured, Ran,
     Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text, Tried, Usage, WhyRefused, WriteAnswer,
     Written,
@@ -95,7 +95,7 @@ impl World {
     }
 }
 
-impl engine::World for World {
+impl code_commit_engine::World for World {
     type Fault = Stopped;
 
     fn record(&mut self, entry: &Recorded, _is_synced: bool) -> Result<(), Stopped> {
@@ -142,7 +142,7 @@ impl Live<Ask> for World {
         let round = *round;
         if !self.has_model {
             let cause = Cause { code: "x".to_owned(), message: "gone".to_owned(), remedy: None };
-            return Ok(AskAnswer::Unanswered(engine::Unanswered { round, cause }));
+            return Ok(AskAnswer::Unanswered(code_commit_engine::Unanswered { round, cause }));
         }
         Ok(AskAnswer::Answered(Answered {
             round,

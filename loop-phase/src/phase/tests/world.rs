@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use engine::{
+use code_commit_engine::{
     Announced, Committed, Digest, Identified, Journaled, Listed, Live, ModelUsage, Named, NotCommitted,
     Recorded, Stop, Text, TurnEnd, Usage, Wrote,
 };
@@ -108,7 +108,7 @@ pub(super) fn turned(role: Role, end: TurnEnd) -> Turned {
     }
 }
 
-impl engine::World for World {
+impl code_commit_engine::World for World {
     type Fault = Stopped;
 
     fn record(&mut self, entry: &Recorded, _is_synced: bool) -> Result<(), Stopped> {
@@ -134,7 +134,7 @@ impl engine::World for World {
     }
 }
 
-fn named(At { place, file }: &At<Place>) -> engine::Place {
+fn named(At { place, file }: &At<Place>) -> code_commit_engine::Place {
     At::new(place.name().to_owned(), file)
 }
 

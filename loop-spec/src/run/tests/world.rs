@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use engine::{
+use code_commit_engine::{
     Announced, CheckpointResult, Checkpointed, Digest, Ended, Identified, Journaled, LimitReached, Live,
     Marked, Named, Recorded, Session, ShellRan, Stop, Surveyed, Text, TurnAdvice, TurnAnswer, TurnEnd,
     Turned, Waited, WasRead, Wrote,
@@ -113,7 +113,7 @@ pub(crate) fn turned(number: u32, role: Role, how: &str, markers: &[&str]) -> Tu
     }
 }
 
-impl engine::World for World {
+impl code_commit_engine::World for World {
     type Fault = Stopped;
 
     fn record(&mut self, entry: &Recorded, _is_synced: bool) -> Result<(), Stopped> {

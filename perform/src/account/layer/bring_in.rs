@@ -11,8 +11,8 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dir::Folder;
-use guard::{Difference, Seen};
+use code_commit_dir::Folder;
+use code_commit_guard::{Difference, Seen};
 use rustix::fs::{Mode, Stat};
 
 use super::{Belongs, Entry, Layer, Level, is_folder, is_whiteout, through, unless_closed};
@@ -64,7 +64,7 @@ impl Layer<'_> {
         let mut moved = Move { layer: self, incoming, attic, out: None, taken_out: 0, modes, brought };
         self.walk(|level, entry| moved.entry(level, entry))?;
         for (folder, name, mode) in moved.modes.iter().rev() {
-            dir::reach::set_mode(folder.as_fd(), name, Mode::from_raw_mode(*mode))?;
+            code_commit_dir::reach::set_mode(folder.as_fd(), name, Mode::from_raw_mode(*mode))?;
         }
         // New files alone can be made again.
         if moved.out.is_some() || !incoming.differences.is_empty() {
@@ -123,7 +123,9 @@ impl Move<'_, '_> {
         match (entry.belongs, entry.tree) {
             (_, None) => false,
             (Belongs::Accounted, Some(_)) => self.difference(&entry.path).is_none(),
-            (Belongs::Unaccounted | Belongs::Ours, Some(_)) => entry.is_unchanged(level, dir::NEVER),
+            (Belongs::Unaccounted | Belongs::Ours, Some(_)) => {
+                entry.is_unchanged(level, code_commit_dir::NEVER)
+            }
         }
     }
 
@@ -138,8 +140,8 @@ impl Move<'_, '_> {
         let (name, mode) = (&*entry.name, entry.upper.st_mode & 0o7777);
         if is_folder(&entry.upper) && mode & 0o700 != 0o700 {
             // A folder without permissions can be listed by its owner no more, nor get another parent.
-            let open = Mode::from_raw_mode(mode) | dir::reach::CHANGE;
-            dir::reach::set_mode(level.upper.as_fd(), name, open)?;
+            let open = Mode::from_raw_mode(mode) | code_commit_dir::reach::CHANGE;
+            code_commit_dir::reach::set_mode(level.upper.as_fd(), name, open)?;
             self.modes.push((tree.try_clone()?, entry.name.clone(), mode));
         }
         let bytes = untag(&level.upper, name, &entry.upper)?;

@@ -25,7 +25,7 @@ impl Layer<'_> {
             level = inner;
         }
         let (folder, name) = place.ok_or(io::ErrorKind::PermissionDenied)?;
-        dir::reach::remove(&folder.as_fd().try_clone_to_owned()?, name)?;
+        code_commit_dir::reach::remove(&folder.as_fd().try_clone_to_owned()?, name)?;
         Ok(true)
     }
 
@@ -38,7 +38,7 @@ impl Layer<'_> {
         while let Some(name) = names.next() {
             let Some(entry) = self.entry(&level, name.to_owned())? else { return Ok(is_hidden && exists()) };
             if names.peek().is_none() {
-                return Ok(!entry.is_unchanged(&level, dir::NEVER));
+                return Ok(!entry.is_unchanged(&level, code_commit_dir::NEVER));
             }
             if !is_folder(&entry.upper) {
                 return Ok(exists());

@@ -36,7 +36,7 @@ fn a_file_that_a_command_only_touched_is_never_moved() {
         touch(&upper.join(path), later);
     }
     let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project.account.close(&guard, &run, &undo, dir::NEVER).unwrap();
+    let accounted = project.account.close(&guard, &run, &undo, code_commit_dir::NEVER).unwrap();
     assert_eq!(touched.map(|path| inode(&root.join(path))), before, "another file has the name");
     assert_eq!(accounted, Accounted::default());
     for path in touched {
@@ -96,7 +96,7 @@ fn what_somebody_saves_while_a_command_changes_the_same_file_is_kept_and_named()
         project.write(path, "theirs\n");
     }
     let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project.account.close(&guard, &run, &undo, dir::NEVER).unwrap();
+    let accounted = project.account.close(&guard, &run, &undo, code_commit_dir::NEVER).unwrap();
     let theirs = ["a", "a.o", "d/theirs", "e.o/theirs"];
     assert_eq!(attic(run.path()), texts(theirs.map(|path| (path, "theirs\n"))));
     let [warning] = accounted.warnings.as_slice() else { panic!("{accounted:?}") };
@@ -187,7 +187,7 @@ fn what_is_taken_out_is_no_repository_any_more_and_replaces_nothing() {
     let expected = [("d/dot-git/config", "[core]\n"), ("bare/dot-HEAD", "ref\n")];
     assert_eq!(attic(run.path()), texts(expected));
     let mut attic_of_run = Attic::of(run.path());
-    let root = dir::Folder::open(&project.root()).unwrap();
+    let root = code_commit_dir::Folder::open(&project.root()).unwrap();
     for text in ["1\n", "2\n", "3\n"] {
         project.write("x/y", text);
         attic_of_run.take_in(&root.open_in("x").unwrap(), "y".as_ref(), Path::new("x/y")).unwrap();

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::agents::snapshot::tree::{Found, Stamp, Tree};
-use dir::reach;
+use code_commit_dir::reach;
 
 /// The copies of one executor, removed with it unless protected files are still to be restored.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Kept {
         if let Some(folder) = &self.folder {
             // Not synced: a power cut may lose the copies as well.
             let note = serde_json::to_vec(note)?;
-            dir::replace_with(&note_of(folder), |file| file.write_all(&note))?;
+            code_commit_dir::replace_with(&note_of(folder), |file| file.write_all(&note))?;
             self.is_needed = true;
         }
         Ok(())
@@ -104,7 +104,7 @@ impl Kept {
         self.is_needed = false;
         if let Some(folder) = &self.folder {
             // A leftover note is only read by a run that continues in the middle of this turn.
-            let _ = dir::remove(&note_of(folder));
+            let _ = code_commit_dir::remove(&note_of(folder));
         }
     }
 
@@ -125,7 +125,7 @@ impl Drop for Kept {
 
 /// Removes the copies and the note beside them.
 pub fn forget(folder: &Path) -> io::Result<()> {
-    dir::remove(&note_of(folder))?;
+    code_commit_dir::remove(&note_of(folder))?;
     match (folder.parent(), folder.file_name()) {
         (Some(above), Some(name)) if above.is_dir() => {
             reach::remove(&reach::root(above, reach::CHANGE)?, name)

@@ -6,11 +6,11 @@ use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use logging::name_as_text;
+use code_commit_logging::name_as_text;
 use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
-use dir::reach::{self, Descent, LOOK};
+use code_commit_dir::reach::{self, Descent, LOOK};
 
 /// Git opens paths of at most 4,096 bytes, including the work tree's folder.
 const LONGEST: usize = 2048;

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use engine::{Line, Project, Recorded, Request as _, Turn, TurnAdvice, TurnAnswer, TurnEnd, Turned};
+use code_commit_engine::{
+    Line, Project, Recorded, Request as _, Turn, TurnAdvice, TurnAnswer, TurnEnd, Turned,
+};
 
 use super::{file, taken};
 use crate::agents::fault::AgentFault;
@@ -65,5 +67,5 @@ impl<C> AgentWorld<'_, '_, C> {
 fn lasted(prompt: &Path, events: &Path) -> u64 {
     let modified = |file: &Path| file.metadata().and_then(|found| found.modified());
     let lasted = modified(prompt).ok().zip(modified(events).ok()).map(|(from, to)| to.duration_since(from));
-    lasted.and_then(Result::ok).map_or(0, logging::millis)
+    lasted.and_then(Result::ok).map_or(0, code_commit_logging::millis)
 }

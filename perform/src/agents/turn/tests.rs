@@ -2,10 +2,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use agent::{Installed, Permissions};
-use engine::{Live as _, Named, Recorded};
-use logging::{Redactor, RunFolder};
-use runner::{Confinement, Env};
+use code_commit_agent::{Installed, Permissions};
+use code_commit_engine::{Live as _, Named, Recorded};
+use code_commit_logging::{Redactor, RunFolder};
+use code_commit_runner::{Confinement, Env};
 use serde::Serialize;
 
 use super::*;
@@ -50,7 +50,7 @@ impl Cast<One> for Role {
     }
 }
 
-fn ask(session: engine::Session) -> Turn<One> {
+fn ask(session: code_commit_engine::Session) -> Turn<One> {
     Turn { role: Builder, prompt: "go".into(), system: None, session }
 }
 
@@ -89,7 +89,11 @@ fn role(top: &Path) -> Role {
 }
 
 /// The results of these turns of this role, in sequence, with the journal in between.
-fn turns(top: &Path, role: Role, sessions: &[engine::Session]) -> Vec<Result<Turned, AgentFault>> {
+fn turns(
+    top: &Path,
+    role: Role,
+    sessions: &[code_commit_engine::Session],
+) -> Vec<Result<Turned, AgentFault>> {
     let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
     let run = RunFolder::create(top, "run", Redactor::default()).unwrap();
     let mut world = world(top, run, role, &mut watch, &mut around, &mut observer);
@@ -106,7 +110,7 @@ fn turns(top: &Path, role: Role, sessions: &[engine::Session]) -> Vec<Result<Tur
 }
 
 /// Input and output tokens of each of these turns.
-fn used(sessions: &[engine::Session]) -> Vec<(Option<u64>, Option<u64>)> {
+fn used(sessions: &[code_commit_engine::Session]) -> Vec<(Option<u64>, Option<u64>)> {
     let folder = tempfile::tempdir().unwrap();
     let turns = turns(folder.path(), role(folder.path()), sessions);
     let usage = turns.into_iter().flat_map(|turned| turned.unwrap().usage);
@@ -115,13 +119,13 @@ fn used(sessions: &[engine::Session]) -> Vec<(Option<u64>, Option<u64>)> {
 
 #[test]
 fn each_turn_of_a_session_of_codex_counts_what_it_used_itself() {
-    let goes_on = || engine::Session::Resume("t-1".into());
-    assert_eq!(used(&[engine::Session::None, goes_on(), goes_on()]), [(Some(100), Some(10)); 3]);
+    let goes_on = || code_commit_engine::Session::Resume("t-1".into());
+    assert_eq!(used(&[code_commit_engine::Session::None, goes_on(), goes_on()]), [(Some(100), Some(10)); 3]);
 }
 
 #[test]
 fn what_another_session_had_used_is_not_taken_off() {
-    let sessions = [engine::Session::None, engine::Session::Resume("t-0".into())];
+    let sessions = [code_commit_engine::Session::None, code_commit_engine::Session::Resume("t-0".into())];
     assert_eq!(used(&sessions), [(Some(100), Some(10)), (Some(200), Some(20))]);
 }
 
@@ -130,7 +134,11 @@ fn a_journal_that_cannot_be_read_ends_the_turn_before_its_tokens_are_counted_twi
     let folder = tempfile::tempdir().unwrap();
     let (role, journal) = (role(folder.path()), folder.path().join("run").join(crate::JOURNAL));
     fs::write(&role.cli.program, format!("{CODEX}echo junk >> '{}'\n", journal.display())).unwrap();
-    let turns = turns(folder.path(), role, &[engine::Session::None, engine::Session::Resume("t-1".into())]);
+    let turns = turns(
+        folder.path(),
+        role,
+        &[code_commit_engine::Session::None, code_commit_engine::Session::Resume("t-1".into())],
+    );
     assert!(matches!(turns.as_slice(), [Ok(_), Err(AgentFault::Record(_))]), "{turns:?}");
 }
 
@@ -141,7 +149,7 @@ fn the_output_of_the_last_turn_is_not_written_through_a_link() {
     fs::write(&theirs, "theirs").unwrap();
     std::os::unix::fs::symlink(&theirs, &log).unwrap();
     let role = Role { log: Some(log.clone()), ..role(folder.path()) };
-    turns(folder.path(), role, &[engine::Session::None]).pop().unwrap().unwrap();
+    turns(folder.path(), role, &[code_commit_engine::Session::None]).pop().unwrap().unwrap();
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
     assert!(fs::read_to_string(&log).unwrap().contains("thread.started"));
 }
@@ -156,7 +164,7 @@ fn what_a_role_may_not_touch_is_put_back_after_a_turn_that_could_not_be_heard_ou
     role.watched.may_touch = Some(Vec::new());
     // A folder in place of the log: the turn ends with an error.
     role.log = Some(folder.path().join("home"));
-    turns(folder.path(), role, &[engine::Session::None]).pop().unwrap().unwrap_err();
+    turns(folder.path(), role, &[code_commit_engine::Session::None]).pop().unwrap().unwrap_err();
     assert_eq!(fs::read_to_string(&not_its_own).unwrap(), "theirs");
 }
 
@@ -168,21 +176,24 @@ fn a_key_in_anything_that_an_agent_says_is_struck_out_before_the_loop_hears_of_i
     let cast = role(folder.path());
     let mut world = world(folder.path(), run, cast, &mut watch, &mut around, &mut observer);
     let key = || "a secret-key-77".to_owned();
-    let outcome = agent::Outcome {
+    let outcome = code_commit_agent::Outcome {
         end: End::Refused { message: key() },
         text: key(),
-        usage: vec![agent::ModelUsage { model: key(), ..agent::ModelUsage::default() }],
+        usage: vec![code_commit_agent::ModelUsage {
+            model: key(),
+            ..code_commit_agent::ModelUsage::default()
+        }],
         cost_usd: None,
         session: Some(key()),
-        denials: vec![agent::Denial { tool: key(), argument: Some(key()) }],
+        denials: vec![code_commit_agent::Denial { tool: key(), argument: Some(key()) }],
         elapsed_ms: 1,
         stderr: key(),
     };
     let changes = Changes { allowed: vec![key()], gone: vec![key()], put_back: vec![key()] };
     let markers = vec![Marked { name: "NOTE".to_owned(), content: key() }];
-    let request = serde_json::to_value(ask(engine::Session::None)).unwrap();
+    let request = serde_json::to_value(ask(code_commit_engine::Session::None)).unwrap();
     let (role, session) = (Builder.name(), Session::None);
-    let remaining = engine::Amount::default();
+    let remaining = code_commit_engine::Amount::default();
     let asked = Asked { number: 1, role, prompt: "go", system: None, session, request, remaining };
     let turned = world.turned(&asked, outcome, markers, changes).unwrap();
     assert!(!format!("{turned:?}").contains("secret-key-77"), "{turned:?}");
@@ -196,7 +207,7 @@ fn a_turn_that_was_cut_off_with_the_harness_lasted_until_its_last_event() {
     let cast = role(folder.path());
     let mut world = world(folder.path(), run, cast, &mut watch, &mut around, &mut observer);
     world.limits.max_time_ms = Some(7000);
-    world.perform(&ask(engine::Session::None)).unwrap();
+    world.perform(&ask(code_commit_engine::Session::None)).unwrap();
     // The answer of the turn was not recorded.
     let at = |what: &str| folder.path().join("run").join(file(1, "builder", what));
     let begun = fs::metadata(at("query.txt")).unwrap().modified().unwrap();

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use engine::{Append, At, Delete, Live, Named, Place, Project, Read, Replace, WasRead, Wrote};
+use code_commit_engine::{Append, At, Delete, Live, Named, Place, Project, Read, Replace, WasRead, Wrote};
 
 use super::{AgentWorld, Cast};
 use crate::agents::fault::{AgentFault, fault};
@@ -16,7 +16,7 @@ impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, '_, C> {
     fn perform(&mut self, Read(at): &Read<P>) -> Result<WasRead, AgentFault> {
         self.begin()?;
         let path = self.path(at);
-        let read = match dir::read(&path, LARGEST, dir::Links::Refused) {
+        let read = match code_commit_dir::read(&path, LARGEST, code_commit_dir::Links::Refused) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             read => Some(read.map_err(fault("read", &path))?),
         };
@@ -30,21 +30,21 @@ impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, '_, C> {
 impl<P: Project, C: Cast<P>> Live<Replace<P>> for AgentWorld<'_, '_, C> {
     fn perform(&mut self, Replace { at, text }: &Replace<P>) -> Result<Wrote, AgentFault> {
         self.begin()?;
-        self.change(at, "write", |path| dir::replace(path, text.as_bytes()))
+        self.change(at, "write", |path| code_commit_dir::replace(path, text.as_bytes()))
     }
 }
 
 impl<P: Project, C: Cast<P>> Live<Append<P>> for AgentWorld<'_, '_, C> {
     /// Also after Ctrl-C: the lines report what happened.
     fn perform(&mut self, Append { at, head, text }: &Append<P>) -> Result<Wrote, AgentFault> {
-        self.change(at, "write", |path| dir::append_once(path, head, text))
+        self.change(at, "write", |path| code_commit_dir::append_once(path, head, text))
     }
 }
 
 impl<P: Project, C: Cast<P>> Live<Delete<P>> for AgentWorld<'_, '_, C> {
     fn perform(&mut self, Delete(at): &Delete<P>) -> Result<Wrote, AgentFault> {
         self.begin()?;
-        self.change(at, "remove", dir::remove)
+        self.change(at, "remove", code_commit_dir::remove)
     }
 }
 

@@ -41,11 +41,13 @@ pub(super) fn hold(layers: &Path) -> io::Result<Held> {
     if marked.is_some() {
         let known = fs::metadata(&held.mark)?;
         if has_later(&layers.join("upper"), (known.mtime(), known.mtime_nsec())) {
-            ["upper", "work"].iter().try_for_each(|name| dir::reach::remove(&held.folder, name.as_ref()))?;
+            ["upper", "work"]
+                .iter()
+                .try_for_each(|name| code_commit_dir::reach::remove(&held.folder, name.as_ref()))?;
         }
     }
     // What is there now was read from the disk. On the disk itself before anything is written that is not.
-    dir::replace(&held.mark, &boot)?;
+    code_commit_dir::replace(&held.mark, &boot)?;
     fsync(&held.folder)?;
     Ok(held)
 }
@@ -57,8 +59,11 @@ fn has_later(path: &Path, time: (i64, i64)) -> bool {
         if (found.ctime(), found.ctime_nsec()) > time {
             return Ok(true);
         }
-        let mut entries =
-            if found.is_dir() { dir::list(path)?.collect::<io::Result<Vec<_>>>()? } else { Vec::new() };
+        let mut entries = if found.is_dir() {
+            code_commit_dir::list(path)?.collect::<io::Result<Vec<_>>>()?
+        } else {
+            Vec::new()
+        };
         Ok(entries.drain(..).any(|entry| has_later(&entry.path(), time)))
     };
     has_later().unwrap_or_else(|error: io::Error| error.kind() != io::ErrorKind::NotFound)

@@ -1,9 +1,9 @@
 //! What is said at the end of a phase.
 
-use engine::{Cause, Outcome};
-use logging::RunFolder;
-use loop_phase::FAILED_SPECS;
-use report::{BAD, GOOD, Output, Volume, printable};
+use code_commit_engine::{Cause, Outcome};
+use code_commit_logging::RunFolder;
+use code_commit_loop_phase::FAILED_SPECS;
+use code_commit_report::{BAD, GOOD, Output, Volume, printable};
 use serde_json::json;
 
 use super::Setup;
@@ -21,7 +21,7 @@ impl Setup<'_> {
         );
         let exit = report_end(self.project, phase, outcome, output);
         if output.volume == Volume::Verbose {
-            report::holds_for(&holds_for, output);
+            code_commit_report::holds_for(&holds_for, output);
         }
         output.report(&format!("log: {}", folder.path().display()));
         exit
@@ -52,7 +52,7 @@ pub(super) fn still_stuck(project: &Project, phase: u32, output: &Output) -> Exi
 /// A phase that has passed under this key: nobody was asked.
 pub(super) fn say_again(project: &Project, past: &Past, output: &Output) {
     output.note(&format!("{} has done this already: nobody was asked", records::name(&past.path)));
-    let recorded = perform::Past::read(&past.path).unwrap_or_default();
+    let recorded = code_commit_perform::Past::read(&past.path).unwrap_or_default();
     output.object(&json!({
         "event": "summary",
         "phase": past.phase,

@@ -5,14 +5,14 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use agent::Permissions;
 use anyhow::Context as _;
-use engine::Named as _;
-use loop_phase::{Phases, Place, Repository as Where, Role as Who};
-use perform::{Cast, Counted, Repository, Role, Watched};
-use report::Output;
-use runner::{Confinement, Env, Rung, View};
-use settings::phase::{Config, Entry};
+use code_commit_agent::Permissions;
+use code_commit_engine::Named as _;
+use code_commit_loop_phase::{Phases, Place, Repository as Where, Role as Who};
+use code_commit_perform::{Cast, Counted, Repository, Role, Watched};
+use code_commit_report::Output;
+use code_commit_runner::{Confinement, Env, Rung, View};
+use code_commit_settings::phase::{Config, Entry};
 
 use super::Setup;
 use crate::agents::{address, protected};
@@ -23,7 +23,7 @@ use crate::phase::desk::{self, Counter};
 use crate::phase::request::{Desk, SOCKET, Side};
 use crate::phase::{access, project};
 use crate::sandbox;
-use names::ours::{ABL, PHASE_CONFIG, STATE};
+use code_commit_names::ours::{ABL, PHASE_CONFIG, STATE};
 
 /// The folder in the state folder for what commands change in a view of the source.
 const LAYERS: &str = "desk-view";
@@ -115,7 +115,7 @@ impl Setup<'_> {
         }
         let (root, src, tests) = (&project.root, project.src(), project.tests());
         let env = sandbox::build_env(&self.settings, self.host.environment);
-        let values = |places: &[settings::Setting<PathBuf>]| -> Vec<PathBuf> {
+        let values = |places: &[code_commit_settings::Setting<PathBuf>]| -> Vec<PathBuf> {
             places.iter().map(|place| place.value.clone()).collect()
         };
         let granted = Granted {
@@ -157,7 +157,7 @@ impl Setup<'_> {
         logs: &Path,
     ) -> Result<Team, Failure> {
         let role = |who: Who, chosen| self.role(who, chosen, desks.get(who.name()), logs);
-        let repository = |git: &repo::Git| {
+        let repository = |git: &code_commit_repo::Git| {
             let exclude = self.project.never_committed(git.folder());
             Repository { git: git.clone(), exclude }
         };

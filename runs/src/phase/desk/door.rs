@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use runner::Cancel;
+use code_commit_runner::Cancel;
 
 use super::ports::Ports;
 use crate::phase::request::{Answer, Desk, Request};

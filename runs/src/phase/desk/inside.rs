@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fs, thread};
 
-use runner::{Cancel, Command, Confinement, Output, RunError, run};
+use code_commit_runner::{Cancel, Command, Confinement, Output, RunError, run};
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 
 use super::ports::{self, Ports};
@@ -33,7 +33,7 @@ pub(super) fn serve_around(
     mut answer: impl Write,
 ) -> io::Result<()> {
     let cancel = Cancel::new()?;
-    let folder = runner::temporary_folder(Path::new("/tmp"))?;
+    let folder = code_commit_runner::temporary_folder(Path::new("/tmp"))?;
     let [bin, own, orders] = ["bin", "own", "desk.json"].map(|name| folder.path().join(name));
     fs::create_dir(&bin)?;
     fs::create_dir(&own)?;
@@ -41,7 +41,7 @@ pub(super) fn serve_around(
     confinement.access.readable.push(bin.clone());
     confinement.access.writable.push(own.clone());
     let inner = Desk { socket: own.join("desk"), side: Side::Inside, ..desk.clone() };
-    dir::replace(&orders, &serde_json::to_vec(&inner)?)?;
+    code_commit_dir::replace(&orders, &serde_json::to_vec(&inner)?)?;
     let command = Command { input: Some(orders), ..Command::new([bin.join(NAME)], &desk.cwd, desk.env()) };
     // With the machine's network, the role finds servers without help.
     let ports = (!confinement.access.network).then(|| Arc::new(Ports::new(own.join(ports::SOCKET))));
@@ -127,7 +127,7 @@ mod tests {
         let daemon = UnixListener::bind(at("daemon")).unwrap();
         daemon.set_nonblocking(true).unwrap();
         symlink(at("daemon"), at("link")).unwrap();
-        dir::replace(&at("file"), b"").unwrap();
+        code_commit_dir::replace(&at("file"), b"").unwrap();
         for name in ["link", "file", "missing"] {
             assert_eq!(ask(&at(name), &["x".to_owned()]).code, 125, "{name}");
         }

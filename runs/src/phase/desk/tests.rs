@@ -1,4 +1,4 @@
-use settings::phase::Entry;
+use code_commit_settings::phase::Entry;
 
 use super::*;
 

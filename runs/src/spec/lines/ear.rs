@@ -3,13 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use agent::Event;
-use engine::{At, Marked, Named as _};
-use loop_spec::Place;
-use loop_spec::watch::WatchEvent;
-use loop_spec::{Files, Role, TBD};
-use perform::AgentWatch;
-use report::printable;
+use code_commit_agent::Event;
+use code_commit_engine::{At, Marked, Named as _};
+use code_commit_loop_spec::Place;
+use code_commit_loop_spec::watch::WatchEvent;
+use code_commit_loop_spec::{Files, Role, TBD};
+use code_commit_perform::AgentWatch;
+use code_commit_report::printable;
 use rustix::fs::OFlags;
 
 use super::Lines;
@@ -80,7 +80,7 @@ impl AgentWatch for Ear {
     }
 
     fn ends_turn(&self, marker: &Marked) -> bool {
-        marker.name == loop_spec::SPEC_ISSUE
+        marker.name == code_commit_loop_spec::SPEC_ISSUE
     }
 
     fn marked(&mut self, role: &str, marker: &Marked) -> io::Result<()> {

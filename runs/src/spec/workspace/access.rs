@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use loop_spec::{Role, STORE, WIP, asks_to_change};
-use names::ours::{SPEC_CONFIG, STATE};
-use runner::{Access, Env};
-use settings::spec::Config;
-use settings::{Settings, keys};
+use code_commit_loop_spec::{Role, STORE, WIP, asks_to_change};
+use code_commit_names::ours::{SPEC_CONFIG, STATE};
+use code_commit_runner::{Access, Env};
+use code_commit_settings::spec::Config;
+use code_commit_settings::{Settings, keys};
 
 use crate::sandbox;
 use crate::spec::project;
@@ -90,12 +90,12 @@ impl Ground<'_> {
         let held = [".git", SPEC_CONFIG, STATE].map(|name| self.root.join(name)).into_iter();
         let store = [self.root.join(STORE)].into_iter().filter(|_| mailboxes == Mailboxes::Held);
         let wip = project::folder(self.root, WIP);
-        let set = |places: &[settings::Setting<PathBuf>]| -> Vec<PathBuf> {
+        let set = |places: &[code_commit_settings::Setting<PathBuf>]| -> Vec<PathBuf> {
             places.iter().map(|place| place.value.clone()).collect()
         };
         let dot_gits = sandbox::held_dot_gits(self.root, self.dot_gits);
-        let tree = repo::WorkTree::at(self.root).ok();
-        let git_elsewhere = tree.iter().flat_map(repo::WorkTree::git_elsewhere);
+        let tree = code_commit_repo::WorkTree::at(self.root).ok();
+        let git_elsewhere = tree.iter().flat_map(code_commit_repo::WorkTree::git_elsewhere);
         Access {
             read_only: held.chain(store).chain(dot_gits).filter(|path| path.exists()).collect(),
             pinned: sandbox::ways(self.root, self.dot_gits),

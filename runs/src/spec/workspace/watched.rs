@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use loop_spec::{BACKLOG, Files, ISSUES, MEMORY, Role, STORE, TBD, asks_to_change};
-use names::By;
-use names::ours::{AGENT_CONFIG, PROJECT_FILE, SPEC_CONFIG, STATE};
-use perform::Watched;
-use repo::WorkTree;
-use report::printable;
+use code_commit_loop_spec::{BACKLOG, Files, ISSUES, MEMORY, Role, STORE, TBD, asks_to_change};
+use code_commit_names::By;
+use code_commit_names::ours::{AGENT_CONFIG, PROJECT_FILE, SPEC_CONFIG, STATE};
+use code_commit_perform::Watched;
+use code_commit_repo::WorkTree;
+use code_commit_report::printable;
 
 use crate::agents;
 use crate::spec::workspace::Workspace;
@@ -75,6 +75,6 @@ impl Workspace<'_> {
     /// Folders that are not looked into where there is no git to say what counts.
     fn products(&self) -> Vec<String> {
         let without = WorkTree::at(&self.root).is_err();
-        names::left_out(By::Spec).filter(|_| without).map(str::to_owned).collect()
+        code_commit_names::left_out(By::Spec).filter(|_| without).map(str::to_owned).collect()
     }
 }

@@ -1,5 +1,5 @@
-use engine::{Text, TurnAdvice, TurnAnswer, TurnEnd, Turned};
-use logging::{Redactor, Stored};
+use code_commit_engine::{Text, TurnAdvice, TurnAnswer, TurnEnd, Turned};
+use code_commit_logging::{Redactor, Stored};
 use serde::Serialize;
 use serde_json::json;
 
@@ -9,13 +9,14 @@ use super::*;
 fn calls(run: &str, facts: &[impl Serialize]) -> Vec<Call> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("run.json"), run).unwrap();
-    let mut journal = Journal::create(&folder.path().join(perform::JOURNAL), Redactor::default()).unwrap();
+    let mut journal =
+        Journal::create(&folder.path().join(code_commit_perform::JOURNAL), Redactor::default()).unwrap();
     facts.iter().for_each(|fact| journal.append(fact).unwrap());
     super::calls(folder.path(), &today()).unwrap()
 }
 
 fn today() -> Today {
-    Today::of(&settings::Settings::default())
+    Today::of(&code_commit_settings::Settings::default())
 }
 
 fn stored() -> Stored {
@@ -137,7 +138,8 @@ fn an_audit_of_specs_is_a_call_of_spec() {
     let state = tempfile::tempdir().unwrap();
     let audit = state.path().join(spec::RUNS).join("2026-11-21-09-30-00-audit");
     fs::create_dir_all(&audit).unwrap();
-    let mut journal = Journal::create(&audit.join(perform::JOURNAL), Redactor::default()).unwrap();
+    let mut journal =
+        Journal::create(&audit.join(code_commit_perform::JOURNAL), Redactor::default()).unwrap();
     journal.append(&turned(Vec::new(), None)).unwrap();
     assert_eq!(super::calls(&audit, &today()).unwrap()[0].origin, "spec");
 }
@@ -145,7 +147,7 @@ fn an_audit_of_specs_is_a_call_of_spec() {
 #[test]
 fn a_journal_that_was_changed_is_no_journal() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join(perform::JOURNAL);
+    let file = folder.path().join(code_commit_perform::JOURNAL);
     let mut journal = Journal::create(&file, Redactor::default()).unwrap();
     for _ in 0..2 {
         journal.append(&answered(used(1, 1), None)).unwrap();

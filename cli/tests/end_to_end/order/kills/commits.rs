@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::kills::{self, Dice, chosen, is_killed, quietly, strace_works};

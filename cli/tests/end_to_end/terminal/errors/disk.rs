@@ -2,8 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-use fixtures::demo::{FILES, MENDS_IT};
-use fixtures::server::{Script, Step};
+use code_commit_fixtures::demo::{FILES, MENDS_IT};
+use code_commit_fixtures::server::{Script, Step};
 
 use super::proper;
 use crate::scenes::commit::Scene;

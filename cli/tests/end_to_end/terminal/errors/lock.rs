@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::server::{Hang, Script, Step};
 
 use super::{code, proper};
 use crate::scenes::commit::Scene;

@@ -1,7 +1,7 @@
 //! Proxies, certificates and models that cannot be used.
 
 use super::{asked, case, table, write};
-use fixtures::demo::MENDS_IT;
+use code_commit_fixtures::demo::MENDS_IT;
 
 #[test]
 fn proxies_and_certificates_that_cannot_be_used() {

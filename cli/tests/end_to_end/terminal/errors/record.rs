@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 
 use super::{asked, case, ran, remove, table, write};
 use crate::scenes::commit::Scene;

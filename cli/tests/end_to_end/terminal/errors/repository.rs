@@ -6,7 +6,7 @@ use super::{case, code, folder, proper, table, write};
 use crate::scenes::commit::Scene;
 use crate::scenes::program::below;
 use crate::terminal::check;
-use fixtures::server::Script;
+use code_commit_fixtures::server::Script;
 
 fn without_git(scene: &Scene) {
     fs::remove_dir_all(scene.project.root().join(".git")).unwrap();

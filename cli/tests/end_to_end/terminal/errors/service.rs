@@ -1,7 +1,7 @@
 //! What a service answers in place of a reply, and limits that a run may not pass.
 
-use fixtures::demo::BREAKS_THE_BUILD;
-use fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::demo::BREAKS_THE_BUILD;
+use code_commit_fixtures::server::{Hang, Script, Step};
 
 use super::proper;
 use crate::scenes::commit::{KEY, Scene};

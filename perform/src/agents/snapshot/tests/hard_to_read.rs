@@ -29,7 +29,7 @@ fn no_depth_keeps_what_may_not_be_touched_from_being_put_back() {
     for git in [false, true] {
         let scene = Scene::new(Some(&[]));
         if git {
-            repo::init(&scene.watched.root).unwrap();
+            code_commit_repo::init(&scene.watched.root).unwrap();
         }
         let changes = scene.during(|| {
             fs::write(scene.at("plan.md"), "changed").unwrap();
@@ -43,14 +43,14 @@ fn no_depth_keeps_what_may_not_be_touched_from_being_put_back() {
         assert_eq!(scene.during(|| fs::rename(&deep, scene.at("away")).unwrap()).put_back.len(), 2);
         assert!(deep.is_dir() && !scene.at("away").exists());
         // Removes what an ordinary removal could not.
-        dir::reach::remove(
-            dir::reach::root(&scene.at("src"), dir::reach::CHANGE).unwrap(),
+        code_commit_dir::reach::remove(
+            code_commit_dir::reach::root(&scene.at("src"), code_commit_dir::reach::CHANGE).unwrap(),
             deep.file_name().unwrap(),
         )
         .unwrap();
         scene.kept.take();
-        let top = dir::reach::root(scene.folder.path(), dir::reach::CHANGE).unwrap();
-        dir::reach::remove(&top, "taken".as_ref()).unwrap();
+        let top = code_commit_dir::reach::root(scene.folder.path(), code_commit_dir::reach::CHANGE).unwrap();
+        code_commit_dir::reach::remove(&top, "taken".as_ref()).unwrap();
     }
 }
 
@@ -81,7 +81,7 @@ fn put_back_whatever_the_modes() {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let scene = Scene::new(Some(&[]));
-    repo::init(&scene.watched.root).unwrap();
+    code_commit_repo::init(&scene.watched.root).unwrap();
     fs::create_dir(scene.at("tests")).unwrap();
     fs::write(scene.at("tests/t.sh"), "old").unwrap();
     let changes = scene.during(|| {
@@ -115,7 +115,7 @@ fn put_back_whatever_the_mode_of_the_root() {
 #[test]
 fn where_git_cannot_say_any_more_what_is_new_everything_new_is() {
     let scene = Scene::new(Some(&["notes/"]));
-    repo::init(&scene.watched.root).unwrap();
+    code_commit_repo::init(&scene.watched.root).unwrap();
     let changes = scene.during(|| {
         fs::remove_dir_all(scene.at(".git")).unwrap();
         fs::write(scene.at("new.rs"), "new").unwrap();
@@ -128,7 +128,7 @@ fn what_git_ignored_is_not_lost_to_a_role_that_has_git_track_it() {
     let scene = Scene::new(Some(&[]));
     fs::write(scene.at(".gitignore"), ".env\n").unwrap();
     fs::write(scene.at(".env"), "mine").unwrap();
-    repo::init(&scene.watched.root).unwrap();
+    code_commit_repo::init(&scene.watched.root).unwrap();
     let changes = scene.during(|| {
         fs::write(scene.at(".gitignore"), "").unwrap();
         fs::write(scene.at(".env"), "changed").unwrap();
