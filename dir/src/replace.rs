@@ -63,4 +63,22 @@ mod tests {
             (b"{}".to_vec(), b"mine".to_vec())
         );
     }
+
+    #[test]
+    fn whatever_is_at_a_path_is_removed_but_not_what_a_symlink_leads_to() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        replace(&at("target/file"), b"mine").unwrap();
+        replace(&at("folder/below/file"), b"").unwrap();
+        replace(&at("file"), b"").unwrap();
+        for link in ["link", "folder/link", "folder/below/link"] {
+            std::os::unix::fs::symlink(at("target"), at(link)).unwrap();
+        }
+        for name in ["none", "file", "link", "folder"] {
+            remove(&at(name)).unwrap();
+            assert!(at(name).symlink_metadata().is_err(), "{name}");
+        }
+        assert_eq!(fs::read(at("target/file")).unwrap(), b"mine");
+        remove(&at("target/file/none")).unwrap_err();
+    }
 }
