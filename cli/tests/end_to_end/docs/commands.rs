@@ -13,7 +13,7 @@ const NOT_RUN: [(&str, &str); 5] = [
     ("cargo run -- demo", "builds the program; the same command of the built program is a test of its own"),
     ("cargo test", "runs the tests, of which this is one"),
     ("cargo install --locked", "builds the program anew"),
-    ("bench/run", "takes minutes, and the network"),
+    ("tools/bench/run", "takes minutes, and the network"),
     ("export GEMINI_API_KEY=", "the key is the reader's; the test has set one that opens nothing"),
 ];
 

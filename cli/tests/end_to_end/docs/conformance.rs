@@ -104,7 +104,8 @@ fn tests_in(path: &Path) -> Vec<String> {
 
 /// The folders of our crates.
 pub fn crates() -> Vec<PathBuf> {
-    let folders = std::fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());
+    let above = ["", "loops", "views"].map(|above| std::fs::read_dir(root().join(above)).unwrap());
+    let folders = above.into_iter().flatten().map(|entry| entry.unwrap().path());
     folders.filter(|folder| folder.join("Cargo.toml").is_file()).collect()
 }
 

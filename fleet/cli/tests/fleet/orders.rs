@@ -127,7 +127,7 @@ fn the_program_of_a_cancelled_order_is_ended() {
 fn one_command_runs_a_fleet_on_one_machine() {
     let Some(mut scene) = Scene::new(1, 0) else { return };
     scene.gateway = None;
-    let mut up = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/fleet/up"));
+    let mut up = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/packaging/fleet/up"));
     up.args(["--slots", "1"])
         .env("PROFILE", "debug")
         .env("BUILD", "0")

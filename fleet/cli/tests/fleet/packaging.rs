@@ -1,4 +1,4 @@
-//! The programs take every command line in `packaging/fleet`.
+//! The programs take every command line in `tools/packaging/fleet`.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use code_commit_fleet_trial::sibling;
 
 fn packaged(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/fleet");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/packaging/fleet");
     std::fs::read_to_string(folder.join(name)).unwrap()
 }
 

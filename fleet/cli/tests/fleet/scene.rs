@@ -130,7 +130,7 @@ impl Scene {
         self.gateway = Some(gateway);
     }
 
-    /// The environment of what `packaging/fleet/up` starts.
+    /// The environment of what `tools/packaging/fleet/up` starts.
     pub(crate) fn for_gateway(&self, mut command: Command) -> Command {
         command.env("CODE_COMMIT_FLEET_DATABASE", &self.database);
         command.env("FLEET_MODELS", format!("{}:{}", self.host, self.port));

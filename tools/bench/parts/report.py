@@ -4,7 +4,7 @@ import re
 
 from parts import chart
 
-MARK = "<!-- {}: made by bench/run --write-docs -->"
+MARK = "<!-- {}: made by tools/bench/run --write-docs -->"
 
 
 def section(name, found):

@@ -10,7 +10,7 @@ import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # What every program gets: nothing of the caller's but PATH, a home of its own, no way to a proxy, a fake key.
 KEY = "sk-bench-not-a-key"
 
@@ -21,7 +21,7 @@ def build(target):
     ours = ["cargo", "build", "--profile", "dist", "--quiet", "-p", "code-commit-cli", "-p", "code-commit-fixtures", "--bins", "--examples"]
     subprocess.run(ours, cwd=ROOT, env=env, check=True)
     least = {**env, "CARGO_TARGET_DIR": str(target / "least-work")}
-    subprocess.run(["cargo", "build", "--release", "--quiet"], cwd=ROOT / "bench/least-work", env=least, check=True)
+    subprocess.run(["cargo", "build", "--release", "--quiet"], cwd=ROOT / "tools/bench/least-work", env=least, check=True)
     return Programs(target)
 
 

@@ -98,7 +98,7 @@ fn work_order() -> Value {
 }
 
 fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas/order").join(format!("{name}.schema.json"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas/order").join(format!("{name}.schema.json"))
 }
 
 /// `SCHEMAS_UPDATE=1` writes them.

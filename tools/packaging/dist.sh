@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds what a distribution ships: the program, manual pages, completions, licences, in one archive below target/archives.
 #
-#   packaging/dist.sh                                       for this machine, linked to its C library
-#   packaging/dist.sh x86_64-unknown-linux-musl             a static program: rustup target add …, and musl-gcc for the C parts
-#   STATIC=1 packaging/dist.sh x86_64-unknown-linux-gnu     a static program with glibc, without another target
+#   tools/packaging/dist.sh                                       for this machine, linked to its C library
+#   tools/packaging/dist.sh x86_64-unknown-linux-musl             a static program: rustup target add …, and musl-gcc for the C parts
+#   STATIC=1 tools/packaging/dist.sh x86_64-unknown-linux-gnu     a static program with glibc, without another target
 #
 # A static glibc looks up host names through the shared one where it runs; prefer musl for a program that travels.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 target=${1:-$(rustc -vV | sed -n 's/^host: //p')}
 if [ "${STATIC:-0}" = 1 ]; then

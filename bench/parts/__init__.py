@@ -1,1 +1,0 @@
-"""Parts of `bench/run`. Python's standard library only."""

@@ -1,0 +1,1 @@
+"""Parts of `tools/bench/run`. Python's standard library only."""
