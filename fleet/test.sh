@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# The fleet's gate: format, tests, lints, licences. Its tests use the product's program, so that is built first, and PostgreSQL, without
-# which they say SKIPPED.
+# The fleet's gate: format, tests, lints, licences. Its tests use the product's program, which they build, and PostgreSQL, without which
+# they say SKIPPED.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 step() { printf '\n== fleet: %s\n' "$*"; "$@"; }
 
 step cargo fmt --all --check
-step cargo build --manifest-path ../Cargo.toml --locked --quiet
 step cargo test --workspace --locked
 step cargo clippy --workspace --all-targets --locked -- -D warnings
 if cargo deny --version >/dev/null 2>&1; then

@@ -52,7 +52,7 @@ fn moves_the_cursor(c: char) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_admitted_lies_below_the_root(paths in prop::collection::vec(path(), 1..8)) {

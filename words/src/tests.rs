@@ -164,7 +164,7 @@ fn arguments_in(shell: &str, folder: &Path, commands: &[String]) -> String {
 const WORDS: &str = r#"[-ab1$`\\"'*?~=:#!{},.@+^%/ \t\r\n\[\]]{0,6}|"[ab$`\\\\{!@#*]{0,4}"|'[ab$\\\\]{0,3}'|[\[{][ab,^!]{0,3}[\]}]"#;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The shells are the reference, in a folder with files that patterns match.
     #[test]

@@ -157,7 +157,7 @@ fn a_disk_that_is_full_is_an_error_and_no_panic() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn one_changed_byte_anywhere_is_refused(at in any::<prop::sample::Index>(), flip in 1_u8..) {

@@ -10,7 +10,7 @@ use std::process::Command;
 use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
-use crate::scenes::program::{Ran, if_mounted, mounted};
+use crate::scenes::program::{Ran, if_mounted, in_reach, mounted};
 use crate::scenes::{commit, order, phase, spec};
 
 mod trusted_base;
@@ -183,7 +183,7 @@ fn is_skipped(ran: &Ran, rung: &str) -> bool {
 fn attack(scene: &commit::Scene, rung: &str, user: u32) -> Option<Ran> {
     let sandbox = if rung == WITHOUT_VIEW { "namespaces" } else { rung };
     let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", sandbox, "--rounds", "1"];
-    let mut command = scene.keyed(&args, &[]);
+    let mut command = in_reach(&scene.keyed(&args, &[]), scene.project.beside());
     let ran = if rung == WITHOUT_VIEW {
         // The kernel allows no view of a tree with another mount below it.
         fs::create_dir(scene.project.root().join("mounted")).unwrap();
@@ -217,7 +217,7 @@ fn nothing_is_left(rung: &str, repositories: usize, user: u32) {
         drop(git.current_dir(root.join(repository)).uid(user).gid(user).output());
     }
     assert!(!beside.join("canary").exists(), "a program was run: {case}");
-    let undone = Ran::of(scene.command(&["undo"], &[]).uid(user).gid(user));
+    let undone = Ran::of(in_reach(&scene.command(&["undo"], &[]), beside).uid(user).gid(user));
     assert_eq!((undone.code, differing(&before, root)), (Some(0), BTreeSet::new()), "{case}\n{undone}");
 }
 

@@ -12,7 +12,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
 use crate::scenes::order;
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, in_reach};
 
 /// Somebody who is not root, whom no mode stops.
 const USER: u32 = 65534;
@@ -38,20 +38,21 @@ fn a_build_may_close_files_of_its_own_also_to_us() {
             let given = Command::new("chown").args(["-R", owner]).arg(scene.project.beside()).status();
             assert!(given.unwrap().success());
         };
-        let user = |command: &mut Command| {
+        let user = |command: &Command| {
+            let mut command = in_reach(command, scene.project.beside());
             give_to(&format!("{USER}:{USER}"));
             let ran = Ran::of(command.uid(USER).gid(USER));
             give_to("0:0");
             ran
         };
         let model = ["--model", "gemini-test", "--base-url", scene.server.origin(), "--sandbox", sandbox];
-        let ran = user(&mut scene.keyed(&model, &[]));
+        let ran = user(&scene.keyed(&model, &[]));
         if ran.code == Some(3) && ran.err.contains("does not work here") {
             eprintln!("SKIPPED: {sandbox} does not work here");
             continue;
         }
         assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
-        let undone = user(&mut scene.command(&["undo"], &[]));
+        let undone = user(&scene.command(&["undo"], &[]));
         assert_eq!(undone.code, Some(0), "{sandbox}: {undone}");
         assert_eq!(scene.project.status().unwrap(), "", "{sandbox}: {undone}");
     }

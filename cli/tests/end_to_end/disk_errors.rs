@@ -7,6 +7,7 @@ use code_commit_fixtures::demo::{FILES, MENDS_IT};
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
+use crate::scenes::kills::every;
 use crate::scenes::order;
 use crate::scenes::program::{Ran, below};
 
@@ -40,7 +41,7 @@ pub struct Injected {
 fn a_file_that_cannot_be_looked_at_once_is_not_taken_for_one_that_the_build_changed() {
     let build = FILES.iter().find(|(path, _)| *path == "build.sh").unwrap().1;
     let mut stopped = 0;
-    for number in 1.. {
+    for number in (1..).step_by(every()) {
         let scene = Scene::with_replies([MENDS_IT]);
         let args = [&scene.flags()[..], &["--no-stream"]].concat();
         let Some(ran) = injected(&scene, &format!("fstat:error=EIO:when={number}"), &args) else { return };
@@ -68,7 +69,7 @@ fn a_file_that_cannot_be_looked_at_once_is_not_taken_for_one_that_the_build_chan
             break;
         }
     }
-    assert!(stopped > 3, "the seal was not looked at");
+    assert!(stopped > 0, "the seal was not looked at");
 }
 
 #[test]
@@ -100,7 +101,7 @@ fn a_disk_that_is_full_once_is_no_failed_attempt_of_an_order() {
 
 #[test]
 fn a_git_directory_that_cannot_be_inspected_once_does_not_move_the_state_into_the_tree() {
-    for number in 1.. {
+    for number in (1..).step_by(every()) {
         let scene = Scene::with_replies([]);
         let (root, log) = (scene.project.root(), scene.project.beside().join("strace"));
         let injection = format!("inject=statx:error=EIO:when={number}");

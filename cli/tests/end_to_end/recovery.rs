@@ -10,7 +10,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use crate::disk_errors::injected;
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
-use crate::scenes::kills::{quietly, strace_works, traced};
+use crate::scenes::kills::{every, quietly, strace_works, traced};
 use crate::scenes::program::{Ran, if_mounted, interrupt, mounted, program};
 use crate::travel::killed_order;
 
@@ -208,7 +208,7 @@ fn undo_without_a_name_after_a_run_that_changed_nothing_names_the_one_that_did()
 /// Calls that change what is on disk.
 const CHANGES: &str = "trace=/^(mkdir|rename|unlink|rmdir|link|symlink|fsync|fdatasync|ftruncate|connect)";
 
-/// Sends a signal at each of a command's calls that change something, in a scene of its own each; `judge` sees what is left.
+/// Sends a signal at each [`every`]th of a command's calls that change something, in a scene of its own each; `judge` sees what is left.
 /// Without the calls after the first connection: that is to the model.
 fn at_each_change(
     signal: &str,
@@ -222,20 +222,22 @@ fn at_each_change(
     let whole = scene();
     let log = whole.project.beside().join("strace");
     quietly(&mut traced(&log, &command(&whole), &["-e", CHANGES]));
-    let (trace, mut counts, mut judged) = (files::text(&log), BTreeMap::new(), 0);
+    let (trace, mut counts) = (files::text(&log), BTreeMap::new());
+    let mut places = Vec::new();
     for line in trace.lines().take_while(|line| !line.contains("AF_INET")) {
         let Some((call, _)) = line.split_once('(') else { continue };
         let count: &mut usize = counts.entry(call).or_default();
         *count += 1;
-        if line.contains("= -1 ") {
-            continue;
+        if !line.contains("= -1 ") {
+            places.push((line, call, *count));
         }
+    }
+    assert!(places.len() > 1, "it changed nothing: {trace}");
+    for (line, call, count) in places.into_iter().step_by(every()) {
         let (scene, inject) = (scene(), format!("inject={call}:signal={signal}:when={count}"));
         quietly(&mut traced(&log, &command(&scene), &["-e", &inject]));
         judge(&scene, line);
-        judged += 1;
     }
-    assert!(judged > 1, "it changed nothing: {trace}");
 }
 
 /// What a project and its state hold besides what belongs there.
@@ -290,7 +292,7 @@ fn a_run_that_was_stopped_before_its_first_prompt_is_resumed_and_leaves_nothing_
                 assert_eq!(left_over(scene), [""; 0], "{signal} {place}");
             },
         );
-        assert!(resumed > 2 || !strace_works(), "{signal}: {resumed}");
+        assert!(resumed > 0 || !strace_works(), "{signal}: {resumed}");
     }
 }
 

@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 
 use anyhow::Context as _;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::postgres::children_of;
+use crate::until;
 
 /// A running program; dropping it kills it.
 #[derive(Debug)]
@@ -37,9 +39,10 @@ impl Program {
         Ok(())
     }
 
-    /// Waits for its end; whether it ended well.
+    /// Waits for its end; whether it ended well. An error after two minutes.
     pub fn wait(&mut self) -> anyhow::Result<bool> {
-        Ok(self.child.wait()?.success())
+        let status = until("the end of a program", || self.child.try_wait().transpose())?;
+        Ok(status?.success())
     }
 
     /// Whether it runs no more.
@@ -75,12 +78,19 @@ impl Drop for Program {
     }
 }
 
-/// The product's program, which has to be built before: the tests of the fleet use it as a user does.
+/// The product's program, which the first call builds: the tests of the fleet use it as a user does.
 pub fn product() -> anyhow::Result<PathBuf> {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/debug/code-commit");
-    built
-        .canonicalize()
-        .with_context(|| format!("{} is missing; run `cargo build` at the root", built.display()))
+    static BUILT: LazyLock<Result<PathBuf, String>> =
+        LazyLock::new(|| build().map_err(|error| format!("{error:#}")));
+    BUILT.clone().map_err(anyhow::Error::msg)
+}
+
+fn build() -> anyhow::Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--locked", "--quiet"]).current_dir(&root);
+    anyhow::ensure!(cargo.status()?.success(), "cannot build the program in {}", root.display());
+    Ok(root.join("target/debug/code-commit"))
 }
 
 /// A program of this workspace, built together with the test.

@@ -570,7 +570,7 @@ fn do_it(root: &Path, deed: &Deed) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Empty folders do not count: git does not track them. `PROPTEST_CASES=2000` tries more.
+    /// Empty folders do not count: git does not track them.
     #[test]
     fn undo_makes_the_old_tree_whatever_a_build_has_done(
         place in prop_oneof![Just(Where::Tree), Just(Where::View)],

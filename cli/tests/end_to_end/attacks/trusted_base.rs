@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{NOBODY, RUNGS, give, is_skipped};
 use crate::scenes::order::{self, FILES, GOOD, greet, proposal};
-use crate::scenes::program::{Ran, search_path};
+use crate::scenes::program::{Ran, in_reach, search_path};
 
 /// Plants programs in the project's virtual environment, and what would show the whole home to the next command.
 const PLANT: &str = r#"
@@ -69,7 +69,8 @@ fn nothing_planted_counts(rung: &str, user: u32) {
     let path =
         std::env::join_paths([planted.clone()].into_iter().chain(std::env::split_paths(&search_path())));
     let path = path.unwrap();
-    let ran = |mut command: std::process::Command| {
+    let ran = |command: std::process::Command| {
+        let mut command = in_reach(&command, scene.project.beside());
         command.env("PATH", &path).env("HOME", scene.beside("home"));
         Ran::of(command.uid(user).gid(user))
     };

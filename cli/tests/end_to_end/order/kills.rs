@@ -1,7 +1,7 @@
 //! A run that is killed at any line of its journal goes on with the same command: the tree ends as it would have, and an answer
 //! that has arrived is not paid for again.
 //!
-//! `ORDER_KILL_EVERY=1` kills at every line; without it every fifth is tried, which takes seconds.
+//! `KILL_EVERY=1` kills at every line; without it every fifth is tried, which takes seconds.
 
 mod commits;
 
@@ -11,6 +11,7 @@ use std::process::{Child, Stdio};
 use code_commit_fixtures::server::{Hang, Script, Step};
 use serde_json::{Value, json};
 
+use crate::scenes::kills::every;
 use crate::scenes::order::{BAD, FILES, GOOD, Scene, greet};
 use crate::scenes::program::{Ran, interrupt};
 
@@ -20,10 +21,6 @@ const TRIES: usize = 20;
 /// The model answers every question alike, so that it does not matter how often it is asked.
 fn scene(reply: &str) -> Scene {
     Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(reply)))
-}
-
-fn step() -> usize {
-    std::env::var("ORDER_KILL_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(5)
 }
 
 fn journal(scene: &Scene) -> Vec<Value> {
@@ -68,7 +65,7 @@ fn campaign(reply: &str, code: i32, check: impl Fn(&Scene)) {
     assert_eq!(whole.run(&[]).code, Some(code));
     let lines = journal(&whole).len();
     let mut killed = 0;
-    for line in (1..=lines).step_by(step()) {
+    for line in (1..=lines).step_by(every()) {
         let Some((scene, before)) = (0..TRIES).find_map(|_| killed_at(reply, line)) else { continue };
         killed += 1;
         let (answered, asked) = (count(&before, "answered"), scene.server.requests().len());

@@ -1,6 +1,7 @@
 //! The harness is killed, and the next `phase run` goes on.
 
 use crate::phase::docker::Daemon;
+use crate::scenes::kills::every;
 use crate::scenes::phase::Scene;
 
 /// The agent kills the harness, its parent, without warning.
@@ -70,7 +71,7 @@ fn a_kill_between_any_two_facts_costs_no_turn() {
         scene.files(".abl/logs").into_iter().find(|(path, _)| path.ends_with("events.jsonl")).unwrap();
     let lines: Vec<&str> = journal.1.split_inclusive('\n').collect();
     let turned = |kept: usize| lines[..kept].iter().filter(|line| line.contains("\"turned\"")).count();
-    for kept in 0..lines.len() {
+    for kept in (0..lines.len()).step_by(every()) {
         // As a kill right after this line would have left it; the commit that says "passed" had not been made.
         std::fs::write(&journal.0, lines[..kept].concat()).unwrap();
         let git = |args: &[&str]| {
@@ -125,7 +126,7 @@ fn facts(journal: &str, what: &str) -> usize {
 /// Kills the harness after each line that it prints, then goes on: no turn that came to its end is paid for again, and no process
 /// is left.
 fn check_a_kill_after_every_line(sandbox: &str) {
-    for kept in 1.. {
+    for kept in (1..).step_by(every()) {
         let scene = Scene::new(&[]);
         let args = ["run", "--sandbox", sandbox];
         let mut count = 0;
@@ -162,7 +163,7 @@ fn a_kill_after_every_line_behind_bubblewrap_costs_no_turn_and_leaves_no_process
 
 #[test]
 fn ctrl_c_after_any_line_ends_the_run_at_once_and_the_next_one_goes_on() {
-    for kept in 1.. {
+    for kept in (1..).step_by(every()) {
         let scene = Scene::new(&[]);
         let mut run = scene.started(&["run", "--sandbox", "off"]);
         let mut count = 0;

@@ -31,6 +31,21 @@ pub fn tool(program: &str, root: &Path, home: &Path, args: &[&str]) -> Command {
     command
 }
 
+/// The command with a copy of its program in `folder` that everybody may start: the one that was built may be, or lie in, a place of
+/// its owner's alone. Copied by another process: what this one has open for writing, or a child of another test, could not be started.
+pub fn in_reach(command: &Command, folder: &Path) -> Command {
+    let copy = folder.join("program");
+    let done = Command::new("install")
+        .args(["-m", "755", "-T"])
+        .args([command.get_program(), copy.as_os_str()])
+        .status();
+    assert!(done.unwrap().success());
+    let mut copied = Command::new(copy);
+    copied.args(command.get_args());
+    surrounded(&mut copied, command);
+    copied
+}
+
 /// The command as the last arguments of another one, which starts it: a shell, strace, unshare.
 pub fn below<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>, command: &Command) -> Command {
     let mut words = words.into_iter();

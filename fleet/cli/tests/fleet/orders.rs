@@ -127,6 +127,7 @@ fn the_program_of_a_cancelled_order_is_ended() {
 fn one_command_runs_a_fleet_on_one_machine() {
     let Some(mut scene) = Scene::new(1, 0) else { return };
     scene.gateway = None;
+    product().unwrap();
     let mut up = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/packaging/fleet/up"));
     up.args(["--slots", "1"])
         .env("PROFILE", "debug")
@@ -135,9 +136,10 @@ fn one_command_runs_a_fleet_on_one_machine() {
     let log = scene.path("up.log");
     scene.gateway = Some(Program::start(scene.for_gateway(up), &log).unwrap());
     let orders = scene.submit(0..1, &["--land", "main"]);
-    assert_eq!(scene.watch(), 0);
-    assert_eq!(scene.state(orders[0]), "landed");
-    let up = scene.gateway.as_mut().unwrap();
+    let mut up = scene.gateway.take().unwrap();
+    let is_landed = || (up.has_ended() || scene.state(orders[0]) == "landed").then_some(());
+    until("the landing", is_landed).unwrap();
+    assert!(!up.has_ended(), "{}", std::fs::read_to_string(&log).unwrap());
     up.signal(Signal::TERM).unwrap();
     assert!(up.wait().unwrap(), "{}", std::fs::read_to_string(&log).unwrap());
 }

@@ -67,9 +67,11 @@ impl Scene {
         self.hub.scratch().join(name)
     }
 
-    /// Runs `code-commit-fleet --json`; its exit code and what it prints.
+    /// Runs `code-commit-fleet --json`; its exit code, 124 if it did not end within half an hour, and what it prints.
     pub(crate) fn fleet(&self, args: &[&str]) -> (i32, Vec<Value>) {
-        let done = self.command(args).arg("--json").stdin(Stdio::null()).output().unwrap();
+        let mut command = Command::new("timeout");
+        command.arg("1800").arg(sibling("code-commit-fleet").unwrap()).args(args).arg("--json");
+        let done = self.with_database(command).stdin(Stdio::null()).output().unwrap();
         let printed = String::from_utf8(done.stdout).unwrap();
         let facts = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         (done.status.code().unwrap(), facts)
@@ -92,7 +94,7 @@ impl Scene {
         facts.iter().map(|fact| fact["order"].as_i64().unwrap()).collect()
     }
 
-    /// Waits until nothing more happens; the exit code.
+    /// Waits until nothing more happens; the exit code, as of [`Self::fleet`].
     pub(crate) fn watch(&self) -> i32 {
         self.fleet(&["status", "--watch"]).0
     }
@@ -196,9 +198,9 @@ impl Scene {
     }
 
     pub(crate) fn start_land(&mut self) {
-        let mut land = self.command(&["land"]);
-        land.arg("--folder").arg(self.path("land"));
-        self.land = Some(Program::start(land, &self.path("land.log")).unwrap());
+        let mut land = Command::new(sibling("code-commit-fleet").unwrap());
+        land.arg("land").arg("--folder").arg(self.path("land"));
+        self.land = Some(Program::start(self.with_database(land), &self.path("land.log")).unwrap());
     }
 
     /// Waits until the vendor has been asked this often.
@@ -220,9 +222,8 @@ impl Scene {
         }
     }
 
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(sibling("code-commit-fleet").unwrap());
-        command.args(args).env("CODE_COMMIT_FLEET_DATABASE", &self.database).envs(&self.environment);
+    fn with_database(&self, mut command: Command) -> Command {
+        command.env("CODE_COMMIT_FLEET_DATABASE", &self.database).envs(&self.environment);
         command
     }
 }
