@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::told::{Last, Told, main_argument, number, one_line, owned, result_line, text};
+use crate::collected::{Collected, Last, main_argument, number, one_line, owned, result_line, text};
 use crate::{Denial, Event, ModelUsage};
 
 /// The model name of messages that the CLI itself creates for errors.
@@ -15,7 +15,7 @@ const SYNTHETIC: &str = "<synthetic>";
 const LATEST_RENEWAL: u64 = 9_999_999_999;
 
 /// Processes one event.
-pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+pub(crate) fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
         Some("system") => system(told, event, see),
         Some("assistant") => assistant(told, event, see),
@@ -30,7 +30,7 @@ pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
     }
 }
 
-fn system(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+fn system(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/subtype") {
         Some("init") => {
             let said = |pointer| text(event, pointer).map(str::to_owned);
@@ -65,7 +65,7 @@ fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
     event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten()
 }
 
-fn assistant(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+fn assistant(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     let synthetic = text(event, "/message/model") == Some(SYNTHETIC);
     // A subagent: its text is not the agent's reply.
     let is_inner = text(event, "/parent_tool_use_id").is_some();
@@ -105,7 +105,7 @@ fn tool_result(block: &Value, see: &mut dyn FnMut(Event)) {
     });
 }
 
-fn result(told: &mut Told, event: &Value) {
+fn result(told: &mut Collected, event: &Value) {
     let is_error = event.get("is_error") != Some(&Value::Bool(false));
     let errors = event.get("errors").and_then(Value::as_array).into_iter().flatten();
     let said: Vec<&str> =
@@ -129,7 +129,7 @@ fn result(told: &mut Told, event: &Value) {
 
 /// By model. If the CLI does not distinguish models, everything counts for the one named at the
 /// start.
-fn usage(told: &Told, event: &Value) -> Vec<ModelUsage> {
+fn usage(told: &Collected, event: &Value) -> Vec<ModelUsage> {
     if let Some(models) = event.get("modelUsage").and_then(Value::as_object)
         && !models.is_empty()
     {

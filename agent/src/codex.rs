@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::told::{Last, Told, main_argument, number, one_line, owned, result_line, text};
+use crate::collected::{Collected, Last, main_argument, number, one_line, owned, result_line, text};
 use crate::{Event, ModelUsage};
 
 /// Processes one event.
-pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+pub(crate) fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
         Some("thread.started") => {
             told.session = text(event, "/thread_id").map(str::to_owned);
@@ -33,7 +33,7 @@ fn is_tool(kind: &str) -> bool {
     !matches!(kind, "agent_message" | "reasoning" | "error" | "todo_list")
 }
 
-fn item_started(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+fn item_started(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     let Some(item) = event.get("item") else { return };
     let kind = text(item, "/type").unwrap_or_default();
     if !is_tool(kind) {
@@ -48,7 +48,7 @@ fn argument(item: &Value) -> Option<String> {
     path.or_else(|| main_argument(item))
 }
 
-fn item_completed(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+fn item_completed(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     let Some(item) = event.get("item") else { return };
     match text(item, "/type").unwrap_or_default() {
         "agent_message" => {
@@ -76,7 +76,7 @@ fn result(item: &Value) -> Option<String> {
 }
 
 /// Over the whole session.
-fn usage(told: &Told, of: &Value) -> ModelUsage {
+fn usage(told: &Collected, of: &Value) -> ModelUsage {
     ModelUsage {
         model: told.model.clone().unwrap_or_default(),
         input_tokens: number(of, "/input_tokens"),

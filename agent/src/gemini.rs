@@ -7,11 +7,11 @@ use serde_json::Value;
 
 pub(crate) use object::Object;
 
-use crate::told::{Last, Told, main_argument, number, owned, result_line, text};
+use crate::collected::{Collected, Last, main_argument, number, owned, result_line, text};
 use crate::{Event, ModelUsage};
 
 /// Processes one line; `event` is the object in it.
-pub(crate) fn line(told: &mut Told, line: &str, event: Option<&Value>, see: &mut dyn FnMut(Event)) {
+pub(crate) fn line(told: &mut Collected, line: &str, event: Option<&Value>, see: &mut dyn FnMut(Event)) {
     if told.keep(line, event, see) {
         return;
     }
@@ -22,7 +22,7 @@ pub(crate) fn line(told: &mut Told, line: &str, event: Option<&Value>, see: &mut
 }
 
 /// Processes one event.
-fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
         Some("init") => {
             let said = |pointer| text(event, pointer).map(str::to_owned);
@@ -61,7 +61,7 @@ fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
 }
 
 /// Processes the single object.
-fn take_object(told: &mut Told, object: &Value, see: &mut dyn FnMut(Event)) {
+fn take_object(told: &mut Collected, object: &Value, see: &mut dyn FnMut(Event)) {
     told.session = text(object, "/session_id").map(str::to_owned).or_else(|| told.session.take());
     see(Event::System { model: None, session: told.session.clone() });
     if let Some(response) = text(object, "/response").filter(|response| !response.is_empty()) {
@@ -82,7 +82,7 @@ fn take_object(told: &mut Told, object: &Value, see: &mut dyn FnMut(Event)) {
     });
 }
 
-fn result(told: &mut Told, event: &Value) {
+fn result(told: &mut Collected, event: &Value) {
     told.usage = models(event);
     told.last = Some(Last {
         is_error: text(event, "/status") != Some("success"),

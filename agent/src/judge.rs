@@ -3,7 +3,7 @@
 
 use code_commit_runner::Ended;
 
-use crate::told::{Last, Told, one_line};
+use crate::collected::{Collected, Last, one_line};
 use crate::{End, Kind};
 
 /// What is known about a finished turn.
@@ -12,7 +12,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) ended: Ended,
     /// Whether it was stopped because it was silent.
     pub(crate) was_idle: bool,
-    pub(crate) told: &'a Told,
+    pub(crate) told: &'a Collected,
     /// The beginning and the end of its standard error.
     pub(crate) stderr: &'a str,
 }

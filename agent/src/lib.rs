@@ -2,6 +2,7 @@
 
 mod claude;
 mod codex;
+mod collected;
 mod event;
 mod find;
 mod gemini;
@@ -12,7 +13,6 @@ mod outcome;
 mod run;
 mod spawn;
 mod start;
-mod told;
 
 pub use event::Event;
 pub use find::{Installed, Kind, NotInstalled, find};

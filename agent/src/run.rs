@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use code_commit_runner::{Cancel, Command, Limits, Output, RunError, Stream, Streams};
 
+use crate::collected::Collected;
 use crate::judge::{Facts, judge};
 use crate::lines::{Line, Lines};
-use crate::told::Told;
 use crate::{Event, Home, Installed, Kind, ModelUsage, Outcome, Spawn, home, start};
 
 /// How often a running agent is checked: a stop takes effect within this time.
@@ -120,7 +120,7 @@ fn command(cli: &Installed, spawn: &Spawn<'_>, tmp: &Path) -> Result<Command, Ag
     })
 }
 
-fn outcome(kind: Kind, spawn: &Spawn<'_>, mut told: Told, output: &Output, was_idle: bool) -> Outcome {
+fn outcome(kind: Kind, spawn: &Spawn<'_>, mut told: Collected, output: &Output, was_idle: bool) -> Outcome {
     let stderr = output.apart.as_ref().map(|apart| &apart.err);
     let stderr =
         stderr.map(|said| spawn.key.as_ref().map_or_else(|| said.text(), |key| key.strike_out_of(said)));
@@ -132,7 +132,7 @@ fn outcome(kind: Kind, spawn: &Spawn<'_>, mut told: Told, output: &Output, was_i
         (Kind::Claude | Kind::Gemini | Kind::Codex, _) => told.usage,
     };
     let elapsed_ms = u64::try_from(output.elapsed.as_millis()).unwrap_or(u64::MAX);
-    let Told { answer: text, cost_usd, session, denials, .. } = told;
+    let Collected { answer: text, cost_usd, session, denials, .. } = told;
     Outcome { end, text, usage, cost_usd, session, denials, elapsed_ms, stderr }
 }
 
@@ -158,7 +158,7 @@ struct Hearing<'a, 's> {
     kind: Kind,
     spawn: &'a Spawn<'s>,
     lines: Lines,
-    told: Told,
+    told: Collected,
     log: &'a mut dyn Write,
     failed: Option<io::Error>,
     on_event: &'a mut dyn FnMut(&Event),
@@ -172,7 +172,7 @@ impl<'a, 's> Hearing<'a, 's> {
         on_event: &'a mut dyn FnMut(&Event),
     ) -> Self {
         // Codex does not say which model it uses.
-        let told = Told { model: spawn.model.map(str::to_owned), ..Told::default() };
+        let told = Collected { model: spawn.model.map(str::to_owned), ..Collected::default() };
         Self { kind, spawn, lines: Lines::default(), told, log, failed: None, on_event }
     }
 
@@ -196,7 +196,7 @@ impl<'a, 's> Hearing<'a, 's> {
         self.told.line(self.kind, text.as_bytes(), &mut |event| on_event(&event));
     }
 
-    fn finish(mut self) -> Result<Told, AgentError> {
+    fn finish(mut self) -> Result<Collected, AgentError> {
         std::mem::take(&mut self.lines).finish(&mut |line| self.line(line));
         let on_event = self.on_event;
         self.told.finish(self.kind, &mut |event| on_event(&event));

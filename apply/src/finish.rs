@@ -9,8 +9,8 @@ use std::sync::Arc;
 use code_commit_dir::{Folder, copy_all};
 
 use crate::Steps;
-use crate::bearings::Bearings;
 use crate::journal::{Journal, MANIFEST, kept_name};
+use crate::location::Location;
 use crate::lock::Lock;
 use crate::recover::{RecoverError, drop_record, remove_folder, set_aside};
 use crate::report::Warning;
@@ -49,7 +49,7 @@ pub(crate) fn finish(
         None => set_aside(lock),
     };
     let undo = handed.map_err(RecoverError::io(undo.unwrap_or(&lock.path)))?;
-    Bearings::forget(&lock.state);
+    Location::forget(&lock.state);
     Ok(Finished { undo, warnings })
 }
 

@@ -1,20 +1,20 @@
 #![doc = include_str!("../README.md")]
 
 mod adopt;
-mod bearings;
-mod belief;
 mod change;
 mod durable;
 mod emptied;
 mod error;
 mod finish;
 mod journal;
+mod location;
 mod lock;
 mod place;
 mod recover;
 mod report;
 mod set;
 mod transaction;
+mod trust;
 mod undo;
 
 use std::path::{Path, PathBuf};

@@ -13,14 +13,14 @@ use code_commit_guard::Before;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::bearings::Bearings;
-use crate::belief::{find_root, undo_folder};
 use crate::durable::sync_all;
 use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Unread, hex, kept_name, staged_name};
+use crate::location::Location;
 use crate::lock::Lock;
 use crate::place::Place;
 use crate::report::{Action, Applied};
 use crate::transaction::TXN_FOLDER;
+use crate::trust::{find_root, undo_folder};
 use crate::{Steps, finish};
 
 /// What was found, and what was done.
@@ -117,13 +117,13 @@ pub(crate) fn recover_with(lock: &Lock, root: &Path, steps: Steps<'_>) -> Result
     let txn = match lock.state.open_in(TXN_FOLDER) {
         Ok(txn) => txn,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Bearings::forget(&lock.state);
+            Location::forget(&lock.state);
             return Ok(Recovery::Nothing);
         }
         Err(error) => return Err(RecoverError::io(path)(error)),
     };
     let read = |name| Journal::read(&txn, name).map_err(RecoverError::unread(path.join(name)));
-    let bearings = Bearings::read(&lock.state);
+    let bearings = Location::read(&lock.state);
     if let Some(journal) = read(MANIFEST)? {
         let root = find_root(lock, &journal, &bearings, root)?;
         let undo = undo_folder(lock, &bearings, &root);
@@ -291,7 +291,7 @@ pub(crate) fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
         let name = format!("left-{number}");
         match lock.state.rename_new(TXN_FOLDER, &lock.state, &name) {
             Ok(()) => {
-                Bearings::forget(&lock.state);
+                Location::forget(&lock.state);
                 return Ok(lock.path.join(name));
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
@@ -309,6 +309,6 @@ pub(crate) fn discard(lock: &Lock, steps: Steps<'_>) -> io::Result<()> {
     }
     steps("discard the folder");
     lock.state.remove_folder(TXN_FOLDER)?;
-    Bearings::forget(&lock.state);
+    Location::forget(&lock.state);
     Ok(())
 }

@@ -16,11 +16,11 @@ use code_commit_dir::{Folder, link_or_copy};
 use code_commit_guard::Before;
 use rustix::io::Errno;
 
-use crate::bearings::Bearings;
 use crate::change::{Change, write_staged};
 use crate::durable::sync_all;
 use crate::error::{ApplyError, with_causes};
 use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, kept_name, staged_name};
+use crate::location::Location;
 use crate::lock::Lock;
 use crate::place::Folders;
 use crate::report::{Action, Applied, Warning};
@@ -198,7 +198,7 @@ impl Transaction<'_, '_> {
         let path = self.site.lock.path.join(TXN_FOLDER).join(JOURNAL);
         (self.steps)("note the places");
         let Site { lock, root_path, undo, .. } = self.site;
-        Bearings::note(&lock.state, root_path, undo).map_err(ApplyError::io("write to", &lock.path))?;
+        Location::note(&lock.state, root_path, undo).map_err(ApplyError::io("write to", &lock.path))?;
         (self.steps)("write the journal");
         self.journal.write(&self.txn, "journal.tmp").map_err(ApplyError::io("write", &path))?;
         (self.steps)("publish the journal");

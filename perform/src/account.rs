@@ -7,13 +7,13 @@
 //! Ignored files are not surveyed: build caches stay.
 
 mod adopt;
-mod fate;
 mod layer;
 mod layout;
 mod note;
 mod put_back;
 mod settle;
 mod source;
+mod triage;
 mod view;
 
 use std::io;
@@ -226,8 +226,8 @@ impl Account {
     ) -> Result<Accounted, Fault> {
         let root = guard.root();
         let differences = self.differences(before, guard)?;
-        let fates = self
-            .fates(guard, root, &differences, code_commit_dir::NEVER)
+        let decisions = self
+            .decisions(guard, root, &differences, code_commit_dir::NEVER)
             .map_err(Fault::file("look at", root))?;
         let mut attic = Attic::of(run.path());
         let put_all_back = |attic: &mut Attic<'_>| {
@@ -237,17 +237,17 @@ impl Account {
         if interrupt().is_err() {
             return put_all_back(&mut attic);
         }
-        let gone = self.put_back(root, before, &fates.leave(), &mut attic)?;
-        self.remove_empty(root, &fates.made);
-        let folders = fates.made.iter().filter(|folder| root.join(folder).is_dir()).cloned().collect();
-        let put_back = fates.back().into_iter().filter(|path| !gone.contains(path)).collect();
+        let gone = self.put_back(root, before, &decisions.leave(), &mut attic)?;
+        self.remove_empty(root, &decisions.made);
+        let folders = decisions.made.iter().filter(|folder| root.join(folder).is_dir()).cloned().collect();
+        let put_back = decisions.back().into_iter().filter(|path| !gone.contains(path)).collect();
         let mut accounted = Accounted { put_back, ..Accounted::default() };
         let places = Places { root, now: root, undo, interrupt };
         let old = |path: &Path, was: &Seen| {
             let content = self.source.read(path, was)?;
             Some(OldFile::Copy(PreImageOf { content: Box::new(content), mode: was.mode, owner: was.owner }))
         };
-        match places.adopt(&fates.stays, folders, &old, &mut accounted) {
+        match places.adopt(&decisions.stays, folders, &old, &mut accounted) {
             Err(_) if interrupt().is_err() => return put_all_back(&mut attic),
             adopted => adopted?,
         }

@@ -1,9 +1,9 @@
 //! The world of loops that drive coding-agent CLIs: whole turns of an agent instead of single model calls.
 
 mod checkpoint;
-mod ears;
 mod fault;
 mod limits;
+mod listener;
 mod role;
 mod shell;
 mod snapshot;

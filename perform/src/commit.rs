@@ -17,13 +17,13 @@ use code_commit_runner::{Cancel, RunError};
 
 use crate::Event;
 use crate::account::{Account, Accounted};
-use crate::aside::Aside;
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
 use crate::fault::Fault;
 use crate::intake::{Code, Intake, Rules, Shown};
 use crate::kept::{UNDO, after_build, folders_of_replies, folders_to_undo, undo_folders};
 use crate::record::{Record, store};
+use crate::stash::Stash;
 use crate::translate::{changes, untidy};
 
 /// What the build of the tree before the run printed.
@@ -174,7 +174,7 @@ impl Live<BuildBaseline> for CommitWorld<'_, '_> {
         let none = BaselineBuilt { round: *round, ended: None, lack: None, elapsed_ms: 0 };
         let mut aside = None;
         if !rounds.is_empty() {
-            aside = Aside::put(&self.rules.lock, &root, run.path(), &rounds)?;
+            aside = Stash::put(&self.rules.lock, &root, run.path(), &rounds)?;
             if aside.is_none() {
                 return Ok(none);
             }

@@ -2,7 +2,6 @@
 
 mod account;
 mod agents;
-mod aside;
 mod ask;
 mod build;
 mod commit;
@@ -20,6 +19,7 @@ mod replay;
 mod reserve;
 mod seal;
 mod spending;
+mod stash;
 mod translate;
 mod trial;
 
@@ -29,7 +29,6 @@ pub use agents::{
     NotPutBack, Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies, taken,
     watch_over,
 };
-pub use aside::{bring_back, were_undone};
 pub use ask::Asking;
 pub use build::BuildCommand;
 pub use code_commit_engine::{Event, Observer, Silent};
@@ -45,4 +44,5 @@ pub use record::{JOURNAL, Past, Record, RecordError, WITHHELD, note_withheld, ou
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
 pub use seal::has_taken_in;
 pub use spending::Spending;
+pub use stash::{bring_back, were_undone};
 pub use translate::{changes, client_usage, engine_usage, reply_again, reply_of};

@@ -3,8 +3,8 @@
 mod baseline;
 mod command;
 mod commit;
+mod foreign;
 mod ignored;
-mod left;
 mod world;
 
 pub use baseline::Baseline;

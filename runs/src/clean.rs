@@ -11,12 +11,12 @@ use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, Output, phrases, printable};
 use serde_json::json;
 
-use crate::aside::Aside;
 use crate::clean::place::Place;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::registry::{Known, RUN_JSON};
 use crate::resume::is_over;
+use crate::staging::Staging;
 use crate::{caches, records, registry};
 
 mod agents;
@@ -63,7 +63,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         let done = match &run.stays {
             Some(why) => Done::Stays(why),
             None if args.dry_run => Done::WouldGo,
-            None => match Aside::take(&run.path) {
+            None => match Staging::take(&run.path) {
                 Err(error) => Done::Failed(error),
                 Ok(aside) => {
                     place.forget(&run.path)?;

@@ -1,19 +1,19 @@
 //! The two commit loops: `code-commit` (S1) and `code-commit implement` (S0).
 
-pub(crate) mod again;
 pub(crate) mod changed;
 mod edit;
 mod fault;
 mod files;
 mod imported;
 mod inputs;
-pub(crate) mod late;
-mod looks;
+pub(crate) mod missing_summary;
 pub(crate) mod paid;
 pub(crate) mod plan;
 mod query;
+pub(crate) mod rerun;
 pub mod rollup;
 pub(crate) mod run;
+mod tree_checks;
 
 pub use self::fault::leaves_tree_changed;
 pub(crate) use self::fault::stopped;
@@ -36,8 +36,8 @@ use code_commit_perform::{Paid, Past};
 use code_commit_repo::WorkTree;
 use code_commit_settings::{Keys, Layer, Origin, Settings};
 
-use self::again::Again;
 use self::inputs::{Rules, Sources};
+use self::rerun::Rerun;
 use crate::deciders;
 use crate::estimate::First;
 use crate::exit::{Exit, Failure};
@@ -130,16 +130,16 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         return first.tell(&*open()?, &plan.settings, output);
     }
     let carried = crate::config::carried(&plan.settings, tree.root(), environment);
-    match again::look(&Plan { settings: carried, ..plan.clone() }, args, &tree, host)? {
-        Again::New => {}
-        Again::GoOn(known) => return resume::go_on(&known, &resume::Request::default(), &tree, lock, host),
-        Again::Done(exit) => return Ok(exit),
+    match rerun::look(&Plan { settings: carried, ..plan.clone() }, args, &tree, host)? {
+        Rerun::New => {}
+        Rerun::GoOn(known) => return resume::go_on(&known, &resume::Request::default(), &tree, lock, host),
+        Rerun::Done(exit) => return Ok(exit),
     }
     let cancel = crate::interrupt::watched()?;
     let client = open()?;
     first.check(&*client, &plan.settings)?;
     let theirs = ready.theirs(tree.root());
-    let mut guard = looks::look_at(which, &tree, &plan, theirs.as_ref(), args, output)?;
+    let mut guard = tree_checks::look_at(which, &tree, &plan, theirs.as_ref(), args, output)?;
     if ready.store(tree.root(), output)? == Rules::Changed {
         guard = run::guard(&tree, &plan)?;
     }

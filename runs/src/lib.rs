@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod agents;
-mod aside;
 mod caches;
 pub mod changes;
 pub mod check;
@@ -28,6 +27,7 @@ pub mod resume;
 pub mod rollup;
 pub mod sandbox;
 pub mod spec;
+mod staging;
 pub mod text;
 pub mod travel;
 pub mod trusted;

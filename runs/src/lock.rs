@@ -13,7 +13,7 @@ use code_commit_runner::{Containers, Orphans};
 use serde::{Deserialize, Serialize};
 
 use crate::check;
-use crate::commit::late;
+use crate::commit::missing_summary;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::place::{state, state_of, work_tree};
@@ -119,7 +119,7 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
         registry::bases(tree)?.iter().chain(&own).for_each(|base| code_commit_runner::remove_left(base));
     }
     if lock.was_abandoned()
-        && let Err(error) = late::summaries(tree)
+        && let Err(error) = missing_summary::summaries(tree)
     {
         host.output.warn(&format!("{error:#}"));
     }

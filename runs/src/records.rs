@@ -14,10 +14,10 @@ use code_commit_perform::{Observer, Past, Record, RecordError, reply_again};
 use code_commit_repo::WorkTree;
 use serde::Serialize;
 
-use crate::aside::Aside;
 use crate::exit::{Exit, Failure};
 use crate::order::recorded::Recorded;
 use crate::registry::{self, Known, RUN_JSON};
+use crate::staging::Staging;
 
 /// Candidate runs named in a message.
 pub(crate) const NAMED_RUNS: usize = 5;
@@ -42,7 +42,7 @@ pub fn implement_logs(root: &Path) -> PathBuf {
 pub(crate) struct NewRun {
     folder: RunFolder,
     /// Where it is made. If that is beside its place, a kill leaves nothing that looks like a run.
-    aside: Option<Aside>,
+    aside: Option<Staging>,
     has_begun: bool,
 }
 
@@ -50,7 +50,7 @@ impl NewRun {
     /// Makes the folder beside its place, where [`record`](Self::record) puts it; `help` is the hint if that fails.
     pub(crate) fn create(base: &Path, name: &str, redactor: Redactor, help: &str) -> Result<Self, Failure> {
         let make = || {
-            let aside = Aside::beside(base)?;
+            let aside = Staging::beside(base)?;
             std::fs::create_dir(aside.path())?;
             anyhow::Ok((aside, RunFolder::choose(base, name, redactor)?))
         };
@@ -90,7 +90,7 @@ impl NewRun {
     }
 
     fn made(&self) -> RunFolder {
-        let made = self.aside.as_ref().map_or(self.folder.path(), Aside::path);
+        let made = self.aside.as_ref().map_or(self.folder.path(), Staging::path);
         RunFolder::open(made.to_owned(), self.folder.redactor().clone())
     }
 

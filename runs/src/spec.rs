@@ -1,7 +1,6 @@
 //! The spec loop: plan, implement and review until the specs are met (S4).
 
 mod act;
-mod again;
 mod audit;
 pub(crate) mod check;
 pub mod config;
@@ -13,8 +12,9 @@ mod mending;
 mod options;
 mod plan;
 pub mod project;
-mod said;
+mod rerun;
 mod start;
+mod summary;
 mod uuid;
 mod watch;
 mod workspace;

@@ -5,8 +5,8 @@ use std::mem::take;
 
 use serde_json::Value;
 
+use crate::collected::{Collected, text};
 use crate::lines::LONGEST;
-use crate::told::{Told, text};
 use crate::{Event, gemini};
 
 /// The types of a stream's events.
@@ -24,7 +24,7 @@ pub(crate) enum Object {
     RuledOut,
 }
 
-impl Told {
+impl Collected {
     /// Keeps this line if it may be part of the object; returns whether it did.
     pub(super) fn keep(&mut self, line: &str, event: Option<&Value>, see: &mut dyn FnMut(Event)) -> bool {
         if event.and_then(|event| text(event, "/type")).is_some_and(|kind| EVENTS.contains(&kind)) {

@@ -4,8 +4,8 @@ use super::*;
 use crate::lines::{Line, Lines};
 
 /// The events, one per line, and their sum.
-fn hear(kind: Kind, stream: &str) -> (Told, String) {
-    let (mut told, mut lines, mut shown) = (Told::default(), Lines::default(), String::new());
+fn hear(kind: Kind, stream: &str) -> (Collected, String) {
+    let (mut told, mut lines, mut shown) = (Collected::default(), Lines::default(), String::new());
     let mut show = |event| shown.push_str(&format!("{}\n", serde_json::to_string(&event).unwrap()));
     let mut take = |line: Line<'_>| {
         let Line::Whole(line) = line else { panic!("too long for a recorded stream") };

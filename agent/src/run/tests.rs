@@ -35,7 +35,7 @@ fn shown(head: &str, out: u64, tail: &str) -> String {
         survivors_killed: 0,
         survivors_left: 0,
     };
-    outcome(Kind::Gemini, &spawn, Told::default(), &output, false).stderr
+    outcome(Kind::Gemini, &spawn, Collected::default(), &output, false).stderr
 }
 
 #[test]

@@ -10,11 +10,11 @@ use code_commit_guard::Before;
 use rustix::fs::FileType;
 
 use super::{UndoError, manifest};
-use crate::belief::may_be_written;
 use crate::change::{Change, Content};
 use crate::journal::{hex, kept_name};
 use crate::place::{Finder, Place, folders_above, is_blocked, name_of};
 use crate::report::Action;
+use crate::trust::may_be_written;
 
 /// The combined effect of several sets.
 #[derive(Default)]

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use crate::scenes::files;
 
+mod budgets;
+
 fn cargo_tree(args: &[&str]) -> String {
     let done = Command::new(env!("CARGO"))
         .args(["tree", "--locked", "--offline", "--no-dedupe", "--prefix", "depth", "-e", "normal"])

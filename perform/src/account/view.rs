@@ -15,10 +15,10 @@ use code_commit_runner::View;
 use rustix::fs::Stat;
 
 use super::adopt::Places;
-use super::fate::Tops;
 use super::layer::bring_in::Incoming;
 use super::layer::{Layer, stat_below};
 use super::layout::{Layout, Role};
+use super::triage::Tops;
 use super::{Account, Accounted, State, named, warning};
 use crate::fault::Fault;
 use crate::seal::{Attic, last};
@@ -178,23 +178,23 @@ impl Account {
         let failed = |source| Fault::file("bring in what the command changed, from", &upper)(source);
         let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked).map_err(failed)?;
         let differences = layer.differences(interrupt).map_err(failed)?;
-        let fates = self.fates(guard, &upper, &differences, interrupt).map_err(failed)?;
-        let refused = refused(fates.leave());
+        let decisions = self.decisions(guard, &upper, &differences, interrupt).map_err(failed)?;
+        let refused = refused(decisions.leave());
         let is_coming = |folder: &&String| refused.over(Path::new(folder)).is_none();
-        let folders = fates.made.iter().filter(is_coming).cloned().collect();
+        let folders = decisions.made.iter().filter(is_coming).cloned().collect();
         let mut attic = Attic::of(run.path());
-        fates
+        decisions
             .back
             .iter()
             .filter(|one| one.after.is_some())
             .for_each(|one| keep(&layer.upper, one, &mut attic));
-        let mut accounted = Accounted { put_back: fates.back(), ..Accounted::default() };
+        let mut accounted = Accounted { put_back: decisions.back(), ..Accounted::default() };
         let places = Places { root: guard.root(), now: &upper, undo, interrupt };
         let tree = Folder::open(guard.root()).map_err(failed)?;
         let is_readable = |path: &Path| matches!(tree.open_file_below(path), Ok(Some(_)));
         let old = |path: &Path, _: &_| is_readable(path).then_some(OldFile::InTree);
-        places.adopt(&fates.stays, folders, &old, &mut accounted)?;
-        let made = fates.made;
+        places.adopt(&decisions.stays, folders, &old, &mut accounted)?;
+        let made = decisions.made;
         Ok(Judged { differences, refused, made, attic, accounted })
     }
 

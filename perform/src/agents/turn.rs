@@ -13,8 +13,8 @@ use code_commit_logging::Stamp;
 use code_commit_runner::Cancel;
 use serde_json::Value;
 
-use crate::agents::ears::Ears;
 use crate::agents::fault::{AgentFault, fault};
+use crate::agents::listener::Listener;
 use crate::agents::role::Role;
 use crate::agents::snapshot::{Before, COPIES, Changes};
 use crate::agents::world::{AgentWorld, Cast};
@@ -132,7 +132,7 @@ impl<C> AgentWorld<'_, '_, C> {
         let mut log = self.record.folder().writer(&file)?;
         let enough = Cancel::new().map_err(guard)?;
         let spawn = Spawn { used_before, enough: Some(enough.clone()), ..spawn(role, asked) };
-        let mut ears = Ears::new(name, &mut *self.watch, enough);
+        let mut ears = Listener::new(name, &mut *self.watch, enough);
         let outcome =
             code_commit_agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| ears.hear(event))
                 .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;

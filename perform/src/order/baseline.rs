@@ -10,8 +10,8 @@ use code_commit_engine::Problem;
 
 use crate::fault::Fault;
 use crate::kept::{UNDO, checked, undo_folders};
+use crate::order::foreign::{self, Left, Written};
 use crate::order::ignored::Ignored;
-use crate::order::left::{self, Left, Written};
 use crate::order::world::unreadable;
 
 /// The tree before the first attempt.
@@ -36,12 +36,12 @@ impl Baseline {
     /// user.
     pub fn restore(&self, lock: &Lock, root: &Path, run: &Path) -> Result<Vec<Problem>, Fault> {
         let mut warnings = self.commits_left_out()?;
-        let own = left::written(run)?;
+        let own = foreign::written(run)?;
         let mut left = Left::new(root, run, lock.state());
-        let mut foreign = left::differing(&self.git)?;
+        let mut foreign = foreign::differing(&self.git)?;
         foreign.extend(own.keys().map(PathBuf::from));
         foreign.extend(self.ignored.differing(root));
-        foreign.retain(|path| !left::is_as_written(root, path, &own));
+        foreign.retain(|path| !foreign::is_as_written(root, path, &own));
         for path in &foreign {
             left.take(path).map_err(Fault::file("move aside", path))?;
         }

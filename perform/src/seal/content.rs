@@ -19,7 +19,7 @@ pub(super) struct Contents {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     Held(Range<usize>),
-    Aside(Range<u64>),
+    Stash(Range<u64>),
 }
 
 impl Contents {
@@ -36,14 +36,14 @@ impl Contents {
         };
         let start = aside.seek(SeekFrom::End(0))?;
         io::copy(&mut file, &mut aside)?;
-        Ok(Place::Aside(start..aside.stream_position()?))
+        Ok(Place::Stash(start..aside.stream_position()?))
     }
 
     /// The stored content, from its beginning.
     pub(super) fn read(&self, place: &Place) -> io::Result<Box<dyn BufRead + '_>> {
         match place {
             Place::Held(range) => Ok(Box::new(self.held.get(range.clone()).unwrap_or_default())),
-            Place::Aside(range) => {
+            Place::Stash(range) => {
                 let mut aside = self.aside.as_ref().ok_or(io::ErrorKind::NotFound)?;
                 aside.seek(SeekFrom::Start(range.start))?;
                 Ok(Box::new(BufReader::new(aside.take(range.end - range.start))))

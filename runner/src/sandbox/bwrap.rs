@@ -15,8 +15,8 @@ use super::memory::{inherit, memory_file, number};
 use super::mounts::{self, Mount};
 use super::seccomp::{self, Sockets};
 use super::{
-    Access, Aftercare, HOST_NAME, Launch, NotStarted, by_shell_code, caches, environment, helper, made,
-    overlays, plainly, system_program, view,
+    Access, Aftercare, HOST_NAME, Launch, NotStarted, by_shell_code, caches, environment, helper, overlays,
+    own_files, plainly, system_program, view,
 };
 use crate::spawn::{Group, program};
 use crate::{Command, Ended, Env, RUN_MARKER};
@@ -73,7 +73,7 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
         bwrap.arg("--new-session");
     }
     let mut inherited = Vec::new();
-    for (path, content) in made::files(access) {
+    for (path, content) in own_files::files(access) {
         let file = memory_file("file", content.as_bytes()).map_err(fault)?;
         bwrap.args(["--ro-bind-data", &number(&file)]).arg(path);
         inherited.push(file);

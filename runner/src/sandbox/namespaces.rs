@@ -21,7 +21,9 @@ use rustix::net::{
 };
 
 use super::memory::memory_file;
-use super::{Access, Aftercare, Launch, NotStarted, caches, environment, helper, made, mounts, overlays};
+use super::{
+    Access, Aftercare, Launch, NotStarted, caches, environment, helper, mounts, overlays, own_files,
+};
 use crate::proxy::Proxy;
 use crate::reap::own_pid;
 use crate::spawn::{Group, program};
@@ -71,7 +73,7 @@ fn task(command: Command, access: &Access, group: Group) -> Task {
     Task {
         overlays: overlays(access),
         mounts: mounts::plan(access),
-        files: made::files(access),
+        files: own_files::files(access),
         temporary_bytes: command.limits.resources.temporary_bytes,
         processes: command.limits.resources.processes,
         has_network: access.network,

@@ -8,7 +8,7 @@ use code_commit_repo::WorkTree;
 use code_commit_report::phrases;
 use code_commit_settings::{Keys, Settings};
 
-use super::{Request, Which, inputs, looks, refused, seal};
+use super::{Request, Which, inputs, refused, seal, tree_checks};
 use crate::commit::plan::{Plan, Task};
 use crate::commit::run::{self, Prepared, UNLIKE_RECORDED, can_go_on};
 use crate::exit::{Exit, Failure};
@@ -55,7 +55,7 @@ pub(crate) fn begin(
     let mut plan = anew(recorded, settings, tree)?;
     let cancel = crate::interrupt::watched()?;
     let client = host.models.open(&plan.settings, &keys, tree, host)?;
-    let guard = looks::look_at(which, tree, &plan, None, &Request::default(), output)?;
+    let guard = tree_checks::look_at(which, tree, &plan, None, &Request::default(), output)?;
     seal(tree, &guard, &mut plan)?;
     let paid = Paid::default();
     let answers = phrases::count(paid.add(&folder, &past) as u64, "answer");
@@ -94,7 +94,7 @@ fn is_its_tree(recorded: &Plan, name: &str, tree: &WorkTree) -> Result<(), Failu
         let help = format!("check out {then}; or start its command here; or go on with --force");
         return Err(Failure::refused(error, help));
     }
-    let dirty = looks::uncommitted(tree, recorded.task.binds())?;
+    let dirty = tree_checks::uncommitted(tree, recorded.task.binds())?;
     if dirty.is_empty() {
         return Ok(());
     }

@@ -11,10 +11,10 @@ use code_commit_settings::Limits;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::spec::act::{About, begin, inputs, resume, unfinished};
-use crate::spec::again::{self, Again};
 use crate::spec::lines::Lines;
 use crate::spec::options::AgentOptions;
-use crate::spec::said::say;
+use crate::spec::rerun::{self, Rerun};
+use crate::spec::summary::say;
 use crate::spec::workspace::Workspace;
 use crate::spec::{history, project};
 use crate::text::{self, read_input};
@@ -117,16 +117,16 @@ fn start(workspace: &Workspace<'_>, inputs: Inputs, request: &Request) -> Result
     let _lock = workspace.lock()?;
     let lines = Lines::new(workspace.host.output.clone(), &workspace.config.specs);
     let again = match &request.key {
-        _ if request.new => Again::New,
-        Some(key) => again::look(workspace, &inputs, key)?,
+        _ if request.new => Rerun::New,
+        Some(key) => rerun::look(workspace, &inputs, key)?,
         None => unfinished(workspace)?
             .filter(|(_, begun)| begun.is_same(&inputs, workspace.args))
-            .map_or(Again::New, |(folder, begun)| Again::GoOn(folder, Box::new(begun))),
+            .map_or(Rerun::New, |(folder, begun)| Rerun::GoOn(folder, Box::new(begun))),
     };
     let (outcome, folder) = match again {
-        Again::Done(exit) => return Ok(exit),
-        Again::GoOn(folder, begun) => resume(workspace, folder, &begun, &lines)?,
-        Again::New => begin(workspace, inputs, About { item: None, key: request.key.clone() }, &lines)?,
+        Rerun::Done(exit) => return Ok(exit),
+        Rerun::GoOn(folder, begun) => resume(workspace, folder, &begun, &lines)?,
+        Rerun::New => begin(workspace, inputs, About { item: None, key: request.key.clone() }, &lines)?,
     };
     say(workspace.host.output, &outcome, &folder);
     Ok(Exit::from(&outcome))

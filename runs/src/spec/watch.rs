@@ -23,7 +23,7 @@ use crate::spec::audit::{self, Audited};
 use crate::spec::lines::Lines;
 use crate::spec::start::{self, Request};
 use crate::spec::workspace::Workspace;
-use crate::spec::{act, failures, project, said};
+use crate::spec::{act, failures, project, summary};
 
 /// How soon a change is looked at.
 const TICK: Duration = Duration::from_millis(200);
@@ -116,7 +116,7 @@ impl Watching<'_> {
             Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
             Err(failure) => self.unusable(failure).map(Some),
             Ok((outcome, folder)) => {
-                said::say(workspace.host.output, &outcome, &folder);
+                summary::say(workspace.host.output, &outcome, &folder);
                 self.end(item, &outcome, &folder).map(Some)
             }
         }

@@ -11,11 +11,11 @@ use code_commit_repo::WorkTree;
 use code_commit_report::{Output, printable};
 use serde_json::json;
 
-use crate::aside::Aside;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::records::{self, IMPORTED};
 use crate::registry::{self, Imported, Known, RUN_JSON};
+use crate::staging::Staging;
 use crate::travel::about::About;
 use crate::travel::export::stays_behind;
 use crate::travel::signature::{Signed, allowed_by_git};
@@ -49,7 +49,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     // Beside the runs that were imported: what is unpacked becomes one of them by a rename.
     let base = place::state(&tree)?.join(IMPORTED);
     let writable = "make the folder writable";
-    let aside = Aside::beside(&base).map_err(|error| Failure::refused(error, writable))?;
+    let aside = Staging::beside(&base).map_err(|error| Failure::refused(error, writable))?;
     let Checked { about, signed, manifest, .. } =
         checked(&args.file, aside.around(), allowed.as_deref(), host).map_err(refused)?;
     let believed = match (&signed, args.trust) {

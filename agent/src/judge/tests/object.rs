@@ -82,7 +82,7 @@ fn an_object_is_no_result_where_a_stream_was_heard_or_where_it_is_cut() {
 
 #[test]
 fn an_object_without_end_is_kept_up_to_its_bound() {
-    let (mut told, mut notes) = (Told::default(), 0);
+    let (mut told, mut notes) = (Collected::default(), 0);
     let line = format!("\"{}\",", "é".repeat(1 << 19));
     told.line(Kind::Gemini, b"{", &mut |_| notes += 1);
     (0..20).for_each(|_| told.line(Kind::Gemini, line.as_bytes(), &mut |_| notes += 1));

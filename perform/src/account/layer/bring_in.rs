@@ -16,7 +16,7 @@ use code_commit_guard::{Difference, Seen};
 use rustix::fs::{Mode, Stat};
 
 use super::{Belongs, Entry, Layer, Level, is_folder, is_whiteout, through, unless_closed};
-use crate::account::fate::Tops;
+use crate::account::triage::Tops;
 use crate::seal::Attic;
 
 /// What comes into the tree.

@@ -34,7 +34,7 @@ fn an_account_that_is_interrupted_leaves_the_tree_as_it_was_and_all_changes_in_o
 
 #[test]
 fn of_paths_the_topmost_covers_what_is_below_it_and_nothing_beside_it() {
-    let tops: fate::Tops = ["b/c", "b-c/d", "b", "a/x"].map(Path::new).into_iter().collect();
+    let tops: triage::Tops = ["b/c", "b-c/d", "b", "a/x"].map(Path::new).into_iter().collect();
     let over = |path: &str| tops.over(Path::new(path)).map(Path::to_owned);
     assert_eq!(over("b/c/d"), Some("b".into()));
     assert_eq!(over("b/d"), Some("b".into()));

@@ -15,7 +15,7 @@ use crate::agents::AgentWatch;
 const REREADS: usize = 64;
 
 /// Passes an agent's events on, its text without the markers that the watch listens for.
-pub(super) struct Ears<'w> {
+pub(super) struct Listener<'w> {
     role: &'w str,
     watch: &'w mut dyn AgentWatch,
     names: Vec<&'static str>,
@@ -25,7 +25,7 @@ pub(super) struct Ears<'w> {
     enough: Cancel,
 }
 
-impl<'w> Ears<'w> {
+impl<'w> Listener<'w> {
     /// `enough` is raised at a marker that ends the turn.
     pub(super) fn new(role: &'w str, watch: &'w mut dyn AgentWatch, enough: Cancel) -> Self {
         let names = watch.listens_for(role).to_vec();
@@ -109,7 +109,7 @@ mod tests {
 
     fn check(pieces: &[&str]) -> String {
         let mut watch = Watch::default();
-        let mut ears = Ears::new("role", &mut watch, Cancel::new().unwrap());
+        let mut ears = Listener::new("role", &mut watch, Cancel::new().unwrap());
         pieces.iter().for_each(|piece| ears.hear(&Event::Text((*piece).to_owned())));
         let names: Vec<String> = ears.finish().unwrap().into_iter().map(|marker| marker.name).collect();
         format!("{} | {}", watch.0, names.join(" "))

@@ -9,7 +9,7 @@ use code_commit_repo::WorkTree;
 use code_commit_report::SUMMARY;
 
 use crate::changes;
-use crate::commit::again::elapsed;
+use crate::commit::rerun::elapsed;
 use crate::commit::run::summarize;
 use crate::order::recorded::Recorded;
 use crate::records;

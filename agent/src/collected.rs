@@ -6,7 +6,7 @@ use crate::{Denial, Event, Kind, ModelUsage, claude, codex, gemini};
 
 /// The sum of a stream of events.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct Collected {
     /// The session's name.
     pub(crate) session: Option<String>,
     /// The model in use.
@@ -47,7 +47,7 @@ pub(crate) struct Last {
 /// The maximum length of an answer: a CLI that never stops must not fill the memory.
 const LONGEST_ANSWER: usize = 16 << 20;
 
-impl Told {
+impl Collected {
     pub(crate) fn say(&mut self, words: &str) {
         let room = LONGEST_ANSWER.saturating_sub(self.answer.len());
         self.answer.push_str(words.get(..words.floor_char_boundary(room)).unwrap_or_default());
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_end_is_kept_up_to_its_bound() {
-        let mut told = Told::default();
+        let mut told = Collected::default();
         let event = format!(r#"{{"type":"message","role":"assistant","content":"{}"}}"#, "é".repeat(1 << 20));
         (0..20).for_each(|_| told.line(Kind::Gemini, event.as_bytes(), &mut |_| ()));
         assert_eq!(told.answer.len(), LONGEST_ANSWER);
@@ -168,7 +168,7 @@ mod tests {
     fn what_is_no_event_is_kept_as_a_note() {
         let mut seen = Vec::new();
         for line in [&b"warning: old node"[..], b"", b"[1]", b"\xff\xfe"] {
-            Told::default().line(Kind::Gemini, line, &mut |event| seen.push(event));
+            Collected::default().line(Kind::Gemini, line, &mut |event| seen.push(event));
         }
         let note = |text: &str| Event::Note(text.to_owned());
         assert_eq!(seen, [note("warning: old node"), note("[1]"), note("\u{fffd}\u{fffd}")]);

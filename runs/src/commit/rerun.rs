@@ -24,7 +24,7 @@ use crate::registry::{self, Known};
 use crate::verdict;
 
 /// What there is of this work.
-pub(super) enum Again {
+pub(super) enum Rerun {
     /// Nothing: a new run begins.
     New,
     /// Its run is not over.
@@ -35,9 +35,9 @@ pub(super) enum Again {
 
 /// Looks for the run of the same work. `plan` is what a new run would do, as a record holds it. The caller holds
 /// the lock, so that the tree is not in the middle of a write.
-pub(super) fn look(plan: &Plan, args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Again, Failure> {
+pub(super) fn look(plan: &Plan, args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Rerun, Failure> {
     if args.new {
-        return Ok(Again::New);
+        return Ok(Rerun::New);
     }
     let logs = plan.task.logs(tree.root());
     let of_loop = |known: &Known| known.has_plan() && known.path(tree.root()).parent() == Some(&*logs);
@@ -48,13 +48,13 @@ pub(super) fn look(plan: &Plan, args: &Request, tree: &WorkTree, host: Host<'_>)
             Head::of(&records::open(&known.path(tree.root()))).is_some_and(|head| head.key == plan.key)
         }),
     };
-    let Some(known) = known.filter(|known| !known.undone) else { return Ok(Again::New) };
+    let Some(known) = known.filter(|known| !known.undone) else { return Ok(Rerun::New) };
     let run = Run { folder: records::open(&known.path(tree.root())), known, tree, host };
     let read = || Ok((Plan::load(&run.folder, &run.known)?, records::intact(&run.folder)?));
     match read() {
         Ok((recorded, past)) => run.judge(plan, &recorded, &past),
-        Err(error) if plan.key.is_some() => records::refuse_unread(&run.folder, error).map(|()| Again::New),
-        Err(_) => Ok(Again::New),
+        Err(error) if plan.key.is_some() => records::refuse_unread(&run.folder, error).map(|()| Rerun::New),
+        Err(_) => Ok(Rerun::New),
     }
 }
 
@@ -66,14 +66,14 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    fn judge(self, plan: &Plan, recorded: &Plan, past: &Past) -> Result<Again, Failure> {
+    fn judge(self, plan: &Plan, recorded: &Plan, past: &Past) -> Result<Rerun, Failure> {
         let (name, output) = (records::name(self.folder.path()), self.host.output);
         let ways = format!("code-commit resume {name} continues it, code-commit undo {name} takes it back");
         let warn = |why: &str| {
             if holds_something(past) {
                 output.warn(&format!("{why}: {ways}"));
             }
-            Ok(Again::New)
+            Ok(Rerun::New)
         };
         match (is_same(plan, recorded), can_go_on(past) && !past.lines.is_empty()) {
             (false, _) if plan.key.is_some() => {
@@ -82,24 +82,24 @@ impl Run<'_> {
             }
             (false, true) => warn(&format!("{name}, for another query or other settings, is not finished")),
             (true, true) => match changed::refuse(self.tree, recorded, &self.folder, self.host.environment) {
-                Ok(()) => Ok(Again::GoOn(self.known)),
+                Ok(()) => Ok(Rerun::GoOn(self.known)),
                 // Its prompts know nothing of the change.
                 Err(failure) => warn(&format!("{:#}, so a new run begins", failure.error)),
             },
             (true, false) if plan.key.is_some() => self.answer(plan, past),
-            (_, false) => Ok(Again::New),
+            (_, false) => Ok(Rerun::New),
         }
     }
 
     /// Nobody is asked as long as the tree is the one that the run left: all of it, since that is what its build
     /// has judged, whether the run changed files, put them back, or wrote none.
-    fn answer(&self, plan: &Plan, past: &Past) -> Result<Again, Failure> {
-        let Some((outcome, holds_for)) = past.end() else { return Ok(Again::New) };
+    fn answer(&self, plan: &Plan, past: &Past) -> Result<Rerun, Failure> {
+        let Some((outcome, holds_for)) = past.end() else { return Ok(Rerun::New) };
         let (root, output) = (self.tree.root(), self.host.output);
         let name = records::name(self.folder.path());
         if holds_for.tree.is_none() || *holds_for != verdict::of_commit(root, plan, code_commit_dir::NEVER) {
             output.warn(&format!("the files are no longer as {name} left them, so a new run begins"));
-            return Ok(Again::New);
+            return Ok(Rerun::New);
         }
         let changes = changes::of_run(root, self.folder.path())?;
         let files = changes.iter().map(FileChange::stat).collect();
@@ -108,7 +108,7 @@ impl Run<'_> {
         output.note(&format!("{name} has done this already: nobody was asked"));
         summary.print(output);
         output.object(&json!({ "event": "summary", "from_record": true, "summary": summary }));
-        Ok(Again::Done(Exit::from(&summary.outcome)))
+        Ok(Rerun::Done(Exit::from(&summary.outcome)))
     }
 }
 

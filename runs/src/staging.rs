@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use code_commit_runner::TemporaryFolder;
 
 /// A place beside the runs; removed with what is in it when it is dropped.
-pub(crate) struct Aside {
+pub(crate) struct Staging {
     around: TemporaryFolder,
     path: PathBuf,
 }
 
-impl Aside {
+impl Staging {
     /// A free place in `base`, which is created if it is missing.
     pub(crate) fn beside(base: &Path) -> io::Result<Self> {
         fs::create_dir_all(base)?;

@@ -14,14 +14,14 @@ const UNDO: &str = "txn-undo";
 
 /// The places that a transaction needs if it is interrupted.
 #[derive(Debug, Default)]
-pub(crate) struct Bearings {
+pub(crate) struct Location {
     /// The root of the tree; `None` if unknown.
     pub(crate) root: Option<PathBuf>,
     /// Where the pre-images are moved after the commit.
     pub(crate) undo: Option<PathBuf>,
 }
 
-impl Bearings {
+impl Location {
     /// Notes both; the caller syncs the folder.
     pub(crate) fn note(state: &Folder, root: &Path, undo: &Path) -> io::Result<()> {
         Self::forget(state);

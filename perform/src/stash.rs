@@ -18,13 +18,13 @@ const NOTE: &str = "set-aside.json";
 const REPLACED: &str = "undone";
 
 /// Changes that are set aside.
-pub(crate) struct Aside {
+pub(crate) struct Stash {
     /// What was in the tree, the newest last.
     replaced: Vec<PathBuf>,
     note: PathBuf,
 }
 
-impl Aside {
+impl Stash {
     /// Restores the tree from before the run; `None` if somebody has changed a file of the run since: then
     /// nothing is touched.
     pub(crate) fn put(
@@ -74,7 +74,7 @@ pub fn bring_back(lock: &Lock, root: &Path, run: &Path) -> Result<bool, Fault> {
     let mut replaced = replaced_in(&undo_folders(run)?);
     replaced.retain(|folder| !before.contains(&name(folder)));
     let is_any = !replaced.is_empty();
-    Aside { replaced, note }.bring_back(lock, root)?;
+    Stash { replaced, note }.bring_back(lock, root)?;
     Ok(is_any)
 }
 

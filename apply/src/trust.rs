@@ -8,8 +8,8 @@ use std::sync::Arc;
 use code_commit_dir::Folder;
 use code_commit_guard::Policy;
 
-use crate::bearings::Bearings;
 use crate::journal::Journal;
+use crate::location::Location;
 use crate::lock::Lock;
 use crate::recover::RecoverError;
 
@@ -26,7 +26,7 @@ pub(crate) struct Root {
 pub(crate) fn find_root(
     lock: &Lock,
     journal: &Journal,
-    bearings: &Bearings,
+    bearings: &Location,
     given: &Path,
 ) -> Result<Root, RecoverError> {
     let files = journal.entries.iter().map(|entry| &entry.change.path);
@@ -56,7 +56,7 @@ pub(crate) fn may_be_written(path: &str) -> bool {
 
 /// The folder for the pre-images: as recorded, relative to where the root is now. `None` if it is not
 /// recorded, or only a planted record could name it.
-pub(crate) fn undo_folder(lock: &Lock, bearings: &Bearings, root: &Root) -> Option<PathBuf> {
+pub(crate) fn undo_folder(lock: &Lock, bearings: &Location, root: &Root) -> Option<PathBuf> {
     let recorded = bearings.undo.clone()?;
     let below = bearings.root.as_ref().and_then(|root| recorded.strip_prefix(root).ok());
     let undo = below.map_or_else(|| recorded.clone(), |below| root.path.join(below));

@@ -14,7 +14,7 @@ use super::layout::{Layout, Role};
 
 /// What to do with a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Decision {
     Stays,
     /// A new folder, or one whose content changed: its entries are decided separately.
     Follows,
@@ -25,7 +25,7 @@ enum Fate {
 
 /// The differences by what happens to them, each list in their order.
 #[derive(Debug, Default)]
-pub(super) struct Fates<'d> {
+pub(super) struct Decisions<'d> {
     pub(super) stays: Vec<&'d Difference>,
     pub(super) back: Vec<&'d Difference>,
     dropped: Vec<&'d Difference>,
@@ -68,7 +68,7 @@ impl<'p> FromIterator<&'p Path> for Tops {
     }
 }
 
-impl<'d> Fates<'d> {
+impl<'d> Decisions<'d> {
     /// What does not stay.
     pub(super) fn leave(&self) -> Vec<&'d Difference> {
         [&self.dropped[..], &self.back].concat()
@@ -82,35 +82,35 @@ impl<'d> Fates<'d> {
 
 impl Account {
     /// `now` is the folder with the new state: the tree, or the layer with its changes.
-    pub(super) fn fates<'d>(
+    pub(super) fn decisions<'d>(
         &self,
         guard: &Guard,
         now: &Path,
         differences: &'d [Difference],
         interrupt: Interrupt<'_>,
-    ) -> io::Result<Fates<'d>> {
+    ) -> io::Result<Decisions<'d>> {
         let layout = Layout { now, guard };
         // Sorted: a folder comes before its content.
         let mut whole = Tops::default();
-        let mut fates = Vec::new();
+        let mut decisions = Vec::new();
         for one in differences {
             interrupt()?;
             // Decided with the folder.
             let is_below = whole.over(&one.path).is_some();
-            let fate = if is_below { Fate::Follows } else { self.fate(layout, one) };
-            if is_made(one) && matches!(fate, Fate::PutBack | Fate::Dropped) {
+            let decision = if is_below { Decision::Follows } else { self.decision(layout, one) };
+            if is_made(one) && matches!(decision, Decision::PutBack | Decision::Dropped) {
                 whole.insert(&one.path);
             }
-            fates.push(fate);
+            decisions.push(decision);
         }
-        come_back_whole(differences, &mut fates);
-        let mut sorted = Fates::default();
-        for (one, fate) in differences.iter().zip(fates) {
-            match fate {
-                Fate::Stays => sorted.stays.push(one),
-                Fate::PutBack => sorted.back.push(one),
-                Fate::Dropped => sorted.dropped.push(one),
-                Fate::Follows => {}
+        come_back_whole(differences, &mut decisions);
+        let mut sorted = Decisions::default();
+        for (one, decision) in differences.iter().zip(decisions) {
+            match decision {
+                Decision::Stays => sorted.stays.push(one),
+                Decision::PutBack => sorted.back.push(one),
+                Decision::Dropped => sorted.dropped.push(one),
+                Decision::Follows => {}
             }
         }
         let made = differences.iter().filter(|one| is_made(one));
@@ -118,14 +118,14 @@ impl Account {
         Ok(sorted)
     }
 
-    fn fate(&self, layout: Layout<'_>, one: &Difference) -> Fate {
+    fn decision(&self, layout: Layout<'_>, one: &Difference) -> Decision {
         let Difference { path, before, after } = one;
         match layout.role(one) {
-            Role::Dangerous => return Fate::PutBack,
-            Role::Harmless => return Fate::Follows,
+            Role::Dangerous => return Decision::PutBack,
+            Role::Harmless => return Decision::Follows,
             Role::None => {}
         }
-        let Some(text) = path.to_str() else { return Fate::PutBack };
+        let Some(text) = path.to_str() else { return Decision::PutBack };
         // A folder that is not in scope itself may hold a file that is.
         let refusal = self.may_change.refuses(text);
         let refusal = refusal
@@ -133,30 +133,30 @@ impl Account {
         // The contents of a folder that its own owner may not enter cannot be judged.
         let is_closed = is_made(one) && after.is_some_and(|after| after.mode & 0o500 != 0o500);
         if path.file_name() == Some(OsStr::new(".git")) || refusal.is_some() || is_closed {
-            return Fate::PutBack;
+            return Decision::PutBack;
         }
         if is_made(one) {
             return match (new_folder(layout, path), before) {
-                (Fate::Follows, Some(before)) if before.kind().is_file() => Fate::Stays,
-                (_, Some(_)) => Fate::PutBack,
-                (fate, None) => fate,
+                (Decision::Follows, Some(before)) if before.kind().is_file() => Decision::Stays,
+                (_, Some(_)) => Decision::PutBack,
+                (decision, None) => decision,
             };
         }
         match (before, after) {
             // Its files have differences of their own; git does not track an empty folder.
             (Some(before), _) if is_folder(Some(before)) && !is_folder(after.as_ref()) => match after {
-                Some(after) if !after.kind().is_file() => Fate::PutBack,
-                Some(_) => Fate::Stays,
-                None => Fate::Follows,
+                Some(after) if !after.kind().is_file() => Decision::PutBack,
+                Some(_) => Decision::Stays,
+                None => Decision::Follows,
             },
             _ => {
                 let is_ordinary = |seen: &Seen| seen.kind().is_file() || is_folder(Some(seen));
                 let both = before.iter().chain(after);
                 let is_mode_of_folder = is_folder(before.as_ref()) && is_folder(after.as_ref());
                 if both.into_iter().all(is_ordinary) && !is_mode_of_folder {
-                    Fate::Stays
+                    Decision::Stays
                 } else {
-                    Fate::PutBack
+                    Decision::PutBack
                 }
             }
         }
@@ -165,19 +165,19 @@ impl Account {
 
 /// A folder that gave way to something else is restored with all its content, or not at all: nothing can come
 /// back into a file.
-fn come_back_whole(differences: &[Difference], fates: &mut [Fate]) {
+fn come_back_whole(differences: &[Difference], decisions: &mut [Decision]) {
     let is_replaced = |one: &Difference| {
         is_folder(one.before.as_ref()) && one.after.is_some() && !is_folder(one.after.as_ref())
     };
     let replaced: Tops = differences.iter().filter(|one| is_replaced(one)).map(|one| &*one.path).collect();
     let of = |one: &Difference| replaced.over(&one.path);
-    let back: BTreeSet<&Path> = (differences.iter().zip(&*fates))
-        .filter(|(_, fate)| **fate == Fate::PutBack)
+    let back: BTreeSet<&Path> = (differences.iter().zip(&*decisions))
+        .filter(|(_, decision)| **decision == Decision::PutBack)
         .filter_map(|(one, _)| of(one))
         .collect();
     let whole =
-        differences.iter().zip(fates).filter(|(one, _)| of(one).is_some_and(|top| back.contains(top)));
-    whole.for_each(|(_, fate)| *fate = Fate::PutBack);
+        differences.iter().zip(decisions).filter(|(one, _)| of(one).is_some_and(|top| back.contains(top)));
+    whole.for_each(|(_, decision)| *decision = Decision::PutBack);
 }
 
 fn is_made(one: &Difference) -> bool {
@@ -190,14 +190,14 @@ fn is_folder(seen: Option<&Seen>) -> bool {
 
 /// A repository is not kept, with a work tree or without: git runs programs named in its configuration. A
 /// folder whose own ignore rules cover everything in it is a tool's cache.
-fn new_folder(layout: Layout<'_>, path: &Path) -> Fate {
+fn new_folder(layout: Layout<'_>, path: &Path) -> Decision {
     let folder = layout.now.join(path);
     let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
     if has(".git") || layout.is_repository(path) {
-        Fate::PutBack
+        Decision::PutBack
     } else if has(".gitignore") && Guard::ignores_itself(&folder) {
-        Fate::Dropped
+        Decision::Dropped
     } else {
-        Fate::Follows
+        Decision::Follows
     }
 }
