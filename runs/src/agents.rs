@@ -99,7 +99,7 @@ pub(crate) struct Words {
 impl Words {
     fn stopped(&self, stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {
         match stop {
-            Stop::Fault(error) => self.fault(error, folder),
+            Stop::Fault(error) => self.fault(error, folder).of_run(folder.path()),
             stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => {
                 Failure::refused(stop, (self.unlike_recorded)(folder))
             }

@@ -1,7 +1,11 @@
 //! Exit codes and the errors that lead to them.
 
+use std::path::{Path, PathBuf};
+
 use code_commit_engine::Outcome;
+use code_commit_perform::Past;
 use code_commit_report::Output;
+use serde_json::json;
 
 /// Exit codes of the program. Documented in the README; never renumbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,22 +104,24 @@ pub struct Failure {
     pub error: anyhow::Error,
     /// The hint: what to do about it.
     pub help: String,
+    /// The folder of the run that was stopped.
+    pub stopped: Option<PathBuf>,
 }
 
 impl Failure {
     /// An error of this kind; [`help`](Self::help) sets its hint.
     pub fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
-        Self { exit, error: error.into(), help: WITHOUT_A_WORD.to_owned() }
+        Self { exit, error: error.into(), help: WITHOUT_A_WORD.to_owned(), stopped: None }
     }
 
     /// An error that keeps the command from starting; nothing was touched.
     pub fn refused(error: impl Into<anyhow::Error>, help: impl Into<String>) -> Self {
-        Self { exit: Exit::Refused, error: error.into(), help: help.into() }
+        Self::new(Exit::Refused, error).help(help)
     }
 
     /// A command with nothing to do; nothing was touched.
     pub(crate) fn nothing_to_do(error: impl Into<anyhow::Error>, help: impl Into<String>) -> Self {
-        Self { exit: Exit::NothingToDo, error: error.into(), help: help.into() }
+        Self::new(Exit::NothingToDo, error).help(help)
     }
 
     /// A path that cannot be recorded: records are JSON, which is Unicode.
@@ -134,8 +140,22 @@ impl Failure {
         Self::refused(error, "make sure that you own the folder and that the disk has space")
     }
 
+    /// This run was stopped: what it has used so far is told with the error.
+    #[must_use]
+    pub(crate) fn of_run(self, folder: &Path) -> Self {
+        Self { stopped: Some(folder.to_owned()), ..self }
+    }
+
     /// Prints it; gives the exit code.
     pub fn tell(&self, output: &Output) -> Exit {
+        let run = self.stopped.as_ref().and_then(|folder| Some((folder, Past::read(folder).ok()?)));
+        if let Some((folder, past)) = run {
+            let steps = past.steps();
+            output.object(&json!({ "event": "summary", "summary": {
+                "outcome": "stopped", "rounds_asked": steps.rounds(), "usage": steps.usage(),
+                "cost_usd": steps.cost_usd(), "elapsed_ms": steps.elapsed_ms(), "log": folder,
+            } }));
+        }
         output.failure(&format!("{:#}", self.error), &self.help, self.exit.code());
         self.exit
     }

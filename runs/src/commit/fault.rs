@@ -18,7 +18,7 @@ const NAMED_FILES: usize = 5;
 /// Why the run did not finish.
 pub(crate) fn stopped(stop: Stop<Fault>, root: &Path, folder: &RunFolder) -> Failure {
     match stop {
-        Stop::Fault(error) => fault(error, root, folder),
+        Stop::Fault(error) => fault(error, root, folder).of_run(folder.path()),
         stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => Failure::refused(stop, UNLIKE_RECORDED),
     }
 }

@@ -289,5 +289,5 @@ fn stopped(stop: Stop<Fault>, run: &Path) -> Failure {
         "{first}the tree is as it was; code-commit resume {name} goes on with {}, and so does the same command",
         run.display()
     );
-    Failure::new(exit, fault).help(help)
+    Failure::new(exit, fault).help(help).of_run(run)
 }

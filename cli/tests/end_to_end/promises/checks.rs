@@ -126,7 +126,14 @@ pub(super) fn json(of: &Loop) -> Verdict {
 pub(super) fn json_stopped(of: &Loop) -> Verdict {
     let (_, ran) = ended_by(Signal::INT, of, &["--json"]);
     must(ran.code == Some(130), "exit code 130", &ran)?;
-    ends_in_summary(&ran, |_| true)
+    let mut lines = objects(&ran)?;
+    let (error, summary) = (lines.pop().unwrap_or_default(), lines.pop().unwrap_or_default());
+    let is_told = summary["summary"]["outcome"] == "stopped" && summary["summary"]["usage"].is_object();
+    must(
+        error["event"] == "error" && summary["event"] == "summary" && is_told,
+        "a summary before the error",
+        &ran,
+    )
 }
 
 /// Says how large the first prompt is; sends and changes nothing.
