@@ -38,7 +38,7 @@ impl WorkTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::tests::scratch::Scratch;
 
     #[test]
     fn a_file_of_a_commit_is_read_as_it_was() {

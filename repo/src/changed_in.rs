@@ -83,7 +83,7 @@ fn sides(change: ChangeDetached) -> (BString, Side, Side) {
 mod tests {
     use super::*;
     use crate::Git;
-    use crate::scratch::Scratch;
+    use crate::tests::scratch::Scratch;
 
     /// `PATH OLD NEW` of each file.
     fn changed(tree: &WorkTree, commit: &str) -> Vec<String> {

@@ -326,6 +326,4 @@ fn permissions() -> gix::open::Permissions {
 }
 
 #[cfg(test)]
-mod scratch;
-#[cfg(test)]
 mod tests;
