@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod below;
-mod blob;
 mod changed_in;
 mod committed;
 mod dirty;
