@@ -2,7 +2,6 @@
 //! model calls.
 
 mod files;
-mod identify;
 mod repository;
 mod turn;
 
@@ -13,8 +12,7 @@ use serde_json::Value;
 
 use crate::{Answer, Ended, Request, Text};
 
-pub use files::{Append, At, Delete, Place, Read, Replace, WasRead, Wrote};
-pub use identify::{Identified, Identify};
+pub use files::{Append, At, Delete, Identified, Identify, Place, Read, Replace, WasRead, Wrote};
 pub use repository::{Checkpoint, CheckpointResult, Checkpointed, CommitAll, Survey, Surveyed, Uncommitted};
 pub use turn::{
     Amount, Denial, LimitReached, Marked, Session, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
