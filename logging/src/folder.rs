@@ -7,8 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::hashing::Hashing;
-use crate::{Redactor, sha256_hex};
+use crate::{Hashing, Redactor, sha256_hex};
 
 /// Streams are redacted, hashed and written in chunks of this many bytes.
 const WRITTEN_AT_ONCE: usize = 64 * 1024;
