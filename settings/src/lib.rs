@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod bases;
-mod carry;
 mod choice;
 mod environment;
 mod files;
