@@ -55,6 +55,7 @@ pub struct RolledBack {
 /// Why an interrupted transaction could not be handled. It stays, and the next start tries again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each message names its fields")]
 pub enum RecoverError {
     /// The journal belongs to another root, which no longer exists.
     #[error("the interrupted transaction belongs to {}, which no longer exists", root.display())]
@@ -79,17 +80,11 @@ pub enum RecoverError {
     OtherVersion {
         /// The journal or the manifest.
         path: PathBuf,
-        /// The version of its format.
         version: u32,
     },
     /// A system call failed.
     #[error("cannot restore {}", path.display())]
-    Io {
-        /// The path concerned.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl RecoverError {

@@ -16,6 +16,7 @@ use crate::{MANIFEST, MOST_BYTES, MOST_FILES, MOST_MANIFEST, MOST_SIGNATURE, SIG
 /// Why a bundle is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "each message names its fields")]
 pub enum OpenError {
     /// It cannot be read.
     #[error("cannot read it")]
@@ -25,24 +26,13 @@ pub enum OpenError {
     Hash,
     /// The hash is right, but not what a bundle holds.
     #[error("it is no bundle of this version: {what}")]
-    Malformed {
-        /// What is wrong.
-        what: String,
-    },
+    Malformed { what: String },
     /// A file is not the one that the manifest names.
     #[error("{name} in it is not the file that the manifest names")]
-    Content {
-        /// Which one.
-        name: String,
-    },
+    Content { name: String },
     /// A file could not be written.
     #[error("cannot write {name}")]
-    Write {
-        /// Which one.
-        name: String,
-        /// Why.
-        source: io::Error,
-    },
+    Write { name: String, source: io::Error },
 }
 
 /// The unit of an archive.

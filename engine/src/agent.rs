@@ -84,16 +84,13 @@ impl Request for Shell {
 /// A command line of the user has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "shell-ran")]
+#[expect(missing_docs, reason = "the rest is what its name says")]
 pub struct ShellRan {
     /// The number of the command line in the run, from 1; part of its file's name.
     pub number: u32,
-    /// What it was for.
     pub name: String,
-    /// How it ended.
     pub ended: Ended,
-    /// What it printed.
     pub output: Text,
-    /// How long it took.
     pub elapsed_ms: u64,
 }
 
