@@ -10,7 +10,7 @@ use crate::recover::{RecoverError, RolledBack};
 /// [`leaves_tree_changed`](ApplyError::leaves_tree_changed).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum ApplyError {
     /// An earlier transaction was interrupted: call [`recover`](crate::recover) first.
     #[error("there is an interrupted transaction in {}", path.display())]
@@ -35,7 +35,6 @@ pub enum ApplyError {
     /// one to the other.
     #[error("{} and {} are on different file systems", state.display(), root.display())]
     OtherFileSystem { state: PathBuf, root: PathBuf },
-    /// A system call failed.
     #[error("cannot {doing} {}", path.display())]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
     /// It failed half way. Everything was restored, except files that were changed after the transaction

@@ -55,9 +55,8 @@ pub struct RolledBack {
 /// Why an interrupted transaction could not be handled. It stays, and the next start tries again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum RecoverError {
-    /// The journal belongs to another root, which no longer exists.
     #[error("the interrupted transaction belongs to {}, which no longer exists", root.display())]
     RootMoved {
         /// Where the root was.
@@ -82,7 +81,6 @@ pub enum RecoverError {
         path: PathBuf,
         version: u32,
     },
-    /// A system call failed.
     #[error("cannot restore {}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }

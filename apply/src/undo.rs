@@ -44,9 +44,8 @@ pub struct Undone {
 /// Why nothing was undone.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum UndoError {
-    /// Files were changed since the run.
     #[error("changed since: {}", paths.join(", "))]
     ChangedSince {
         /// Relative to the root.
@@ -75,7 +74,6 @@ pub enum UndoError {
     /// A folder of pre-images or the tree could not be read.
     #[error("cannot read {}", path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// The transaction failed.
     #[error(transparent)]
     Apply(#[from] ApplyError),
 }

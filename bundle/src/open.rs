@@ -16,9 +16,8 @@ use crate::{MANIFEST, MOST_BYTES, MOST_FILES, MOST_MANIFEST, MOST_SIGNATURE, SIG
 /// Why a bundle is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum OpenError {
-    /// It cannot be read.
     #[error("cannot read it")]
     Read(#[source] io::Error),
     /// It is cut off, a byte has changed, or it is no bundle at all.
@@ -27,10 +26,8 @@ pub enum OpenError {
     /// The hash is right, but not what a bundle holds.
     #[error("it is no bundle of this version: {what}")]
     Malformed { what: String },
-    /// A file is not the one that the manifest names.
     #[error("{name} in it is not the file that the manifest names")]
     Content { name: String },
-    /// A file could not be written.
     #[error("cannot write {name}")]
     Write { name: String, source: io::Error },
 }

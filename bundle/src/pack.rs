@@ -14,7 +14,7 @@ use crate::{MANIFEST, SIGNATURE, entry_name};
 /// Why no bundle was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum PackError {
     /// The manifest is not one of this folder: a bundle would be refused later.
     #[error("the manifest names what a bundle cannot hold")]

@@ -18,7 +18,7 @@ use code_commit_dir::Folder;
 /// Why a root cannot be guarded. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum OpenError {
     /// The root or something in it could not be read.
     #[error("cannot read {}", path.display())]

@@ -61,7 +61,7 @@ pub struct Allowance {
 /// Which limit the next call could exceed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum BudgetError {
     /// The maximum number of calls is reached.
     #[error("{limit} {} made, and there may be no more", if *limit == 1 { "call was" } else { "calls were" })]

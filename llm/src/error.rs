@@ -14,7 +14,7 @@ pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 /// the key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields; `message` is the text of the service")]
+#[expect(missing_docs, reason = "what the texts say is not repeated; `message` is that of the service")]
 pub enum CallError {
     /// Nothing answers at this address.
     #[error("cannot connect to {origin}")]
@@ -37,7 +37,6 @@ pub enum CallError {
         proxy: String,
         source: Cause,
     },
-    /// The proxy refuses the connection.
     #[error("the proxy refused the way to {origin}")]
     Proxy {
         /// Scheme, host and port of the service.
@@ -50,7 +49,6 @@ pub enum CallError {
     /// Nothing arrived for too long, before the answer or within it.
     #[error("the service sent nothing for {} s", .after.as_secs_f32())]
     Idle { after: Duration },
-    /// The user cancelled it.
     #[error("cancelled")]
     Cancelled,
     /// The connection broke after the request was sent, before an answer began.
@@ -69,16 +67,13 @@ pub enum CallError {
     /// The response is not in the service's format.
     #[error("the answer cannot be read: {detail}")]
     BadReply { detail: String },
-    /// The answer exceeds the size limit.
     #[error("the answer is larger than {limit} bytes")]
     BodyTooLarge { limit: u64 },
     /// The service redirects us; the key is not sent there.
     #[error("the service redirects (HTTP {status}) to {location}")]
     Redirected { status: u16, location: String },
-    /// The service rejects the key.
     #[error("the key is not valid: {message}")]
     BadKey { message: String },
-    /// The key does not permit this.
     #[error("permission denied: {message}")]
     NoPermission { message: String },
     /// The service does not serve this account from this location.
@@ -90,7 +85,6 @@ pub enum CallError {
     /// The service refuses to pass the prompt to the model.
     #[error("the service blocked the prompt: {message}")]
     Blocked { message: String },
-    /// The model does not exist.
     #[error("{model} not found: {message}")]
     NotFound { model: String, message: String },
     /// Too many requests or tokens in a short time.
@@ -110,7 +104,6 @@ pub enum CallError {
     /// The credit is used up, or a spending limit reached.
     #[error("no credit left: {message}")]
     Billing { message: String },
-    /// The service is busy.
     #[error("the service is overloaded (HTTP {status}): {message}")]
     Overloaded {
         status: u16,
@@ -118,7 +111,6 @@ pub enum CallError {
         /// How long the service asks us to wait.
         retry_after: Option<Duration>,
     },
-    /// The service failed.
     #[error("the service failed (HTTP {status}): {message}")]
     Server {
         status: u16,
@@ -126,10 +118,8 @@ pub enum CallError {
         /// How long the service asks us to wait.
         retry_after: Option<Duration>,
     },
-    /// The prompt is longer than the model can read.
     #[error("the prompt is too large for the model: {message}")]
     TooLarge { message: String },
-    /// The service rejects the request.
     #[error("the service rejects the request (HTTP {status}): {message}")]
     BadRequest { status: u16, message: String },
     /// A scripted or recorded model has no further reply.

@@ -51,9 +51,8 @@ pub struct Entry {
 /// Why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum ScriptError {
-    /// The file cannot be read.
     #[error("cannot read {}", .path.display())]
     Read { path: PathBuf, source: std::io::Error },
     /// It is not a valid script.
@@ -64,7 +63,6 @@ pub enum ScriptError {
         entry: usize,
         source: serde_json::Error,
     },
-    /// An `error` that does not exist.
     #[error("{}, entry {entry}: there is no error `{code}`", .path.display())]
     UnknownError {
         path: PathBuf,

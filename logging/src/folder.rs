@@ -15,7 +15,7 @@ const WRITTEN_AT_ONCE: usize = 64 * 1024;
 /// Why something could not be recorded or read back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum FolderError {
     /// A file or folder of the record could not be read or written.
     #[error("cannot {doing} {}", path.display())]

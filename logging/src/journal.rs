@@ -21,7 +21,7 @@ const NO_LINE_BEFORE: &str = "00000000000000000000000000000000000000000000000000
 /// Why a journal cannot be written or trusted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum JournalError {
     /// The file could not be read or written.
     #[error("cannot {doing} the journal {}", path.display())]

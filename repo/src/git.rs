@@ -41,7 +41,7 @@ const PASSED: [&str; 11] = [
 /// Why a git command failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum GitError {
     /// Git is not installed, or could not be started.
     #[error("cannot start git in {}", folder.display())]
@@ -50,7 +50,6 @@ pub enum GitError {
         folder: PathBuf,
         source: io::Error,
     },
-    /// It ran and failed.
     #[error("git {command} failed in {}: {message}", folder.display())]
     Failed {
         /// The git command: `reset`, `clean`, `commit`.
@@ -59,7 +58,6 @@ pub enum GitError {
         folder: PathBuf,
         message: String,
     },
-    /// The work tree could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// Git's own files could not be read.

@@ -71,7 +71,7 @@ pub enum OpenError {
 /// Why a query of the repository failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum RepoError {
     /// Git's own files could not be read.
     #[error("cannot {doing} in {}: {reason}", top.display())]

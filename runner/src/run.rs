@@ -17,22 +17,19 @@ const DRAIN: Duration = Duration::from_millis(250);
 /// Why a command could not run. None of its processes is left.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum RunError {
-    /// The input file cannot be read.
     #[error("cannot read the input file {}", path.display())]
     Input { path: PathBuf, source: io::Error },
     /// The working folder does not exist.
     #[error("cannot work in {}", path.display())]
     Cwd { path: PathBuf, source: io::Error },
-    /// The program could not be started.
     #[error("cannot start {}", program.display())]
     Start {
         /// The program, or the launcher of the sandbox.
         program: PathBuf,
         source: io::Error,
     },
-    /// The command could not be waited for.
     #[error("cannot follow the command")]
     Wait { source: io::Error },
     /// The system does not allow a view of this tree; the command did not run. Without the view it may.

@@ -25,7 +25,7 @@ pub struct File {
 /// Why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum ReadError {
     /// It exists but cannot be read.
     #[error("cannot read {}", path.display())]
@@ -33,7 +33,6 @@ pub enum ReadError {
     /// It is not a regular file, or too large.
     #[error("{} is no file of at most 1 MiB", .0.display())]
     NoFile(PathBuf),
-    /// It contains bytes that are not UTF-8.
     #[error("{} is not UTF-8 (at byte {at})", path.display())]
     NotUtf8 {
         path: PathBuf,

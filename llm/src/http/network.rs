@@ -29,7 +29,7 @@ pub struct Network {
 /// Why the variables cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each message names its fields")]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum NetworkError {
     /// A proxy variable does not contain the address of a proxy. Its value is not shown, because it
     /// may contain a password.
