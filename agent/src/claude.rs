@@ -14,7 +14,6 @@ const SYNTHETIC: &str = "<synthetic>";
 /// In seconds since 1970: the largest number with ten digits. Larger values are not renewal times.
 const LATEST_RENEWAL: u64 = 9_999_999_999;
 
-/// Processes one event.
 pub(crate) fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
         Some("system") => system(told, event, see),
@@ -60,7 +59,6 @@ fn whole(ms: f64) -> u64 {
     ms as u64
 }
 
-/// The content blocks of a message.
 fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
     event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten()
 }

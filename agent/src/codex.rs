@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::collected::{Collected, Last, main_argument, number, one_line, owned, result_line, text};
 use crate::{Event, ModelUsage};
 
-/// Processes one event.
 pub(crate) fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
         Some("thread.started") => {
@@ -28,7 +27,6 @@ pub(crate) fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Even
     }
 }
 
-/// Whether an item is a tool.
 fn is_tool(kind: &str) -> bool {
     !matches!(kind, "agent_message" | "reasoning" | "error" | "todo_list")
 }

@@ -7,17 +7,13 @@ use crate::{Denial, Event, Kind, ModelUsage, claude, codex, gemini};
 /// The sum of a stream of events.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Collected {
-    /// The session's name.
     pub(crate) session: Option<String>,
-    /// The model in use.
     pub(crate) model: Option<String>,
     /// What the model said since its last tool call, or the answer that the CLI itself reports.
     pub(crate) answer: String,
-    /// Tokens by model.
     pub(crate) usage: Vec<ModelUsage>,
     /// The cost as calculated by the CLI.
     pub(crate) cost_usd: Option<f64>,
-    /// Tools that were denied.
     pub(crate) denials: Vec<Denial>,
     /// The last error that did not itself end the turn.
     pub(crate) error: Option<String>,
@@ -85,7 +81,6 @@ impl Collected {
     }
 }
 
-/// The text at a JSON pointer.
 pub(crate) fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer)?.as_str()
 }
@@ -95,7 +90,6 @@ pub(crate) fn owned(value: &Value, pointer: &str) -> String {
     text(value, pointer).unwrap_or_default().to_owned()
 }
 
-/// The number at a JSON pointer.
 pub(crate) fn number(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer)?.as_u64()
 }

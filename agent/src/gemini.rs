@@ -21,7 +21,6 @@ pub(crate) fn line(told: &mut Collected, line: &str, event: Option<&Value>, see:
     }
 }
 
-/// Processes one event.
 fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
         Some("init") => {
@@ -60,7 +59,6 @@ fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     }
 }
 
-/// Processes the single object.
 fn take_object(told: &mut Collected, object: &Value, see: &mut dyn FnMut(Event)) {
     told.session = text(object, "/session_id").map(str::to_owned).or_else(|| told.session.take());
     see(Event::System { model: None, session: told.session.clone() });

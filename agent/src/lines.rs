@@ -13,7 +13,6 @@ pub(crate) enum Line<'l> {
     TooLong(usize),
 }
 
-/// Assembles lines.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     open: Vec<u8>,

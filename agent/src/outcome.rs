@@ -27,40 +27,26 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "kebab-case")]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "`message` is what the CLI or its service said last; the names say the rest")]
 pub enum End {
     /// There is a reply and nothing contradicts it.
     Ok,
     /// The model's service reported an error, even after retries.
-    ApiError {
-        /// The HTTP status.
-        status: Option<u16>,
-        /// What it said.
-        message: String,
-    },
+    ApiError { status: Option<u16>, message: String },
     /// A quota is used up: retrying before it is renewed is pointless.
     Quota {
-        /// What the service said.
         message: String,
         /// When it is renewed, in seconds since 1970 (UTC).
         resets_unix: Option<u64>,
     },
     /// No key, a wrong key, or not logged in.
-    Auth {
-        /// What the CLI said.
-        message: String,
-    },
+    Auth { message: String },
     /// The answer was cut off at the token limit.
     MaxTokens,
     /// The model, or a filter in front of it, declined to reply.
-    Refused {
-        /// What the CLI said.
-        message: String,
-    },
+    Refused { message: String },
     /// The CLI's own limit on turns or money.
-    TurnLimit {
-        /// What the CLI said.
-        message: String,
-    },
+    TurnLimit { message: String },
     /// Tools were denied, so the work cannot be complete.
     PermissionDenied,
     /// The session to continue does not exist.
@@ -68,14 +54,7 @@ pub enum End {
     /// It exited without a final event or without an answer.
     NoResult,
     /// It failed in some other way.
-    Crashed {
-        /// The exit code, if it had one.
-        code: Option<i32>,
-        /// The signal that ended it.
-        signal: Option<i32>,
-        /// What it said last.
-        message: String,
-    },
+    Crashed { code: Option<i32>, signal: Option<i32>, message: String },
     /// It exceeded its time limit, or was silent for too long, and was killed.
     TimedOut {
         /// Whether it was silence.
@@ -119,9 +98,7 @@ impl End {
             | Self::Auth { message }
             | Self::Refused { message }
             | Self::TurnLimit { message }
-            | Self::Crashed { message, .. } => {
-                Some(message).filter(|text| !text.is_empty()).map(String::as_str)
-            }
+            | Self::Crashed { message, .. } => Some(message.as_str()).filter(|text| !text.is_empty()),
             Self::Ok
             | Self::MaxTokens
             | Self::PermissionDenied
@@ -136,26 +113,17 @@ impl End {
 
     /// The same result with another message, for callers that need to redact it.
     #[must_use]
-    pub fn map_message(self, change: impl FnOnce(String) -> String) -> Self {
-        match self {
-            Self::ApiError { status, message } => Self::ApiError { status, message: change(message) },
-            Self::Quota { message, resets_unix } => Self::Quota { message: change(message), resets_unix },
-            Self::Auth { message } => Self::Auth { message: change(message) },
-            Self::Refused { message } => Self::Refused { message: change(message) },
-            Self::TurnLimit { message } => Self::TurnLimit { message: change(message) },
-            Self::Crashed { code, signal, message } => {
-                Self::Crashed { code, signal, message: change(message) }
-            }
-            Self::Ok
-            | Self::MaxTokens
-            | Self::PermissionDenied
-            | Self::LostSession
-            | Self::NoResult
-            | Self::TimedOut { .. }
-            | Self::TooMuchOutput
-            | Self::Interrupted
-            | Self::NotInstalled => self,
+    pub fn map_message(mut self, change: impl FnOnce(String) -> String) -> Self {
+        if let Self::ApiError { message, .. }
+        | Self::Quota { message, .. }
+        | Self::Auth { message }
+        | Self::Refused { message }
+        | Self::TurnLimit { message }
+        | Self::Crashed { message, .. } = &mut self
+        {
+            *message = change(std::mem::take(message));
         }
+        self
     }
 
     /// Whether the same turn is likely to succeed if it is retried at once.

@@ -14,12 +14,9 @@ const LONGEST_ARGUMENT: usize = 96 << 10;
 /// Codex reads its service's address, including `/v1`, from here.
 const CODEX_ADDRESS: &str = "OPENAI_BASE_URL";
 
-/// How the prompt is passed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// As an argument.
     Argument,
-    /// On standard input.
     Input,
 }
 

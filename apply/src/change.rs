@@ -15,7 +15,6 @@ use crate::place::Place;
 use crate::report::{Action, Changed};
 use code_commit_dir::protect_like;
 
-/// The new content of a file.
 #[derive(Debug)]
 pub(crate) enum Content<'a> {
     Bytes(Cow<'a, [u8]>),
@@ -53,7 +52,6 @@ pub(crate) struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// How the change will be reported.
     pub(crate) fn report(&self) -> Changed {
         let before_sha256 = self.before.as_ref().map(|before| hex(before.sha256));
         let after_sha256 = self.content.as_ref().map(|content| hex(content.sha256()));

@@ -10,27 +10,21 @@ use crate::recover::{RecoverError, RolledBack};
 /// [`leaves_tree_changed`](ApplyError::leaves_tree_changed).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum ApplyError {
     /// An earlier transaction was interrupted: call [`recover`](crate::recover) first.
     #[error("there is an interrupted transaction in {}", path.display())]
-    Unrecovered {
-        /// Its folder.
-        path: PathBuf,
-    },
+    Unrecovered { path: PathBuf },
     /// The set was not admitted for this operation, or names a file twice.
     #[error("{path} was not admitted for this operation: {reason}")]
     Misused {
         /// Relative to the root.
         path: String,
-        /// What is wrong.
         reason: &'static str,
     },
     /// The folder for the pre-images is not empty.
     #[error("{} is in use", path.display())]
-    UndoTaken {
-        /// The folder.
-        path: PathBuf,
-    },
+    UndoTaken { path: PathBuf },
     /// The file was changed after it was judged; judge it again.
     #[error("{path} was changed by somebody else in the meantime")]
     Changed {
@@ -40,22 +34,9 @@ pub enum ApplyError {
     /// The state folder must be on the same file system as the tree, because files are renamed from
     /// one to the other.
     #[error("{} and {} are on different file systems", state.display(), root.display())]
-    OtherFileSystem {
-        /// The state folder.
-        state: PathBuf,
-        /// The root of the tree.
-        root: PathBuf,
-    },
-    /// A system call failed.
+    OtherFileSystem { state: PathBuf, root: PathBuf },
     #[error("cannot {doing} {}", path.display())]
-    Io {
-        /// A verb.
-        doing: &'static str,
-        /// The path concerned.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
     /// It failed half way. Everything was restored, except files that were changed after the transaction
     /// wrote them.
     #[error(
@@ -64,7 +45,6 @@ pub enum ApplyError {
         back.left_in.as_ref().map(|folder| format!("; as it was: {}", folder.display())).unwrap_or_default()
     )]
     PartlyRolledBack {
-        /// What failed.
         #[source]
         cause: Box<ApplyError>,
         /// What was restored, what was not, and where the old versions of the latter are.
@@ -73,12 +53,7 @@ pub enum ApplyError {
     /// It failed half way and could not be rolled back either. The journal stays, so that `recover`
     /// can try again.
     #[error("the work tree could not be restored after a failure ({})", with_causes(cause.as_ref()))]
-    NotRolledBack {
-        /// The original error.
-        cause: Box<ApplyError>,
-        /// The error of the rollback.
-        source: RecoverError,
-    },
+    NotRolledBack { cause: Box<ApplyError>, source: RecoverError },
 }
 
 impl ApplyError {

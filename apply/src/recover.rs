@@ -55,8 +55,8 @@ pub struct RolledBack {
 /// Why an interrupted transaction could not be handled. It stays, and the next start tries again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum RecoverError {
-    /// The journal belongs to another root, which no longer exists.
     #[error("the interrupted transaction belongs to {}, which no longer exists", root.display())]
     RootMoved {
         /// Where the root was.
@@ -79,17 +79,10 @@ pub enum RecoverError {
     OtherVersion {
         /// The journal or the manifest.
         path: PathBuf,
-        /// The version of its format.
         version: u32,
     },
-    /// A system call failed.
     #[error("cannot restore {}", path.display())]
-    Io {
-        /// The path concerned.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl RecoverError {

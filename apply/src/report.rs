@@ -47,25 +47,15 @@ pub struct Applied {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum Warning {
-    /// The set-user-ID, set-group-ID or sticky bit was dropped.
     #[error("{path}: the set-user-ID, set-group-ID or sticky bit was dropped")]
-    SpecialBitsDropped {
-        /// Which file.
-        path: String,
-    },
+    SpecialBitsDropped { path: String },
     /// The file now belongs to the user of this process.
     #[error("{path}: its owner or group could not be kept")]
-    OwnerNotKept {
-        /// Which file.
-        path: String,
-    },
-    /// The new tree is in place, but a clean-up step failed.
+    OwnerNotKept { path: String },
     #[error("the changes are in place, but cleaning up failed: {reason}")]
-    CleanUp {
-        /// What and why.
-        reason: String,
-    },
+    CleanUp { reason: String },
 }
 
 impl Applied {

@@ -29,7 +29,6 @@ use crate::{Steps, finish, recover};
 /// The name of the transaction's folder in the state folder.
 pub const TXN_FOLDER: &str = "txn";
 
-/// The location of a transaction.
 pub(crate) struct Site<'a> {
     pub(crate) lock: &'a Lock,
     pub(crate) root: Arc<Folder>,

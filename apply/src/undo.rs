@@ -44,8 +44,8 @@ pub struct Undone {
 /// Why nothing was undone.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum UndoError {
-    /// Files were changed since the run.
     #[error("changed since: {}", paths.join(", "))]
     ChangedSince {
         /// Relative to the root.
@@ -60,35 +60,20 @@ pub enum UndoError {
     },
     /// A folder of pre-images has no manifest; without it, its set's changes are unknown.
     #[error("cannot tell what was changed: {} is missing", path.display())]
-    NoManifest {
-        /// The manifest.
-        path: PathBuf,
-    },
+    NoManifest { path: PathBuf },
     /// A pre-image has changed since it was saved.
     #[error("the pre-image of {path} is damaged: {}", kept.display())]
     Damaged {
         /// Relative to the root.
         path: String,
-        /// The pre-image.
         kept: PathBuf,
     },
     /// Another version of this program wrote the set, and its manifest cannot be read.
     #[error("{} was written by another version of code-commit (format {version})", path.display())]
-    OtherVersion {
-        /// The manifest.
-        path: PathBuf,
-        /// The version of its format.
-        version: u32,
-    },
+    OtherVersion { path: PathBuf, version: u32 },
     /// A folder of pre-images or the tree could not be read.
     #[error("cannot read {}", path.display())]
-    Io {
-        /// The path concerned.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The transaction failed.
+    Io { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Apply(#[from] ApplyError),
 }

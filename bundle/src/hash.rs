@@ -27,7 +27,6 @@ impl<W> Hashing<W> {
 }
 
 impl<W: Write> Hashing<W> {
-    /// Writes the end.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.write_all(&HEAD)?;
         let hash = self.digest.finalize();

@@ -9,7 +9,6 @@ pub use manifest::{Item, Manifest, Survey};
 pub use open::{OpenError, Opened, open};
 pub use pack::{PackError, pack};
 
-/// The name of the manifest's entry.
 const MANIFEST: &str = "manifest.json";
 /// The name of the signature's entry.
 const SIGNATURE: &str = "manifest.json.sig";

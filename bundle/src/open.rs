@@ -16,8 +16,8 @@ use crate::{MANIFEST, MOST_BYTES, MOST_FILES, MOST_MANIFEST, MOST_SIGNATURE, SIG
 /// Why a bundle is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum OpenError {
-    /// It cannot be read.
     #[error("cannot read it")]
     Read(#[source] io::Error),
     /// It is cut off, a byte has changed, or it is no bundle at all.
@@ -25,24 +25,11 @@ pub enum OpenError {
     Hash,
     /// The hash is right, but not what a bundle holds.
     #[error("it is no bundle of this version: {what}")]
-    Malformed {
-        /// What is wrong.
-        what: String,
-    },
-    /// A file is not the one that the manifest names.
+    Malformed { what: String },
     #[error("{name} in it is not the file that the manifest names")]
-    Content {
-        /// Which one.
-        name: String,
-    },
-    /// A file could not be written.
+    Content { name: String },
     #[error("cannot write {name}")]
-    Write {
-        /// Which one.
-        name: String,
-        /// Why.
-        source: io::Error,
-    },
+    Write { name: String, source: io::Error },
 }
 
 /// The unit of an archive.

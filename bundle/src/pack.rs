@@ -14,24 +14,17 @@ use crate::{MANIFEST, SIGNATURE, entry_name};
 /// Why no bundle was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum PackError {
     /// The manifest is not one of this folder: a bundle would be refused later.
     #[error("the manifest names what a bundle cannot hold")]
     Manifest,
     /// A file has changed since the manifest was made.
     #[error("{name} has changed in the meantime")]
-    Changed {
-        /// Which one.
-        name: String,
-    },
+    Changed { name: String },
     /// A file could not be read, or the bundle not be written.
     #[error("cannot pack {name}")]
-    Io {
-        /// The entry.
-        name: String,
-        /// Why.
-        source: io::Error,
-    },
+    Io { name: String, source: io::Error },
 }
 
 /// Writes the files that `manifest` names, with the signature of its bytes if there is one.

@@ -11,7 +11,7 @@ use code_commit_llm::scripted::ScriptError;
 use code_commit_llm::{Client, Dialect, List, Model, ModelId, Provider, Recorded, Retry, Scripted, Secret};
 use code_commit_llm_anthropic::Anthropic;
 use code_commit_llm_gemini::Gemini;
-use code_commit_llm_openai::{OpenAi, OutputLimit, Responses, Schema, Switches, SystemRole};
+use code_commit_llm_openai::{OpenAi, OutputLimit, Responses, Switches, SystemRole};
 use code_commit_repo::WorkTree;
 use code_commit_runs::model::{OpenModel, today, warn_in_the_clear};
 use code_commit_runs::{Exit, Failure, Host, preflight, records};
@@ -175,7 +175,7 @@ fn no_script(error: ScriptError) -> Failure {
 
 /// The configuration takes precedence over what the address suggests.
 fn switches(settings: &Settings, likely: Switches) -> Switches {
-    use code_commit_settings::{AnswerSchema as Asked, OutputLimit as Limit, SystemRole as Role};
+    use code_commit_settings::{OutputLimit as Limit, SystemRole as Role};
     Switches {
         max_tokens: settings.dialect_max_tokens.value.map_or(likely.max_tokens, |limit| match limit {
             Limit::MaxCompletionTokens => OutputLimit::MaxCompletionTokens,
@@ -184,11 +184,6 @@ fn switches(settings: &Settings, likely: Switches) -> Switches {
         system_role: settings.dialect_system_role.value.map_or(likely.system_role, |role| match role {
             Role::Developer => SystemRole::Developer,
             Role::System => SystemRole::System,
-        }),
-        schema: settings.dialect_schema.value.map_or(likely.schema, |schema| match schema {
-            Asked::JsonSchema => Schema::JsonSchema,
-            Asked::JsonObject => Schema::JsonObject,
-            Asked::None => Schema::None,
         }),
     }
 }

@@ -117,11 +117,6 @@ impl Folder {
         Ok(rustix::fs::unlinkat(self, single(name.as_ref())?, AtFlags::REMOVEDIR)?)
     }
 
-    /// Syncs everything on the file system of this folder to disk.
-    pub fn sync_all(&self) -> io::Result<()> {
-        Ok(rustix::fs::syncfs(self)?)
-    }
-
     /// Syncs the names in this folder to disk.
     pub fn sync(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(self)?)

@@ -2,7 +2,6 @@
 //! model calls.
 
 mod files;
-mod identify;
 mod repository;
 mod turn;
 
@@ -13,8 +12,7 @@ use serde_json::Value;
 
 use crate::{Answer, Ended, Request, Text};
 
-pub use files::{Append, At, Delete, Place, Read, Replace, WasRead, Wrote};
-pub use identify::{Identified, Identify};
+pub use files::{Append, At, Delete, Identified, Identify, Place, Read, Replace, WasRead, Wrote};
 pub use repository::{Checkpoint, CheckpointResult, Checkpointed, CommitAll, Survey, Surveyed, Uncommitted};
 pub use turn::{
     Amount, Denial, LimitReached, Marked, Session, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
@@ -86,16 +84,13 @@ impl Request for Shell {
 /// A command line of the user has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "shell-ran")]
+#[expect(missing_docs, reason = "the rest is what its name says")]
 pub struct ShellRan {
     /// The number of the command line in the run, from 1; part of its file's name.
     pub number: u32,
-    /// What it was for.
     pub name: String,
-    /// How it ended.
     pub ended: Ended,
-    /// What it printed.
     pub output: Text,
-    /// How long it took.
     pub elapsed_ms: u64,
 }
 

@@ -15,12 +15,10 @@ use crate::{Answer, Digest, Harness, Line, Outcome, Request, Stops, Text};
 
 /// A request and its answer, as the journal has them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it all")]
 pub struct Recorded {
-    /// The request's kind.
     pub kind: String,
-    /// The request.
     pub request: Value,
-    /// The answer.
     pub answer: Value,
 }
 

@@ -8,19 +8,17 @@ use crate::{Line, Problem};
 
 /// Plain data; renderers find the words.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "`round` is that of the event, and each event says what the rest is")]
 pub enum Event<'a> {
     /// A model call begins.
     AskBegins {
-        /// The round.
         round: u32,
         /// The prompt's length in bytes.
         prompt_bytes: u64,
-        /// Who is asked.
         model: String,
     },
     /// A model call is in progress. There are many of these.
     Receiving {
-        /// The round.
         round: u32,
         /// Since the call began.
         elapsed: Duration,
@@ -31,43 +29,19 @@ pub enum Event<'a> {
         is_thinking: bool,
     },
     /// A failed attempt is retried after a wait.
-    Waiting {
-        /// The round.
-        round: u32,
-        /// For how long.
-        wait: Duration,
-        /// Why.
-        reason: String,
-    },
+    Waiting { round: u32, wait: Duration, reason: String },
     /// The services are out of quota; told every second until they are asked again.
-    CountingDown {
-        /// The round.
-        round: u32,
-        /// The time left.
-        left: Duration,
-    },
+    CountingDown { round: u32, left: Duration },
     /// The model's message for the user (`&&&`); one event for each, in order.
-    Said {
-        /// The round.
-        round: u32,
-        /// The text.
-        text: &'a str,
-    },
+    Said { round: u32, text: &'a str },
     /// The build begins.
-    BuildBegins {
-        /// The round.
-        round: u32,
-    },
+    BuildBegins { round: u32 },
     /// The build prints. The bytes are redacted.
-    BuildPrints {
-        /// The bytes.
-        bytes: &'a [u8],
-    },
+    BuildPrints { bytes: &'a [u8] },
     /// Something that a person should know. The run continues.
     Warning(&'a Problem),
     /// A line was written to the journal.
     Line {
-        /// The line.
         line: &'a Line,
         /// The same as JSON.
         json: &'a Value,

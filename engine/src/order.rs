@@ -206,22 +206,19 @@ pub const PROBES: &str = "preflight/must_fail_before_";
 /// A command ran, or could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "ran")]
+#[expect(missing_docs, reason = "the rest is what its name says")]
 pub struct Ran {
     /// The beginning of its logs' names.
     pub log: String,
     /// Program and arguments.
     pub argv: Vec<String>,
-    /// How it ended.
     pub ended: Ended,
     /// Whether it twice changed files that it may not change. Then it has failed, whatever its exit
     /// code.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seal_broken: bool,
-    /// Its standard output.
     pub stdout: Tail,
-    /// Its standard error.
     pub stderr: Tail,
-    /// How long it took.
     pub elapsed_ms: u64,
 }
 

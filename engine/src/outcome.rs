@@ -5,45 +5,24 @@ use serde::{Deserialize, Serialize};
 /// The end of a run, as the loop decides it. The program's exit code follows from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "`rounds` is how many it took, `round` the one in which it ended")]
 pub enum Outcome {
     /// The work is done and the build passes.
-    Done {
-        /// The rounds it took.
-        rounds: u32,
-    },
+    Done { rounds: u32 },
     /// All rounds are used up and the build still fails.
-    AttemptsUsedUp {
-        /// The rounds it took.
-        rounds: u32,
-    },
+    AttemptsUsedUp { rounds: u32 },
     /// The same failure occurred so often that the run was given up.
     Stuck {
-        /// The rounds it took.
         rounds: u32,
         /// How many times in a row the last failure occurred.
         times: u32,
     },
     /// The run cannot continue before a person has decided something.
-    NeedsPerson {
-        /// The round in which it happened.
-        round: u32,
-        /// What has to be decided.
-        cause: Cause,
-    },
+    NeedsPerson { round: u32, cause: Cause },
     /// The build fails alike without the run's changes: the machine or the project lacks what it needs.
-    Unfit {
-        /// The round in which it happened.
-        round: u32,
-        /// What is lacking.
-        cause: Cause,
-    },
+    Unfit { round: u32, cause: Cause },
     /// The model could not be reached, did not answer, or may not be asked again.
-    ModelUnavailable {
-        /// The round in which it happened.
-        round: u32,
-        /// Why.
-        cause: Cause,
-    },
+    ModelUnavailable { round: u32, cause: Cause },
 }
 
 /// What the end of a run holds for, each as a SHA-256 in hex: if one of them is another now, the verdict is

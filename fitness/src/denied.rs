@@ -18,7 +18,6 @@ const CACHES: [(&str, &str); 9] = [
 /// Commands that only write, as they begin their messages.
 const WRITERS: [&str; 10] =
     ["mkdir: ", "touch: ", "cp: ", "mv: ", "rm: ", "ln: ", "install: ", "tee: ", "chmod: ", "dd: "];
-/// The system's words.
 const REFUSED: [&str; 3] = ["Read-only file system", "Permission denied", "Operation not permitted"];
 
 pub(crate) fn refused(output: &str, machine: &impl Machine) -> Option<Lack> {

@@ -5,7 +5,6 @@ use crate::{Failed, Kind, Lack, Machine, as_npm_writes, last_line};
 /// What helps every tool.
 const ALLOW: &str = "allow the network with `--network` or `[sandbox] network = true`";
 
-/// A tool that downloads.
 struct Downloader {
     /// The name for messages.
     name: &'static str,

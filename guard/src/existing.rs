@@ -7,8 +7,7 @@ use std::sync::Arc;
 use rustix::fs::FileType;
 
 use crate::Guard;
-use crate::fold::fold;
-use crate::folded::Folded;
+use crate::fold::{Folded, fold};
 use crate::patterns::{Kind, Within};
 use crate::rules::{Rules, is_closed};
 use crate::tree::shown_from_root;

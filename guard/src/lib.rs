@@ -2,10 +2,8 @@
 
 mod admitted;
 mod batch;
-mod choice;
 mod existing;
 mod fold;
-mod folded;
 mod inodes;
 mod lexical;
 mod patterns;
@@ -20,8 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use admitted::{Admitted, Before, Op};
-pub use choice::Choice;
 pub use existing::ExistingError;
+pub use patterns::Choice;
 pub use policy::{Configuration, Ignored, Policy};
 pub use refusal::{Code, Refusal, shown_path};
 pub use repository::OpenError;

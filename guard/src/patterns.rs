@@ -1,4 +1,4 @@
-//! Lists of gitignore patterns, and which paths they match.
+//! Lists of gitignore patterns, and which paths they match; those that protect files, and those that choose them.
 
 use gix::bstr::{BStr, ByteSlice};
 use gix::glob::pattern::{self, Case};
@@ -75,6 +75,28 @@ impl Patterns {
     }
 }
 
+/// Gitignore patterns that choose files below a root. A pattern that matches a folder chooses everything in it.
+#[derive(Debug, Default, Clone)]
+pub struct Choice(Patterns);
+
+impl Choice {
+    /// One list of patterns; the last one that matches decides, and `!` takes back.
+    pub fn of<S: AsRef<str>>(patterns: &[S]) -> Self {
+        let lines: String = patterns.iter().map(|pattern| format!("{}\n", pattern.as_ref())).collect();
+        Self(Patterns::parse(lines.as_bytes()))
+    }
+
+    /// Whether no pattern was given.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the file at this path relative to the root is chosen.
+    pub fn covers(&self, path: &str) -> bool {
+        self.0.covers(path, Kind::File, Case::Sensitive)
+    }
+}
+
 /// Whether a pattern is relative to the folder of its file, and does not match names at any depth.
 fn is_anchored(p: &gix::glob::Pattern) -> bool {
     !p.mode.contains(pattern::Mode::NO_SUB_DIR) || p.mode.contains(pattern::Mode::ABSOLUTE)
@@ -143,7 +165,7 @@ pub(crate) fn folders(path: &str) -> impl DoubleEndedIterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Patterns};
+    use super::{Choice, Kind, Patterns};
     use gix::glob::pattern::Case;
 
     /// The same verdicts as `git check-ignore --no-index`.
@@ -161,5 +183,16 @@ mod tests {
         }
         assert_eq!(Patterns::parse(b"f**/x").verdict("goo/b/x", Kind::File, Case::Sensitive), None);
         assert_eq!(Patterns::parse(b"f**/x/").verdict("foo/b/x", Kind::File, Case::Sensitive), None);
+    }
+
+    #[test]
+    fn patterns_are_those_of_gitignore() {
+        let choice = Choice::of(&["/src/", "*.md", "!README.md"]);
+        for (path, is_chosen) in
+            [("src/a/b.rs", true), ("docs/a.md", true), ("README.md", false), ("x/src/a.rs", false)]
+        {
+            assert_eq!(choice.covers(path), is_chosen, "{path}");
+        }
+        assert!(Choice::of::<&str>(&[]).is_empty() && !choice.is_empty());
     }
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use code_commit_names::{Binds, Writer};
 use gix::glob::pattern::Case;
 
-use crate::fold::fold;
-use crate::folded::Folded;
+use crate::fold::{Folded, fold};
 use crate::patterns::{Kind, Patterns};
 use crate::refusal::{Code, Refusal};
 

@@ -18,15 +18,11 @@ use code_commit_dir::Folder;
 /// Why a root cannot be guarded. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum OpenError {
     /// The root or something in it could not be read.
     #[error("cannot read {}", path.display())]
-    Io {
-        /// The path concerned.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// There is a repository, but its data cannot be read.
     #[error("the git repository around {} cannot be opened: {reason}", root.display())]
     Repository {
@@ -40,7 +36,6 @@ pub enum OpenError {
     NotAWorkTree {
         /// The requested root.
         root: PathBuf,
-        /// The git directory that it belongs to.
         git_dir: PathBuf,
     },
     /// Another user owns the repository, and `safe.directory` does not list it.
@@ -48,12 +43,7 @@ pub enum OpenError {
         "the git repository {} belongs to another user; if you trust it: git config --global --add safe.directory {}",
         git_dir.display(), top.display()
     )]
-    ForeignOwner {
-        /// The git directory.
-        git_dir: PathBuf,
-        /// The top of its work tree.
-        top: PathBuf,
-    },
+    ForeignOwner { git_dir: PathBuf, top: PathBuf },
     /// The path of the root within its repository is not UTF-8.
     #[error("{} is not valid UTF-8", root.display())]
     NotUtf8 {

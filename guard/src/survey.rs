@@ -137,7 +137,6 @@ impl Survey {
     }
 }
 
-/// A folder of the walk.
 struct Level {
     folder: Folder,
     /// From the root.

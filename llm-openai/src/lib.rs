@@ -12,7 +12,7 @@ use code_commit_llm::http::{BaseUrl, Head, Post};
 use code_commit_llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
 
 pub use responses::Responses;
-pub use switches::{OutputLimit, Schema, Switches, SystemRole};
+pub use switches::{OutputLimit, Switches, SystemRole};
 
 /// One model of a server that speaks the chat dialect.
 #[derive(Debug)]

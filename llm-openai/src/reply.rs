@@ -70,7 +70,6 @@ pub(crate) fn read(body: Vec<u8>, limit: Option<u64>, merge: Merge) -> Result<An
     Ok(answer)
 }
 
-/// The list of all models.
 #[derive(Debug, Deserialize)]
 struct Models<'a> {
     #[serde(borrow, default)]

@@ -4,7 +4,7 @@ use code_commit_llm::Request;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::switches::{OutputLimit, Schema, Switches, SystemRole};
+use crate::switches::{OutputLimit, Switches, SystemRole};
 
 /// The body of `chat/completions`.
 #[derive(Debug, Serialize)]
@@ -37,10 +37,9 @@ struct StreamOptions {
 }
 
 #[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Format<'a> {
-    JsonSchema { json_schema: NamedSchema<'a> },
-    JsonObject,
+struct Format<'a> {
+    r#type: &'static str,
+    json_schema: NamedSchema<'a>,
 }
 
 #[derive(Debug, Serialize)]
@@ -65,7 +64,7 @@ impl<'a> Body<'a> {
             temperature: request.temperature,
             max_completion_tokens: limit(OutputLimit::MaxCompletionTokens),
             max_tokens: limit(OutputLimit::MaxTokens),
-            response_format: request.schema.and_then(|schema| format(schema, switches.schema)),
+            response_format: request.schema.map(format),
             stream: request.stream,
             // Otherwise a stream does not report usage.
             stream_options: request.stream.then_some(StreamOptions { include_usage: true }),
@@ -73,12 +72,6 @@ impl<'a> Body<'a> {
     }
 }
 
-fn format(schema: &Value, switch: Schema) -> Option<Format<'_>> {
-    match switch {
-        Schema::JsonSchema => {
-            Some(Format::JsonSchema { json_schema: NamedSchema { name: "answer", strict: true, schema } })
-        }
-        Schema::JsonObject => Some(Format::JsonObject),
-        Schema::None => None,
-    }
+fn format(schema: &Value) -> Format<'_> {
+    Format { r#type: "json_schema", json_schema: NamedSchema { name: "answer", strict: true, schema } }
 }

@@ -3,7 +3,7 @@
 use code_commit_llm::http::BaseUrl;
 use serde::{Deserialize, Serialize};
 
-/// The three switches.
+/// The two switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Switches {
@@ -11,8 +11,6 @@ pub struct Switches {
     pub max_tokens: OutputLimit,
     /// The role of the system instruction.
     pub system_role: SystemRole,
-    /// How to request an answer that follows a JSON schema.
-    pub schema: Schema,
 }
 
 /// The name of the output limit.
@@ -35,32 +33,13 @@ pub enum SystemRole {
     System,
 }
 
-/// How to request an answer that follows a JSON schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Schema {
-    /// With the schema itself, in strict mode.
-    JsonSchema,
-    /// As any JSON object; the prompt has to describe it.
-    JsonObject,
-    /// Not at all; the prompt has to describe everything.
-    None,
-}
-
 impl Switches {
     /// What OpenAI's own service accepts.
-    pub const OPENAI: Self = Self {
-        max_tokens: OutputLimit::MaxCompletionTokens,
-        system_role: SystemRole::Developer,
-        schema: Schema::JsonSchema,
-    };
+    pub const OPENAI: Self =
+        Self { max_tokens: OutputLimit::MaxCompletionTokens, system_role: SystemRole::Developer };
 
     /// What ollama, llama.cpp, vLLM, LM Studio and Gemini's compatible endpoint accept.
-    pub const COMPATIBLE: Self = Self {
-        max_tokens: OutputLimit::MaxTokens,
-        system_role: SystemRole::System,
-        schema: Schema::JsonSchema,
-    };
+    pub const COMPATIBLE: Self = Self { max_tokens: OutputLimit::MaxTokens, system_role: SystemRole::System };
 
     /// What the server at `base` most likely accepts.
     pub fn of(base: &BaseUrl) -> Self {

@@ -8,7 +8,7 @@ use code_commit_fixtures::server::{Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
 use code_commit_llm::http::{Agent, Limits, Network};
 use code_commit_llm::{Client, Model, Request, Secret};
-use code_commit_llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
+use code_commit_llm_openai::{OpenAi, Switches};
 use serde_json::{Value, json};
 
 fn server(steps: impl IntoIterator<Item = Step>) -> Server {
@@ -48,16 +48,9 @@ fn sent(switches: Switches) -> String {
 }
 
 #[test]
-fn the_three_switches_say_what_a_server_is_sent() {
+fn the_two_switches_say_what_a_server_is_sent() {
     insta::assert_snapshot!(sent(Switches::OPENAI), @r#"{"model":"org/m","messages":[{"role":"developer","content":"be brief"},{"role":"user","content":"hi"}],"temperature":0.5,"max_completion_tokens":256,"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":{"type":"object"}}},"stream":true,"stream_options":{"include_usage":true}}"#);
     insta::assert_snapshot!(sent(Switches::COMPATIBLE), @r#"{"model":"org/m","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"}],"temperature":0.5,"max_tokens":256,"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":{"type":"object"}}},"stream":true,"stream_options":{"include_usage":true}}"#);
-    let least = Switches {
-        max_tokens: OutputLimit::MaxTokens,
-        system_role: SystemRole::System,
-        schema: Schema::None,
-    };
-    insta::assert_snapshot!(sent(least), @r#"{"model":"org/m","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"}],"temperature":0.5,"max_tokens":256,"stream":true,"stream_options":{"include_usage":true}}"#);
-    insta::assert_snapshot!(sent(Switches { schema: Schema::JsonObject, ..least }), @r#"{"model":"org/m","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"}],"temperature":0.5,"max_tokens":256,"response_format":{"type":"json_object"},"stream":true,"stream_options":{"include_usage":true}}"#);
 }
 
 #[test]

@@ -21,7 +21,6 @@ pub(crate) fn read(
     read.map_err(|unread| unread.after(exchange.received()))
 }
 
-/// What a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Server-sent events.

@@ -61,45 +61,23 @@ pub struct Allowance {
 /// Which limit the next call could exceed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum BudgetError {
     /// The maximum number of calls is reached.
     #[error("{limit} {} made, and there may be no more", if *limit == 1 { "call was" } else { "calls were" })]
-    Calls {
-        /// The limit.
-        limit: u64,
-    },
+    Calls { limit: u64 },
     /// Too few tokens are left.
     #[error("{spent} of {limit} tokens are used, and the next call may need {need}")]
-    Tokens {
-        /// The limit.
-        limit: u64,
-        /// Used so far.
-        spent: u64,
-        /// The most that the call can use.
-        need: u64,
-    },
+    Tokens { limit: u64, spent: u64, need: u64 },
     /// Too little money is left.
     #[error("{spent} of {limit} are spent, and the next call may cost {need}")]
-    Cost {
-        /// The limit.
-        limit: Money,
-        /// Spent so far.
-        spent: Money,
-        /// The most that the call can cost.
-        need: Money,
-    },
+    Cost { limit: Money, spent: Money, need: Money },
     /// A limit on money cannot be enforced if the price is unknown.
     #[error("the price of this model is unknown, so that the limit of {limit} cannot be kept")]
-    Unpriced {
-        /// The limit.
-        limit: Money,
-    },
+    Unpriced { limit: Money },
     /// The time is over.
     #[error("the run has taken its {} s", .limit.as_secs())]
-    Time {
-        /// The limit.
-        limit: Duration,
-    },
+    Time { limit: Duration },
 }
 
 impl BudgetError {

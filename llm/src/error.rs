@@ -14,13 +14,13 @@ pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 /// the key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated; `message` is that of the service")]
 pub enum CallError {
     /// Nothing answers at this address.
     #[error("cannot connect to {origin}")]
     Connect {
         /// Scheme, host and port.
         origin: String,
-        /// What the transport says.
         source: Cause,
     },
     /// The certificate is not trusted, or no secure connection came about.
@@ -28,7 +28,6 @@ pub enum CallError {
     Tls {
         /// Scheme, host and port.
         origin: String,
-        /// What the transport says.
         source: Cause,
     },
     /// The proxy does not answer; whether the service would is unknown.
@@ -36,30 +35,20 @@ pub enum CallError {
     ProxyUnreachable {
         /// Host and port of the proxy.
         proxy: String,
-        /// What the transport says.
         source: Cause,
     },
-    /// The proxy refuses the connection.
     #[error("the proxy refused the way to {origin}")]
     Proxy {
         /// Scheme, host and port of the service.
         origin: String,
-        /// What the proxy said.
         message: String,
     },
     /// The call took longer than its limit, whether or not the answer was still arriving.
     #[error("no whole answer after {} s", .after.as_secs_f32())]
-    Timeout {
-        /// The limit.
-        after: Duration,
-    },
+    Timeout { after: Duration },
     /// Nothing arrived for too long, before the answer or within it.
     #[error("the service sent nothing for {} s", .after.as_secs_f32())]
-    Idle {
-        /// The limit.
-        after: Duration,
-    },
-    /// The user cancelled it.
+    Idle { after: Duration },
     #[error("cancelled")]
     Cancelled,
     /// The connection broke after the request was sent, before an answer began.
@@ -67,7 +56,6 @@ pub enum CallError {
     Dropped {
         /// Scheme, host and port.
         origin: String,
-        /// What the transport says.
         source: Cause,
     },
     /// The answer broke off, or ended without its end mark.
@@ -78,68 +66,30 @@ pub enum CallError {
     },
     /// The response is not in the service's format.
     #[error("the answer cannot be read: {detail}")]
-    BadReply {
-        /// What is wrong with it.
-        detail: String,
-    },
-    /// The answer exceeds the size limit.
+    BadReply { detail: String },
     #[error("the answer is larger than {limit} bytes")]
-    BodyTooLarge {
-        /// The limit.
-        limit: u64,
-    },
+    BodyTooLarge { limit: u64 },
     /// The service redirects us; the key is not sent there.
     #[error("the service redirects (HTTP {status}) to {location}")]
-    Redirected {
-        /// The HTTP status.
-        status: u16,
-        /// The new address.
-        location: String,
-    },
-    /// The service rejects the key.
+    Redirected { status: u16, location: String },
     #[error("the key is not valid: {message}")]
-    BadKey {
-        /// The service's text.
-        message: String,
-    },
-    /// The key does not permit this.
+    BadKey { message: String },
     #[error("permission denied: {message}")]
-    NoPermission {
-        /// The service's text.
-        message: String,
-    },
+    NoPermission { message: String },
     /// The service does not serve this account from this location.
     #[error("not available to this account here: {message}")]
-    Unavailable {
-        /// The service's text.
-        message: String,
-    },
+    Unavailable { message: String },
     /// A server answers at the address, but it is not the service's API.
     #[error("the base URL {base} does not lead to the API: {message}")]
-    WrongAddress {
-        /// The base URL.
-        base: String,
-        /// The server's text.
-        message: String,
-    },
+    WrongAddress { base: String, message: String },
     /// The service refuses to pass the prompt to the model.
     #[error("the service blocked the prompt: {message}")]
-    Blocked {
-        /// The service's text.
-        message: String,
-    },
-    /// The model does not exist.
+    Blocked { message: String },
     #[error("{model} not found: {message}")]
-    NotFound {
-        /// The model asked for.
-        model: String,
-        /// The service's text.
-        message: String,
-    },
+    NotFound { model: String, message: String },
     /// Too many requests or tokens in a short time.
     #[error("rate limit: {message}")]
     RateLimited {
-        /// The service's text.
         message: String,
         /// How long the service asks us to wait.
         retry_after: Option<Duration>,
@@ -147,51 +97,31 @@ pub enum CallError {
     /// The daily quota is used up until tomorrow.
     #[error("daily quota used up: {message}")]
     DailyQuota {
-        /// The service's text.
         message: String,
         /// How long until the next day of the service begins, if that is known.
         retry_after: Option<Duration>,
     },
     /// The credit is used up, or a spending limit reached.
     #[error("no credit left: {message}")]
-    Billing {
-        /// The service's text.
-        message: String,
-    },
-    /// The service is busy.
+    Billing { message: String },
     #[error("the service is overloaded (HTTP {status}): {message}")]
     Overloaded {
-        /// The HTTP status.
         status: u16,
-        /// The service's text.
         message: String,
         /// How long the service asks us to wait.
         retry_after: Option<Duration>,
     },
-    /// The service failed.
     #[error("the service failed (HTTP {status}): {message}")]
     Server {
-        /// The HTTP status.
         status: u16,
-        /// The service's text.
         message: String,
         /// How long the service asks us to wait.
         retry_after: Option<Duration>,
     },
-    /// The prompt is longer than the model can read.
     #[error("the prompt is too large for the model: {message}")]
-    TooLarge {
-        /// The service's text.
-        message: String,
-    },
-    /// The service rejects the request.
+    TooLarge { message: String },
     #[error("the service rejects the request (HTTP {status}): {message}")]
-    BadRequest {
-        /// The HTTP status.
-        status: u16,
-        /// The service's text.
-        message: String,
-    },
+    BadRequest { status: u16, message: String },
     /// A scripted or recorded model has no further reply.
     #[error("no reply is left of {given}")]
     NothingLeft {
@@ -200,10 +130,7 @@ pub enum CallError {
     },
     /// The client could not be set up.
     #[error("cannot start the call")]
-    Setup {
-        /// Why not.
-        source: Cause,
-    },
+    Setup { source: Cause },
 }
 
 /// Why a message cannot be used. Its reader does not know how many bytes of the answer had arrived.

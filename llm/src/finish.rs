@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "`reason` and `message` are the words of the service or its model")]
 pub enum Finish {
     /// The model finished its answer.
     Complete,
@@ -16,20 +17,11 @@ pub enum Finish {
     /// It ended normally but has no text.
     Empty,
     /// The service refused to pass the prompt to the model.
-    Blocked {
-        /// Which filter it was.
-        filter: Filter,
-    },
+    Blocked { filter: Filter },
     /// The service withheld the answer, or the rest of it.
-    Filtered {
-        /// Which filter it was.
-        filter: Filter,
-    },
+    Filtered { filter: Filter },
     /// The model declined, in its own words.
-    Refused {
-        /// Its explanation.
-        message: String,
-    },
+    Refused { message: String },
     /// The model called a tool, although none was offered.
     ToolCall(ToolCall),
     /// The model wrote something that its own service could not parse.
@@ -37,17 +29,11 @@ pub enum Finish {
     /// Still incomplete after the maximum number of continuations.
     Endless,
     /// The account may not receive this answer.
-    Withheld {
-        /// The service's reason.
-        reason: String,
-    },
+    Withheld { reason: String },
     /// The service gave no reason, or "other".
     Other,
     /// A reason that this version does not know.
-    Unknown {
-        /// The service's word.
-        reason: String,
-    },
+    Unknown { reason: String },
 }
 
 /// Which filter withheld a prompt or an answer.

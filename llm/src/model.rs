@@ -96,7 +96,6 @@ impl ModelId {
         Ok(Self { provider: provider.to_owned(), name: name.to_owned() })
     }
 
-    /// A script that is not in a file.
     pub(crate) fn inline_script() -> Self {
         Self { provider: SCRIPTED.to_owned(), name: "inline".to_owned() }
     }

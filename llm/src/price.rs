@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ModelId, Provider, Usage};
 
-/// The table this version was built with.
 const BUILT_IN: &str = include_str!("../data/prices.toml");
 
 /// Tokens that a price is for.
@@ -235,7 +234,6 @@ pub struct Prices {
     /// The user's own, which override all others.
     #[serde(skip)]
     own: Vec<Price>,
-    /// Those of providers that have prices of their own.
     #[serde(skip)]
     by_provider: BTreeMap<String, Vec<Price>>,
 }

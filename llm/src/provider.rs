@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Price;
 
-/// The table this version was built with.
 const BUILT_IN: &str = include_str!("../data/providers.toml");
 
 /// The provider of models that answer from a file.

@@ -51,33 +51,23 @@ pub struct Entry {
 /// Why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum ScriptError {
-    /// The file cannot be read.
     #[error("cannot read {}", .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// It is not a valid script.
     #[error("{}, entry {entry} cannot be read", .path.display())]
     Entry {
-        /// The file.
         path: PathBuf,
         /// From 1; in JSON lines, the line.
         entry: usize,
-        /// Why.
         source: serde_json::Error,
     },
-    /// An `error` that does not exist.
     #[error("{}, entry {entry}: there is no error `{code}`", .path.display())]
     UnknownError {
-        /// The file.
         path: PathBuf,
         /// From 1.
         entry: usize,
-        /// The unknown code.
         code: String,
     },
     /// The path cannot be part of a model's name.
@@ -207,7 +197,6 @@ fn plain(text: &str) -> Vec<Entry> {
     replies.into_iter().map(|text| Entry { text, ..Entry::default() }).collect()
 }
 
-/// The failure an entry asks for.
 fn failure(entry: &Entry) -> Option<CallError> {
     let name = entry.error.as_deref()?;
     let code = ErrorCode::ALL.iter().find(|code| code.as_str() == name)?;

@@ -122,7 +122,6 @@ impl Attempt {
         self.status = AttemptStatus::Continued;
     }
 
-    /// Records an answer.
     pub(crate) fn note_reply(&mut self, reply: &Reply) {
         self.status = match (&reply.finish, reply.finish.advice()) {
             (Finish::Truncated, _) => AttemptStatus::Truncated,
@@ -139,7 +138,6 @@ impl Attempt {
         self.spend = if reply.usage.total().is_some() { Spend::Usage } else { Spend::Unknown };
     }
 
-    /// Records a failure.
     pub(crate) fn note_error(&mut self, error: &CallError) {
         let cancelled = matches!(error, CallError::Cancelled);
         self.status = if cancelled { AttemptStatus::Cancelled } else { AttemptStatus::Error };

@@ -7,8 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::hashing::Hashing;
-use crate::{Redactor, sha256_hex};
+use crate::{Hashing, Redactor, sha256_hex};
 
 /// Streams are redacted, hashed and written in chunks of this many bytes.
 const WRITTEN_AT_ONCE: usize = 64 * 1024;
@@ -16,29 +15,22 @@ const WRITTEN_AT_ONCE: usize = 64 * 1024;
 /// Why something could not be recorded or read back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum FolderError {
     /// A file or folder of the record could not be read or written.
     #[error("cannot {doing} {}", path.display())]
     Io {
         /// What was tried, in one word: `create`, `write`, `read`.
         doing: &'static str,
-        /// Where.
         path: PathBuf,
-        /// Why.
         source: io::Error,
     },
     /// A stored file is no longer what its record says.
     #[error("{} is not the file that was recorded (SHA-256 differs)", path.display())]
-    Changed {
-        /// Which file.
-        path: PathBuf,
-    },
+    Changed { path: PathBuf },
     /// The file would be outside the run folder: its name comes from a modified record.
     #[error("`{file}` is not the name of a file in the run folder")]
-    Outside {
-        /// The name.
-        file: String,
-    },
+    Outside { file: String },
 }
 
 /// A file of the run folder as the journal names it.

@@ -21,32 +21,26 @@ const NO_LINE_BEFORE: &str = "00000000000000000000000000000000000000000000000000
 /// Why a journal cannot be written or trusted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum JournalError {
     /// The file could not be read or written.
     #[error("cannot {doing} the journal {}", path.display())]
     Io {
         /// What was tried, in one word: `create`, `open`, `read`, `mend`, `write`.
         doing: &'static str,
-        /// The journal.
         path: PathBuf,
-        /// Why.
         source: io::Error,
     },
     /// Another process is writing to it.
     #[error("the journal {} is in use: another code-commit works on this run", path.display())]
-    InUse {
-        /// The journal.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// A line is not in this program's format, or its number or hash does not follow from the line
     /// before it.
     #[error("line {line} of the journal {} {what}", path.display())]
     Broken {
-        /// The journal.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
         what: String,
     },
 }

@@ -90,7 +90,6 @@ impl<C: Wording> Errors<C> {
         Self { kept: locate(text, found), not_kept, salvage }
     }
 
-    /// The single error for bytes that are not UTF-8.
     pub(crate) fn invalid_utf8(code: C, bytes: &[u8], error: std::str::Utf8Error) -> Self {
         let start = error.valid_up_to();
         let valid = bytes.get(..start).and_then(|valid| std::str::from_utf8(valid).ok()).unwrap_or_default();

@@ -93,7 +93,6 @@ pub(crate) fn check(text: &str, content: &Span, opening: &Span) -> Option<(Error
     }
 }
 
-/// Reads one hunk after another.
 struct Reader<'t> {
     content: &'t str,
     at: usize,

@@ -62,26 +62,22 @@ impl Kind {
 
 /// A block to be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "`path` is the file's")]
 pub enum Draft<'a> {
     /// Replace the file at `path`.
     Write {
-        /// The file's path.
         path: &'a str,
         /// Its new content: empty, or ending in a newline.
         content: &'a str,
     },
     /// Replace lines of the file at `path`.
     Edit {
-        /// The file's path.
         path: &'a str,
         /// At least one.
         hunks: &'a [Hunk<'a>],
     },
     /// Delete the file at `path`.
-    Delete {
-        /// The file's path.
-        path: &'a str,
-    },
+    Delete { path: &'a str },
     /// Show this to the user.
     User(&'a str),
     /// Keep this for the next prompt.

@@ -13,7 +13,6 @@ use crate::edit;
 use crate::fence::{DELETE, END, Kind, NameFault, PLAIN, START, check_name};
 use crate::scan::next_run;
 
-/// What a marker line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Marker<'t> {
     pub(crate) kind: Kind,
@@ -101,7 +100,6 @@ fn is_blank(c: char) -> bool {
     c != '\n' && c.is_whitespace()
 }
 
-/// A marker line and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MarkerLine<'t> {
     pub(crate) marker: Marker<'t>,

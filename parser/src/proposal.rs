@@ -41,7 +41,6 @@ pub enum Change<'t> {
 }
 
 impl Change<'_> {
-    /// Every text of it.
     fn texts(&self) -> impl Iterator<Item = &str> {
         let (content, edits) = match self {
             Self::Content(content) => (Some(&**content), [].as_slice()),
@@ -50,7 +49,6 @@ impl Change<'_> {
         content.into_iter().chain(edits.iter().flat_map(|edit| [&*edit.search, &*edit.replace]))
     }
 
-    /// The size of all its texts.
     fn bytes(&self) -> usize {
         self.texts().map(str::len).fold(0, usize::saturating_add)
     }

@@ -30,7 +30,6 @@ fn is_run(bytes: &[u8]) -> bool {
     Kind::ALL.into_iter().any(is_of)
 }
 
-/// The number of newlines in `bytes`.
 pub(crate) fn count_newlines(bytes: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', bytes).count()
 }

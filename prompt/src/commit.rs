@@ -58,19 +58,12 @@ pub struct InitialPrompt {
 
 /// The current state of a file that the model has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it all")]
 pub enum Replacement<'a> {
     /// The file was written.
-    File {
-        /// Its path.
-        path: &'a str,
-        /// Its whole content.
-        data: &'a str,
-    },
+    File { path: &'a str, data: &'a str },
     /// The file was deleted.
-    Removed {
-        /// Its path.
-        path: &'a str,
-    },
+    Removed { path: &'a str },
 }
 
 /// Why a round has failed.

@@ -11,22 +11,16 @@ const EDITS: &str = include_str!("../text/order/edits.md");
 
 /// What stays the same over all attempts.
 #[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "the names are those of the order")]
 pub struct Task<'a> {
-    /// The order's title.
     pub title: &'a str,
-    /// What is wanted.
     pub intent: &'a str,
-    /// What may be written.
     pub allowed: &'a [Allowed],
-    /// What must not be done.
     pub forbidden: &'a [String],
     /// The commands that decide, in order.
     pub acceptance_commands: &'a [String],
-    /// Anything else.
     pub notes: Option<&'a str>,
-    /// The files to know.
     pub context: &'a [Context],
-    /// How changes may be given.
     pub form: Form,
 }
 
@@ -63,16 +57,12 @@ pub struct Attempt<'a> {
 
 /// A failure in brief.
 #[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "the names are those of the failure brief")]
 pub struct Failure<'a> {
-    /// Where it failed.
     pub stage: &'a str,
-    /// The command that failed.
     pub command: Option<&'a str>,
-    /// Its exit code.
     pub exit_code: Option<i32>,
-    /// The error.
     pub excerpt: &'a str,
-    /// What to keep in mind.
     pub reminder: &'a str,
 }
 

@@ -9,19 +9,15 @@ pub const VERIFIER: &str = include_str!("../text/phase/verifier.md");
 
 /// Placeholder for the phase's number in a role prompt.
 const PHASE: &str = "<<PHASE>>";
-/// Placeholder for the iteration's number.
 const ITERATION: &str = "<<ITERATION>>";
 
 /// One phase as a prompt names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it all")]
 pub struct Phase<'a> {
-    /// Its number.
     pub number: u32,
-    /// Its title.
     pub title: &'a str,
-    /// Whether it has passed.
     pub completed: bool,
-    /// Its whole spec.
     pub spec: &'a str,
 }
 

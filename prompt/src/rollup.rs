@@ -70,11 +70,8 @@ pub fn text_of(content: &[u8]) -> Result<&str, LeftOut> {
 #[derive(Debug, Default)]
 pub struct Builder {
     text: String,
-    /// Where the headers begin.
     headers: Vec<usize>,
-    /// Where the header of a list begins.
     lists: Vec<usize>,
-    /// The dashes that every header needs.
     dashes: usize,
 }
 
@@ -171,7 +168,6 @@ pub fn files(codebase: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// What follows the dashes of a header.
 const BEGINS: &str = " FILE ";
-/// How it ends.
 const ENDS: &str = " ---\n";
 /// The header of what is not shown, which begins like one of a file, so that no content can imitate it.
 const LIST: &str = " FILE LIST: these files exist, too, and are not shown ---\n";

@@ -5,13 +5,9 @@ use crate::{push_last_part, push_part};
 /// Placeholder for the specs folder in a system prompt.
 const SPECS: &str = "{specs}";
 
-/// The planning agent's system prompt.
 const PLANNING: &str = include_str!("../text/spec/planning.md");
-/// An implementing agent's system prompt.
 const IMPLEMENTING: &str = include_str!("../text/spec/implementing.md");
-/// The reviewing agent's system prompt.
 const REVIEWING: &str = include_str!("../text/spec/reviewing.md");
-/// The auditing agent's system prompt.
 const AUDIT: &str = include_str!("../text/spec/audit.md");
 /// The system prompt of the agent that helps a person to plan.
 const PLAN: &str = include_str!("../text/spec/plan.md");

@@ -31,7 +31,7 @@ impl WorkTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::tests::scratch::Scratch;
 
     #[test]
     fn submodules_and_untracked_repositories_are_found_at_any_depth() {

@@ -113,7 +113,7 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::tests::scratch::Scratch;
 
     fn read(tree: &WorkTree, name: &str) -> Option<Vec<u8>> {
         let found = fs::metadata(tree.root().join(name)).unwrap();

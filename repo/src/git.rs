@@ -41,26 +41,23 @@ const PASSED: [&str; 11] = [
 /// Why a git command failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum GitError {
     /// Git is not installed, or could not be started.
     #[error("cannot start git in {}", folder.display())]
     Start {
         /// The work tree, or a folder of it.
         folder: PathBuf,
-        /// The cause.
         source: io::Error,
     },
-    /// It ran and failed.
     #[error("git {command} failed in {}: {message}", folder.display())]
     Failed {
         /// The git command: `reset`, `clean`, `commit`.
         command: String,
         /// The work tree, or a folder of it.
         folder: PathBuf,
-        /// Git's message.
         message: String,
     },
-    /// The work tree could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// Git's own files could not be read.
@@ -68,26 +65,13 @@ pub enum GitError {
     Look(#[from] RepoError),
     /// Another git process holds the index, or was killed while holding it.
     #[error("{} exists: another git process is running here, or was killed; if none is running, remove that file", path.display())]
-    Locked {
-        /// The lock.
-        path: PathBuf,
-    },
+    Locked { path: PathBuf },
     /// The index could not be locked or replaced.
     #[error("cannot use {}", path.display())]
-    Index {
-        /// The file concerned.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Index { path: PathBuf, source: io::Error },
     /// Something that differs could not be moved away.
     #[error("cannot move {} aside", path.display())]
-    InTheWay {
-        /// What.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    InTheWay { path: PathBuf, source: io::Error },
     /// Git reported success, but the work tree is still not as it was.
     #[error("after a rollback, the work tree still differs: {}", paths.join(", "))]
     StillDirty {

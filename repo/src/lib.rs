@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod below;
-mod blob;
 mod changed_in;
 mod committed;
 mod dirty;
@@ -72,44 +71,30 @@ pub enum OpenError {
 /// Why a query of the repository failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum RepoError {
     /// Git's own files could not be read.
     #[error("cannot {doing} in {}: {reason}", top.display())]
     Git {
         /// The operation: `compare the work tree`, `read the index`.
         doing: &'static str,
-        /// The top of the work tree.
         top: PathBuf,
         /// The message from gix.
         reason: String,
     },
     /// Branches and tags are stored in a binary table, which gix cannot read.
     #[error("git stores the references of {} as reftable, which is not supported yet", top.display())]
-    Reftable {
-        /// The top of the work tree.
-        top: PathBuf,
-    },
+    Reftable { top: PathBuf },
     /// A folder could not be created or read.
     #[error("cannot use {}", path.display())]
-    Io {
-        /// The path concerned.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// Git does not recognize a repository here, but there may be commits in it.
     #[error("{} is damaged: git recognizes no repository there", path.display())]
-    Damaged {
-        /// The `.git`.
-        path: PathBuf,
-    },
+    Damaged { path: PathBuf },
     /// A folder with the harness's name that no run created: a clone or an archive may have brought
     /// it along.
     #[error("{} was not created by a run here, or git tracks files in it", path.display())]
-    NotMadeHere {
-        /// The folder.
-        path: PathBuf,
-    },
+    NotMadeHere { path: PathBuf },
 }
 
 impl RepoError {
@@ -244,7 +229,6 @@ impl WorkTree {
         !self.own_filters().is_empty()
     }
 
-    /// Their names.
     fn own_filters(&self) -> Vec<BString> {
         let config = self.repository.config_snapshot();
         let filters = config.plumbing().sections_by_name("filter").into_iter().flatten();
@@ -325,7 +309,5 @@ fn permissions() -> gix::open::Permissions {
     gix::open::Permissions { env, ..all }
 }
 
-#[cfg(test)]
-mod scratch;
 #[cfg(test)]
 mod tests;

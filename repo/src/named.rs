@@ -162,7 +162,7 @@ const MOST_LINKS: u32 = 40;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::tests::scratch::Scratch;
 
     #[test]
     fn a_plain_configuration_is_told_by_its_lines() {

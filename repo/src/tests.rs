@@ -1,7 +1,9 @@
+pub(crate) mod scratch;
+
 use gix::bstr::ByteSlice as _;
 
 use super::*;
-use crate::scratch::Scratch;
+use scratch::Scratch;
 
 #[test]
 fn a_change_in_a_submodule_is_seen() {

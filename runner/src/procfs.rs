@@ -119,7 +119,6 @@ fn children_by_scan(pid: i32) -> Vec<i32> {
     all().into_iter().filter(|process| process.parent == pid).map(|process| process.pid).collect()
 }
 
-/// Every visible process.
 pub(crate) fn all() -> Vec<Process> {
     numbers().filter_map(Process::read).collect()
 }

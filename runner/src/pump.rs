@@ -131,7 +131,6 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// The output so far.
     pub(crate) fn text(&self) -> String {
         self.kept.all.so_far().text()
     }

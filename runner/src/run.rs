@@ -17,37 +17,21 @@ const DRAIN: Duration = Duration::from_millis(250);
 /// Why a command could not run. None of its processes is left.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum RunError {
-    /// The input file cannot be read.
     #[error("cannot read the input file {}", path.display())]
-    Input {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Input { path: PathBuf, source: io::Error },
     /// The working folder does not exist.
     #[error("cannot work in {}", path.display())]
-    Cwd {
-        /// The folder.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The program could not be started.
+    Cwd { path: PathBuf, source: io::Error },
     #[error("cannot start {}", program.display())]
     Start {
         /// The program, or the launcher of the sandbox.
         program: PathBuf,
-        /// The system's error.
         source: io::Error,
     },
-    /// The command could not be waited for.
     #[error("cannot follow the command")]
-    Wait {
-        /// The system's error.
-        source: io::Error,
-    },
+    Wait { source: io::Error },
     /// The system does not allow a view of this tree; the command did not run. Without the view it may.
     #[error("no view of the tree could be made: {message}")]
     View {
@@ -57,7 +41,6 @@ pub enum RunError {
     /// The sandbox could not be set up; the command did not run.
     #[error("the {rung} sandbox could not be set up: {message}")]
     Sandbox {
-        /// Its rung.
         rung: Rung,
         /// The message, in one line.
         message: String,

@@ -100,15 +100,3 @@ choice! {
         System = "system",
     }
 }
-
-choice! {
-    /// How to request an answer that follows a JSON schema.
-    AnswerSchema {
-        /// With the schema itself, in strict mode.
-        JsonSchema = "json_schema",
-        /// As any JSON object; the prompt has to describe it.
-        JsonObject = "json_object",
-        /// Not at all; the prompt has to describe everything.
-        None = "none",
-    }
-}

@@ -23,20 +23,19 @@ pub struct Keys {
     variables: Vec<String>,
 }
 
-/// A key, and where it was found.
 #[derive(Debug)]
 struct Key {
     secret: Secret,
     source: Source,
 }
 
-/// Where a key was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
-    /// In this variable.
     Variable(String),
-    /// In the key file of a provider.
-    File { path: String, whose: String },
+    File {
+        path: String,
+        whose: String,
+    },
     /// In the program itself: the demo's.
     Program,
 }

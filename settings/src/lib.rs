@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod bases;
-mod carry;
 mod choice;
 mod environment;
 mod files;
@@ -19,7 +18,7 @@ mod trust;
 mod values;
 
 pub use bases::Bases;
-pub use choice::{AnswerSchema, Byproducts, CommitScope, OutputLimit, Sandbox, SystemRole};
+pub use choice::{Byproducts, CommitScope, OutputLimit, Sandbox, SystemRole};
 pub use environment::Environment;
 pub use files::{Files, Loaded, trust_of};
 pub use key::{Flag, Key, Row, Takes};

@@ -6,7 +6,6 @@ use std::fmt;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The model if none is configured.
 const DEFAULT_MODEL: &str = "gemini-3.8-flash";
 
 /// The file. Unknown keys are ignored, because another program shares the file.

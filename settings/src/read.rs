@@ -25,22 +25,16 @@ pub struct File {
 /// Why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum ReadError {
     /// It exists but cannot be read.
     #[error("cannot read {}", path.display())]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// It is not a regular file, or too large.
     #[error("{} is no file of at most 1 MiB", .0.display())]
     NoFile(PathBuf),
-    /// It contains bytes that are not UTF-8.
     #[error("{} is not UTF-8 (at byte {at})", path.display())]
     NotUtf8 {
-        /// Which file.
         path: PathBuf,
         /// The number of valid bytes before them.
         at: usize,

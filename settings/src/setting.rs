@@ -122,7 +122,6 @@ impl Settings {
             self.base_url = Setting::default(None);
             self.dialect_max_tokens = Setting::default(None);
             self.dialect_system_role = Setting::default(None);
-            self.dialect_schema = Setting::default(None);
         }
         for key in KEYS {
             (key.put)(self, &mut layer, origin, bases);

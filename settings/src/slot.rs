@@ -11,10 +11,8 @@ pub(crate) trait Written: Clone {
     /// Its form in the settings.
     type Value: Clone + PartialEq;
 
-    /// Converts it.
     fn value(self, bases: Bases<'_>) -> Self::Value;
 
-    /// Its form for display.
     fn shown(value: &Self::Value) -> Json;
 
     /// Adds the values of a later layer. Existing values keep their origin.
@@ -72,10 +70,8 @@ pub(crate) type Weakens<V> = fn(wanted: &V, now: Option<&V>) -> bool;
 
 /// The place of a setting, filled by keys of type `F`.
 pub(crate) trait Slot<F> {
-    /// The type of a single value.
     type Value;
 
-    /// Applies the given values.
     fn put(&mut self, given: &mut F, origin: Origin, bases: Bases<'_>);
 
     /// Each value for display, and where it comes from; null if there is none.

@@ -14,9 +14,8 @@ use crate::key::{Flag, Given, Key, Takes};
 use crate::provider::{prices, providers};
 use crate::slot::Slot;
 use crate::{
-    Address, AnswerSchema, Byproducts, CommandLine, CommitScope, Count, Dollars, HostName, ModelNames,
-    Models, OutputLimit, OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time,
-    VariableName,
+    Address, Byproducts, CommandLine, CommitScope, Count, Dollars, HostName, ModelNames, Models, OutputLimit,
+    OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time, VariableName,
 };
 
 macro_rules! optional {
@@ -136,8 +135,6 @@ settings! {
         max_tokens: Option<OutputLimit> => dialect_max_tokens: Setting<Option<OutputLimit>> = unset(), never;
         /// The role of the system instruction: `developer` or `system`.
         system_role: Option<SystemRole> => dialect_system_role: Setting<Option<SystemRole>> = unset(), never;
-        /// How to request an answer that follows a JSON schema: `json_schema`, `json_object` or `none`.
-        schema: Option<AnswerSchema> => dialect_schema: Setting<Option<AnswerSchema>> = unset(), never;
     }
 
     /// `[limits]`. A missing limit means no limit; a limit of zero is an error.

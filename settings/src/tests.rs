@@ -198,15 +198,14 @@ fn later_layers_replace_values_and_add_to_lists() {
 
 #[test]
 fn an_address_counts_for_models_of_the_provider_it_was_written_for() {
-    let local =
-        "[model]\nname='openai/llama'\nbase_url='http://127.0.0.1:1/v1'\n[model.dialect]\nschema='none'";
+    let local = "[model]\nname='openai/llama'\nbase_url='http://127.0.0.1:1/v1'\n[model.dialect]\nsystem_role='system'";
     let mut settings = Settings::default();
     settings.put(layer(local), Origin::User, bases());
     settings.put(layer("[model]\nname='openai/qwen'"), Origin::Project, bases());
     assert_eq!(settings.base_url.value.as_deref(), Some("http://127.0.0.1:1/v1"));
     settings.put(layer("[model]\nname='gemini-3.8-flash'"), Origin::Flag, bases());
     assert_eq!(settings.base_url.value, None);
-    assert_eq!(settings.dialect_schema.value, None);
+    assert_eq!(settings.dialect_system_role.value, None);
 }
 
 #[test]

@@ -9,7 +9,6 @@ use crate::collected::{Collected, text};
 use crate::lines::LONGEST;
 use crate::{Event, gemini};
 
-/// The types of a stream's events.
 const EVENTS: [&str; 6] = ["init", "message", "tool_use", "tool_result", "error", "result"];
 
 /// The state of recognizing that object.

@@ -65,7 +65,6 @@ fn every_setting_is_shown_with_its_origin() {
     model.wait                  -  default
     model.dialect.max_tokens    -  default
     model.dialect.system_role   -  default
-    model.dialect.schema        -  default
     limits.max_cost             2.5  project file
     limits.max_tokens           -  default
     limits.max_calls            3  flag

@@ -92,17 +92,14 @@ impl Answer for Checkpointed {}
 /// Whether there is a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "checkpoint", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names say it all")]
 pub enum CheckpointResult {
-    /// There is one.
     Made {
-        /// Its hash.
         commit: String,
     },
     /// Nothing had changed.
     Nothing,
-    /// Git failed.
     Failed {
-        /// Why.
         error: String,
     },
 }

@@ -35,7 +35,6 @@ struct Response<'a> {
     error: Value,
 }
 
-/// An event of a stream.
 #[derive(Debug, Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", default, deserialize_with = "code_commit_llm::json::aside")]

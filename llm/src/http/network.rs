@@ -29,36 +29,23 @@ pub struct Network {
 /// Why the variables cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum NetworkError {
     /// A proxy variable does not contain the address of a proxy. Its value is not shown, because it
     /// may contain a password.
     #[error("{variable} is not the address of an http proxy")]
-    BadProxy {
-        /// Its name.
-        variable: &'static str,
-    },
+    BadProxy { variable: &'static str },
     /// The file of `SSL_CERT_FILE` cannot be read.
     #[error("cannot read {}", .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// The file of `SSL_CERT_FILE` holds no certificate.
     #[error("{} holds no PEM certificate", .path.display())]
-    NoCertificate {
-        /// The file.
-        path: PathBuf,
-    },
+    NoCertificate { path: PathBuf },
 }
 
-/// The route of one request.
 #[derive(Debug)]
 pub(super) enum Route<'a> {
-    /// Straight to the service.
     Direct,
-    /// Through this proxy.
     Proxy(&'a Proxy),
 }
 
@@ -132,7 +119,6 @@ pub(super) fn host_of(rest: &str) -> String {
     bare.trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// Looks up a variable.
 type Env<'f, 'e> = &'f dyn Fn(&str) -> Option<&'e str>;
 
 /// A variable that is set and not empty.

@@ -51,7 +51,6 @@ impl Worker {
         let _ = self.jobs.send(job);
     }
 
-    /// The next piece of the call.
     pub(super) fn piece(&self, patience: Duration) -> Result<Piece, RecvTimeoutError> {
         self.pieces.recv_timeout(patience)
     }

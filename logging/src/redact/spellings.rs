@@ -58,7 +58,6 @@ fn base64_core(text: &[u8], offset: usize) -> Vec<u8> {
     STANDARD_NO_PAD.encode(&padded).as_bytes().get(first..last).unwrap_or_default().to_vec()
 }
 
-/// The same in the URL-safe alphabet.
 fn url_safe(base64: &[u8]) -> Vec<u8> {
     let other = |letter: &u8| match letter {
         b'+' => b'-',

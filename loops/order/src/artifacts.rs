@@ -239,22 +239,22 @@ impl Verdict {
 #[serde(deny_unknown_fields)]
 pub struct RunSummary {
     /// Twelve hex digits that depend on the inputs alone.
-    #[cfg_attr(test, schemars(regex(pattern = crate::schemas::RUN_ID)))]
+    #[cfg_attr(test, schemars(regex(pattern = crate::tests::schemas::RUN_ID)))]
     pub run_id: String,
     /// The path of the repository.
     pub repo_path: String,
     /// The path of the order.
     pub work_order_path: String,
     /// SHA-256 of the order as canonical JSON.
-    #[cfg_attr(test, schemars(regex(pattern = crate::schemas::SHA256)))]
+    #[cfg_attr(test, schemars(regex(pattern = crate::tests::schemas::SHA256)))]
     pub work_order_hash: String,
     /// The commit that was checked out.
     pub repo_baseline_commit: String,
     /// The hash of the tree before the first attempt.
-    #[cfg_attr(test, schemars(regex(pattern = crate::schemas::SHA256)))]
+    #[cfg_attr(test, schemars(regex(pattern = crate::tests::schemas::SHA256)))]
     pub repo_tree_hash_before: String,
     /// The hash of the tree with the changes; null if the run failed.
-    #[cfg_attr(test, schemars(regex(pattern = crate::schemas::SHA256)))]
+    #[cfg_attr(test, schemars(regex(pattern = crate::tests::schemas::SHA256)))]
     pub repo_tree_hash_after: Option<String>,
     /// The maximum number of attempts.
     pub max_attempts: u32,

@@ -8,8 +8,6 @@ mod fields;
 mod ids;
 mod order;
 mod resume;
-#[cfg(test)]
-mod schemas;
 
 pub use self::order::{Command, MOST_CONTEXT_FILES, MOST_ORDER_BYTES, WorkOrder};
 pub use artifacts::{
@@ -21,3 +19,8 @@ pub use decide::{Finished, Inputs, SUMMARY, VERIFY_SCRIPT, order, verification};
 pub use fields::FieldProblem;
 pub use ids::{config_hash, run_id};
 pub use resume::still_holds;
+
+#[cfg(test)]
+mod tests {
+    pub(crate) mod schemas;
+}

@@ -14,7 +14,6 @@ use nom::{IResult, Parser};
 use super::{PLAIN, REPLACE, SEARCH, SIGNS};
 use crate::Span;
 
-/// What a mark says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Search,
@@ -22,7 +21,6 @@ pub(super) enum Mark {
     Replace,
 }
 
-/// A mark and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MarkLine {
     pub(super) mark: Mark,

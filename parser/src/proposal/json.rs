@@ -7,7 +7,6 @@ use memchr::memchr2;
 use super::ProposalCode;
 use crate::Span;
 
-/// A token and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token<'t> {
     pub(super) is: Is<'t>,
@@ -24,7 +23,6 @@ pub(super) enum Is<'t> {
     End,
 }
 
-/// White space in JSON.
 pub(super) const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// The error that ends reading.

@@ -9,7 +9,6 @@ use super::{Change, Edit, FileWrite, Limits, Proposal, ProposalCode};
 use crate::Span;
 use crate::diagnostic::{Errors, Findings};
 
-/// Reads all of `text`.
 pub(super) fn whole<'t>(text: &'t str, limits: &Limits) -> Result<Proposal<'t>, Errors<ProposalCode>> {
     let mut reader = Reader { tokens: Tokens::new(text), findings: Findings::default() };
     match reader.proposal(text, limits) {
@@ -26,10 +25,8 @@ struct Reader<'t> {
     findings: Findings<ProposalCode>,
 }
 
-/// A string and its position.
 type Text<'t> = (Cow<'t, str>, Span);
 
-/// The value of a key of the proposal.
 enum Value<'t> {
     Summary(Text<'t>),
     Writes(Vec<Write<'t>>),

@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use super::work_tree::{Threads, differing};
 use super::*;
-use crate::scratch::Scratch;
+use crate::tests::scratch::Scratch;
 
 fn differs(scratch: &Scratch, threads: Threads) -> Vec<String> {
     let repository = gix::open(scratch.path()).unwrap();

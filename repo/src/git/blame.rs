@@ -110,7 +110,7 @@ fn numbers(rest: &str) -> Option<(usize, usize)> {
 mod tests {
     use std::fs;
 
-    use crate::scratch::Scratch;
+    use crate::tests::scratch::Scratch;
 
     use super::*;
 

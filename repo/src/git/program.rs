@@ -58,7 +58,6 @@ impl Git {
         self.answered(words, self.start(words)?)
     }
 
-    /// The same, for paths.
     pub(super) fn asked_of(
         &self,
         words: &[&str],

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 use crate::WorkTree;
-use crate::scratch::Scratch;
+use crate::tests::scratch::Scratch;
 
 impl Scratch {
     /// With two files in one commit.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::scratch::Scratch;
+use crate::tests::scratch::Scratch;
 
 /// A tree whose git directory is on another disk; `None` if there is only one disk.
 fn across_disks() -> Option<(Scratch, tempfile::TempDir)> {

@@ -13,7 +13,6 @@ use super::request::Request;
 /// The first byte of a TLS handshake (RFC 8446 §5.1).
 const HANDSHAKE: u8 = 22;
 
-/// The beginning of a tunnel.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Begun {
     /// What was read so far.

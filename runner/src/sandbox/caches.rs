@@ -62,7 +62,6 @@ pub(crate) fn places(access: &Access) -> impl Iterator<Item = PathBuf> {
     named(access).map(|(_, place)| place)
 }
 
-/// Creates the folders of the layers.
 pub(super) fn make_layers(access: &Access) -> Result<(), String> {
     for Overlay { layer: View { upper, work }, .. } in all(access).into_iter().map(|cache| cache.overlay) {
         [upper, work].iter().try_for_each(|folder| {

@@ -25,7 +25,6 @@ use crate::{Command, Containers, Ended, RUN_MARKER};
 
 mod variables;
 
-/// The name of the empty image.
 const IMAGE: &str = "code-commit-empty:1";
 /// An empty archive: two blocks of zeros.
 const EMPTY_ARCHIVE: [u8; 1024] = [0; 1024];

@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 
 use super::{Rung, namespaces, view};
 
-/// The program that becomes a helper.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Why there are no namespaces without it.

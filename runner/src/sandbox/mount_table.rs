@@ -6,7 +6,6 @@ use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// Those of this process.
 pub(super) const OWN: &str = "/proc/self/mountinfo";
 
 /// One mount.

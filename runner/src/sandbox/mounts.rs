@@ -139,7 +139,6 @@ fn empty(path: PathBuf) -> Mount {
     if path.is_dir() { Mount::EmptyFolder(path) } else { Mount::EmptyFile(path) }
 }
 
-/// The visible files of `/etc`.
 pub(super) fn etc(access: &Access) -> Vec<PathBuf> {
     let network: &[&str] = if access.network { &ETC_NETWORK } else { &[] };
     let names = ETC.iter().chain(network);

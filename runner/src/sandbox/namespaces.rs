@@ -30,7 +30,6 @@ use crate::spawn::{Group, program};
 use crate::{Command, Ended, RUN_MARKER};
 
 mod first;
-mod loopback;
 mod outer;
 mod root;
 mod task;

@@ -12,7 +12,6 @@ pub(crate) struct Visible {
 }
 
 impl Visible {
-    /// The current state.
     pub(crate) fn behind(access: &Access) -> Self {
         let own = mounts::SYSTEM.into_iter().chain(["/proc", "/dev"]).map(PathBuf::from);
         let given = [&access.tree].into_iter().chain(&access.readable).chain(&access.writable).cloned();
@@ -22,7 +21,6 @@ impl Visible {
         Self { shown, masked: mounts::masked(access) }
     }
 
-    /// Whether `path` is visible.
     pub(crate) fn has(&self, path: &Path) -> bool {
         let is_below = |roots: &[PathBuf]| roots.iter().any(|root| path.starts_with(root));
         !is_below(&self.masked) && is_below(&self.shown)

@@ -68,7 +68,7 @@ impl Layer<'_> {
         }
         // New files alone can be made again.
         if moved.out.is_some() || !incoming.differences.is_empty() {
-            self.tree.sync_all()?;
+            self.tree.sync_file_system()?;
         }
         Ok(moved.brought)
     }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::git::tests::{commit_without_its_file, moved};
-use crate::scratch::Scratch;
+use crate::tests::scratch::Scratch;
 
 fn lock(scratch: &Scratch) -> PathBuf {
     scratch.path().join(".git/index.lock")

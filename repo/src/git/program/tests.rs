@@ -1,6 +1,6 @@
 use crate::GitError;
 use crate::git::tests::{ME, NONE, moved};
-use crate::scratch::Scratch;
+use crate::tests::scratch::Scratch;
 
 /// A command that leaves a trace and copies its input to its output.
 fn trap(scratch: &Scratch) -> (std::path::PathBuf, String) {

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Child, ExitCode};
 
 use rustix::fs::{fstat, stat};
-use rustix::net::{SendFlags, send};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 use rustix::process::{
     DumpableBehavior, Signal, WaitOptions, WaitStatus, set_dumpable_behavior,
     set_parent_process_death_signal, setsid, wait,
@@ -22,7 +22,7 @@ use rustix::thread::{
 };
 
 use super::task::{Report, Task};
-use super::{descriptors, loopback, root, send_descriptors};
+use super::{descriptors, root, send_descriptors};
 use crate::Ended;
 use crate::procfs::Process;
 use crate::sandbox::HOST_NAME;
@@ -65,7 +65,7 @@ fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
     if task.has_network {
         leave_abstract_sockets().map_err(io::Error::other)?;
     } else {
-        loopback::up()
+        bring_up_loopback()
             .map_err(|error| io::Error::new(error.kind(), format!("cannot make a loopback: {error}")))?;
     }
     if let Some(socket) = proxy.filter(|_| task.has_proxy) {
@@ -81,6 +81,33 @@ fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
     let stdin = if is_nothing(&stdin)? { File::open(NOTHING)?.into() } else { stdin };
     drop_rights()?;
     Ok((task, stdin))
+}
+
+/// The loopback, which is down at first, is the first interface of every network namespace.
+const LOOPBACK: u32 = 1;
+const RTM_NEWLINK: u16 = 16;
+/// `NLM_F_REQUEST | NLM_F_ACK`
+const REQUEST: u16 = 1 | 4;
+const UP: u32 = 1;
+
+/// Asks the kernel to bring the loopback up, in 32 bytes: `nlmsghdr` and `ifinfomsg` (rtnetlink(7)).
+fn bring_up_loopback() -> io::Result<()> {
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    let mut message = Vec::with_capacity(32);
+    message.extend(32_u32.to_ne_bytes());
+    message.extend(RTM_NEWLINK.to_ne_bytes());
+    message.extend(REQUEST.to_ne_bytes());
+    // Number and sender; family and type of the interface.
+    message.extend([0; 12]);
+    message.extend(LOOPBACK.to_ne_bytes());
+    // The flags, and which of them change.
+    message.extend([UP.to_ne_bytes(), UP.to_ne_bytes()].concat());
+    send(&socket, &message, SendFlags::empty())?;
+    let mut answer = [0; 64];
+    recv(&socket, &mut answer, RecvFlags::empty())?;
+    // Behind the header: zero, or the error as a negative number.
+    let code = answer.get(16..20).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_ne_bytes);
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(-code)) }
 }
 
 /// The device that is empty. The harness's descriptor of it is not on a read-only mount: through that, root could

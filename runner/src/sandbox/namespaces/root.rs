@@ -140,7 +140,6 @@ impl Root {
         self.show(&name, path)
     }
 
-    /// A new file.
     fn write(&mut self, path: &Path, content: &str) -> io::Result<()> {
         let name = self.next();
         let (parent, file) = self.parent(&name)?;

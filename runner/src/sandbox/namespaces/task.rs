@@ -210,7 +210,6 @@ impl Reader<'_> {
 /// The last word of the helpers.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Report {
-    /// How the command ended.
     Ended(Ended),
     /// The system's error when it was to be started.
     NotStarted(i32),
