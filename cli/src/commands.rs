@@ -9,14 +9,12 @@ mod doctor;
 mod guard;
 mod init;
 mod order;
-mod page;
 mod parse;
 pub mod phase;
-mod product;
+mod retell;
 mod rollup;
 mod show;
 mod spec;
-mod trace;
 mod trust;
 
 use std::path::Path;
@@ -39,8 +37,8 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         }
         Some(Command::Runs) => show::list(host),
         Some(Command::Show(args)) => show::show(args, host),
-        Some(Command::Page(args)) => page::run(args, host),
-        Some(Command::Trace(args)) => trace::run(args, host),
+        Some(Command::Page(args)) => retell::page(args, host),
+        Some(Command::Trace(args)) => retell::trace(args, host),
         Some(Command::Why(args)) => why::run(&args.request(), host),
         Some(Command::Replay(args)) => replay::run(&args.request(), host),
         Some(Command::Resume(args)) => resume::run(&args.request(), host),

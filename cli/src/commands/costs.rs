@@ -3,7 +3,6 @@
 
 mod calls;
 mod journal;
-mod prices;
 
 use std::collections::BTreeMap;
 
@@ -13,8 +12,7 @@ use code_commit_runs::{Exit, Failure, Host};
 use code_commit_settings::Layer;
 use serde_json::{Value, json};
 
-use crate::commands::costs::calls::{Call, find};
-use crate::commands::costs::prices::Today;
+use crate::commands::costs::calls::{Call, Today, find};
 
 /// Totals of some calls.
 #[derive(Debug, Clone, Default, PartialEq)]

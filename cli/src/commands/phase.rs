@@ -1,13 +1,16 @@
 //! `code-commit phase`: a builder and a verifier, isolated from each other (S3).
 
-mod client;
 mod init;
 
 use std::ffi::OsStr;
+use std::io::{self, Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_report::{Output, phrases};
+use code_commit_runs::phase::request::{Answer, CLIENT, Request, SOCKET};
 use code_commit_runs::phase::{self, SPECS};
 use code_commit_runs::place::root;
 use code_commit_runs::{Exit, Failure, Host};
@@ -41,10 +44,42 @@ pub fn run(args: &PhaseArgs, host: Host<'_>) -> Result<Exit, Failure> {
 /// own name.
 pub fn applet(name: Option<&OsStr>, environment: &Environment) -> Option<u8> {
     match Path::new(name?).file_name()?.to_str()? {
-        phase::request::CLIENT => Some(client::run(environment)),
+        CLIENT => Some(client(environment)),
         phase::DESK => Some(phase::serve(std::io::stdin(), std::io::stdout())),
         _ => None,
     }
+}
+
+/// `abl-cmd NAME [ARGS…]` runs in the sandbox: it passes its arguments on to the desk outside and prints the
+/// answer. The exit code is the command's.
+fn client(environment: &Environment) -> u8 {
+    let argv = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let answer = environment
+        .text(SOCKET)
+        .ok_or_else(|| {
+            io::Error::other(format!("{SOCKET} is not set: abl-cmd works for the roles of a phase only"))
+        })
+        .and_then(|socket| ask(socket, &Request { argv }));
+    match answer {
+        Ok(answer) => {
+            // Ignore EPIPE: the reader is gone.
+            let _ = io::stdout().lock().write_all(answer.output.as_bytes());
+            answer.code
+        }
+        Err(error) => {
+            let _ = writeln!(io::stderr().lock(), "abl-cmd: {error}");
+            125
+        }
+    }
+}
+
+fn ask(socket: &str, request: &Request) -> io::Result<Answer> {
+    let mut stream = UnixStream::connect(socket)?;
+    serde_json::to_writer(&stream, request)?;
+    stream.shutdown(Shutdown::Write)?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(serde_json::from_str(&text)?)
 }
 
 /// The problems of the specs, one line each.

@@ -4,16 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use code_commit_engine::{ModelUsage, Usage};
+use code_commit_llm::{Day, Money, Prices};
 use code_commit_logging::Journal;
 use code_commit_loop_phase::tokens::{self, Row, Table};
 use code_commit_names::ours::{ABL, STATE};
+use code_commit_perform::client_usage;
 use code_commit_repo::WorkTree;
 use code_commit_report::phrases;
+use code_commit_runs::model::today;
 use code_commit_runs::phase::{LOGS, read};
 use code_commit_runs::{Failure, records, registry, spec};
+use code_commit_settings::Settings;
 
 use crate::commands::costs::journal::{self, Paid, UNNAMED};
-use crate::commands::costs::prices::Today;
 
 /// The origin of a phase's calls.
 const PHASE: &str = "phase";
@@ -39,6 +42,23 @@ pub struct Call {
     pub at_most_usd: Option<f64>,
     /// When it was made: `2026-11-21`.
     pub day: Option<String>,
+}
+
+/// Prices for calls whose record does not state one: today's, those of the configuration, then the built-in list.
+pub struct Today {
+    prices: Prices,
+    day: Option<Day>,
+}
+
+impl Today {
+    pub fn of(settings: &Settings) -> Self {
+        Self { prices: settings.prices(), day: today() }
+    }
+
+    /// US dollars; `None` if no price is known.
+    pub fn cost(&self, model: &str, usage: Usage) -> Option<f64> {
+        self.prices.of_name(model, self.day.as_ref()?)?.cost(&client_usage(usage)).map(Money::as_usd)
+    }
 }
 
 /// All calls, with warnings about the search.

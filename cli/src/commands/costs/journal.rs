@@ -12,8 +12,7 @@ use code_commit_runs::spec;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::commands::costs::calls::Call;
-use crate::commands::costs::prices::Today;
+use crate::commands::costs::calls::{Call, Today};
 
 /// The origin of calls of spec runs and audits.
 const SPEC: &str = "spec";
