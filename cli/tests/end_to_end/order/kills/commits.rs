@@ -139,7 +139,7 @@ fn killed_at(file: &str, inject: &str) -> Option<Scene> {
 
 #[test]
 fn a_kill_before_the_note_of_the_first_order_is_removed_leaves_nothing_to_a_hand() {
-    killed_at("order.json", "inject=unlink:signal=KILL:when=1");
+    killed_at("order.json", "inject=unlink,unlinkat:signal=KILL:when=1");
 }
 
 #[test]
