@@ -64,7 +64,6 @@ pub struct Plan {
 pub enum Task {
     /// S1.
     Commit {
-        /// What the user asks for.
         query: Excerpt,
         /// `agent-config/codeRollup.txt`.
         codebase: Excerpt,
@@ -75,7 +74,6 @@ pub enum Task {
     Implement {
         /// `gemini-system-prompt.txt`.
         system: Excerpt,
-        /// What the user asks for.
         query: Excerpt,
         /// `codeRollup.txt`.
         codebase: Excerpt,
@@ -228,7 +226,6 @@ pub fn form(settings: &Settings) -> Form {
     if settings.edits.value { Form::Edits } else { Form::Files }
 }
 
-/// The order of the parts of a prompt of S1.
 fn order(settings: &Settings) -> Order {
     if settings.cache_order.value { Order::Cache } else { Order::Seed }
 }
@@ -280,7 +277,6 @@ impl Plan {
         }
     }
 
-    /// The prompt of the first round.
     pub(crate) fn first_prompt(&self) -> String {
         match &self.task {
             Task::Commit { query, codebase, protected } => {
