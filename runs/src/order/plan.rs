@@ -36,19 +36,24 @@ impl Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
+    /// S2.
     Order,
 }
 
+/// What a run is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OrderPlan {
+    /// Which loop.
     #[serde(rename = "loop")]
     pub kind: Kind,
+    /// The version that began the run.
     pub version: String,
     /// When the run began, UTC, RFC 3339.
     pub begun_utc: String,
     /// SHA-256 over it as canonical JSON.
     pub work_order_hash: String,
+    /// The commit that was checked out.
     pub repo_baseline_commit: String,
     /// The branch that was checked out; null for a detached head.
     pub branch: Option<String>,
@@ -56,6 +61,7 @@ pub(crate) struct OrderPlan {
     pub repo_tree_hash_before: String,
     /// SHA-256 over the terms that count in the run's name.
     pub config_hash: String,
+    /// The flags.
     pub terms: Terms,
     /// Everything that the flags and the configuration say, each with its origin.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
@@ -75,8 +81,11 @@ pub(crate) struct OrderPlan {
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the shape of `code_commit_logging::Stored`, which knows no schemas")]
 struct StoredFile {
+    /// Its name.
     file: String,
+    /// Its length.
     bytes: u64,
+    /// Its hash.
     sha256: String,
 }
 
