@@ -64,6 +64,7 @@ pub struct Plan {
 pub enum Task {
     /// S1.
     Commit {
+        /// What the user asks for.
         query: Excerpt,
         /// `agent-config/codeRollup.txt`.
         codebase: Excerpt,
@@ -74,6 +75,7 @@ pub enum Task {
     Implement {
         /// `gemini-system-prompt.txt`.
         system: Excerpt,
+        /// What the user asks for.
         query: Excerpt,
         /// `codeRollup.txt`.
         codebase: Excerpt,
