@@ -37,10 +37,8 @@ pub struct Cli {
     /// Without a command: the default loop.
     #[command(flatten)]
     pub run: RunArgs,
-    /// What to print and where.
     #[command(flatten)]
     pub output: OutputArgs,
-    /// What else to do.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -245,7 +243,6 @@ pub enum OnFailure {
     Restore,
 }
 
-/// Flags of `rollup`.
 #[derive(Debug, Args)]
 pub struct RollupArgs {
     /// Where to write it; - for standard output
@@ -265,7 +262,6 @@ pub struct RollupArgs {
     pub explain: bool,
 }
 
-/// Flags of `parse`.
 #[derive(Debug, Args)]
 pub struct ParseArgs {
     /// The reply; - for standard input
@@ -273,7 +269,6 @@ pub struct ParseArgs {
     pub file: PathBuf,
 }
 
-/// Flags of `guard`.
 #[derive(Debug, Args)]
 pub struct GuardArgs {
     /// Paths, judged together as one reply
@@ -287,7 +282,6 @@ pub struct GuardArgs {
     pub root: PathBuf,
 }
 
-/// Flags of `apply`.
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
     /// The reply; - for standard input
@@ -298,7 +292,6 @@ pub struct ApplyArgs {
     pub dry_run: bool,
 }
 
-/// Flags of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
     /// The sandbox around the build

@@ -17,7 +17,6 @@ use code_commit_runs::model::{OpenModel, today, warn_in_the_clear};
 use code_commit_runs::{Exit, Failure, Host, preflight, records};
 use code_commit_settings::{Environment, Keys, Models, Origin, Settings};
 
-/// All supported services.
 pub struct Services;
 
 /// Makes a client that speaks one dialect.
@@ -77,7 +76,6 @@ impl OpenModel for Services {
     }
 }
 
-/// Opens the models of a run.
 struct Opener<'o> {
     settings: &'o Settings,
     keys: &'o Keys,

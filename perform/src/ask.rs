@@ -62,7 +62,6 @@ impl Asking {
     }
 }
 
-/// One question to the model.
 #[derive(Debug)]
 pub(crate) struct Question<'q> {
     pub(crate) round: u32,
@@ -71,7 +70,6 @@ pub(crate) struct Question<'q> {
     pub(crate) stable: usize,
     /// The schema of the answer, if it must be JSON.
     pub(crate) schema: Option<&'q serde_json::Value>,
-    /// The files for prompt and answer.
     pub(crate) files: &'q Files,
 }
 
@@ -233,7 +231,6 @@ enum NoAnswer {
     /// It was not asked.
     #[error(transparent)]
     OverLimit(BudgetError),
-    /// The call failed.
     #[error(transparent)]
     Failed(CallError),
 }

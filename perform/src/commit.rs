@@ -33,14 +33,12 @@ const BASELINE_BUILD: &str = "baseline-build.txt";
 const MOST_PRESENT: u64 = 1 << 20;
 
 /// Everything that a run of a commit loop needs.
+#[expect(missing_docs, reason = "those without are what their types say")]
 pub struct CommitWorld<'w, 'o> {
-    /// The run's record.
     pub record: Record<'o>,
     /// Where replies are applied, and by which rules.
     pub rules: Rules,
-    /// Who is asked.
     pub model: &'w dyn Model,
-    /// Settings of the calls.
     pub asking: Asking,
     /// What decides whether the work is done.
     pub build: BuildCommand,

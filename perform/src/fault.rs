@@ -11,6 +11,7 @@ use crate::record::RecordError;
 /// What stops a run from the outside. The journal stays as it is, so that the run can be resumed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum Fault {
     /// The user pressed Ctrl-C.
     #[error("interrupted")]
@@ -20,10 +21,7 @@ pub enum Fault {
     NoTimeLeft(String),
     /// The prompt holds a key: it is not sent.
     #[error("the prompt of round {round} holds an API key and was not sent")]
-    KeyInPrompt {
-        /// Which round.
-        round: u32,
-    },
+    KeyInPrompt { round: u32 },
     /// The record could not be kept.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -57,9 +55,7 @@ pub enum Fault {
     File {
         /// The operation: `look at`, `append to`, `remove`.
         doing: &'static str,
-        /// Which.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
     /// The build could not be supervised.
@@ -68,7 +64,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Wraps the error of an operation on this file.
     pub(crate) fn file(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File { doing, path: path.to_owned(), source }
     }

@@ -204,7 +204,6 @@ impl Attempts {
     }
 }
 
-/// One call, for the spending of its run.
 pub(crate) struct CallSpending<'p> {
     pub(crate) spending: &'p Spending,
     pub(crate) forecast: Forecast,

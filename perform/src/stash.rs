@@ -17,7 +17,6 @@ const NOTE: &str = "set-aside.json";
 /// How `apply` begins the names of what an undo replaces.
 const REPLACED: &str = "undone";
 
-/// Changes that are set aside.
 pub(crate) struct Stash {
     /// What was in the tree, the newest last.
     replaced: Vec<PathBuf>,

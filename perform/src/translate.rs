@@ -6,7 +6,6 @@ use code_commit_logging::{FolderError, RunFolder};
 
 use crate::record::to_logging;
 
-/// How a command ended.
 pub(crate) fn ended(ended: code_commit_runner::Ended) -> Ended {
     match ended {
         code_commit_runner::Ended::Exited(code) => Ended::Exited(code),
@@ -39,7 +38,6 @@ pub fn changes(changes: Vec<code_commit_apply::Changed>) -> Vec<Changed> {
     changes.into_iter().map(changed).collect()
 }
 
-/// A warning of a transaction that was committed.
 pub(crate) fn untidy(warning: &code_commit_apply::Warning) -> Problem {
     Problem::new("apply", format!("{warning}."))
 }

@@ -18,7 +18,6 @@ use code_commit_settings::{Address, Settings};
 use crate::exit::{Exit, Failure};
 use crate::model;
 
-/// The limits in force.
 pub(crate) fn limits(settings: &Settings) -> AgentLimits {
     AgentLimits {
         max_cost_usd: settings.max_cost.value.map(code_commit_llm::Money::as_usd),
@@ -82,13 +81,11 @@ pub(crate) fn can_be_told(kind: Kind, base_url: Option<&Address>, output: &Outpu
     Err(Failure::refused(why, "set openai_base_url in its own config.toml"))
 }
 
-/// Hints of one loop of agents.
 pub(crate) struct Words {
     /// How to continue the run.
     pub(crate) go_on: &'static str,
     /// How to try again.
     pub(crate) again: &'static str,
-    /// Who works in it.
     pub(crate) worker: &'static str,
     /// Where a key could have come from.
     pub(crate) key_in: &'static str,
@@ -121,9 +118,7 @@ impl Words {
     }
 }
 
-/// A run of agents that is ready to work.
 pub(crate) struct Work<'w> {
-    /// Its record so far.
     pub(crate) past: Past,
     /// The repositories that its agents change, by name.
     pub(crate) repositories: BTreeMap<String, Repository>,

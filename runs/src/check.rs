@@ -28,7 +28,6 @@ use crate::{lock, order, place, records, registry, spec};
 
 /// How the name of the record's folder goes on after the time.
 const CHECK: &str = "-check";
-/// For a build that passes already.
 const NOTHING_TO_FIX: &str = "nothing to fix: the build passes already, so a run is done with its first reply; \
     let a test fail first that asks for the change";
 
@@ -39,7 +38,6 @@ struct Subject {
 }
 
 impl Subject {
-    /// Its name in messages.
     fn name(&self) -> String {
         self.line.as_ref().map_or_else(|| "the build".to_owned(), |line| format!("`{}`", printable(line)))
     }

@@ -40,7 +40,6 @@ pub struct Request {
     pub dry_run: bool,
 }
 
-/// A run that was made here.
 struct Run {
     path: PathBuf,
     /// Its loop; `keep` counts per loop.

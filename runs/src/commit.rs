@@ -154,7 +154,6 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     run::begin_again(prepared, paid).map(|done| done.exit)
 }
 
-/// What the run would send first.
 fn first(plan: &Plan) -> First<'_> {
     let files = code_commit_prompt::rollup::files(plan.task.codebase());
     First {

@@ -29,8 +29,7 @@ pub(crate) fn unpacked(settings: &Settings, root: &Path, environment: &Environme
 /// An error in a file keeps a command from starting.
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
-        let help = error.hint();
-        Self::refused(error, help)
+        Self::hinted(error, ReadError::hint)
     }
 }
 

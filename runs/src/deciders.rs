@@ -14,7 +14,6 @@ use code_commit_settings::Settings;
 pub(crate) struct Decider {
     /// Relative to the root.
     pub path: String,
-    /// What it is, for messages.
     pub what: String,
     /// Whether the build has to write it, such as `Cargo.lock`.
     pub is_builds: bool,

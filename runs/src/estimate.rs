@@ -14,7 +14,6 @@ use crate::model::today;
 /// The largest files that are named.
 const NAMED: usize = 10;
 
-/// The first prompt of a run.
 pub(crate) struct First<'p> {
     pub prompt: String,
     /// The schema of the answer, if it must be JSON.
@@ -25,7 +24,6 @@ pub(crate) struct First<'p> {
     pub remedy: &'static str,
 }
 
-/// What it takes.
 #[derive(Serialize)]
 struct Estimate<'e> {
     model: &'e ModelId,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use code_commit_engine::Outcome;
 use code_commit_perform::Past;
+use code_commit_repo::{GitError, RepoError};
 use code_commit_report::Output;
 use serde_json::json;
 
@@ -64,7 +65,6 @@ impl Exit {
     }
 }
 
-/// The exit code for a run's outcome.
 impl From<&Outcome> for Exit {
     fn from(outcome: &Outcome) -> Self {
         match outcome {
@@ -119,6 +119,12 @@ impl Failure {
         Self::new(Exit::Refused, error).help(help)
     }
 
+    /// A refusal by an error that has a hint.
+    pub fn hinted<E: Into<anyhow::Error>>(error: E, hint: fn(&E) -> &'static str) -> Self {
+        let help = hint(&error);
+        Self::refused(error, help)
+    }
+
     /// A command with nothing to do; nothing was touched.
     pub(crate) fn nothing_to_do(error: impl Into<anyhow::Error>, help: impl Into<String>) -> Self {
         Self::new(Exit::NothingToDo, error).help(help)
@@ -169,18 +175,15 @@ impl Failure {
 }
 
 /// An unreadable repository keeps a command from starting.
-impl From<code_commit_repo::RepoError> for Failure {
-    fn from(error: code_commit_repo::RepoError) -> Self {
-        let help = error.hint();
-        Self::refused(error, help)
+impl From<RepoError> for Failure {
+    fn from(error: RepoError) -> Self {
+        Self::hinted(error, RepoError::hint)
     }
 }
 
-/// The same.
-impl From<code_commit_repo::GitError> for Failure {
-    fn from(error: code_commit_repo::GitError) -> Self {
-        let help = error.hint();
-        Self::refused(error, help)
+impl From<GitError> for Failure {
+    fn from(error: GitError) -> Self {
+        Self::hinted(error, GitError::hint)
     }
 }
 

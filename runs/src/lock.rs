@@ -220,10 +220,8 @@ fn left_alone(back: &code_commit_apply::RolledBack) -> String {
     )
 }
 
-/// The error if the lock cannot be taken.
 pub(crate) fn no_lock(error: LockError) -> Failure {
-    let help = error.hint();
-    Failure::refused(error, help)
+    Failure::hinted(error, LockError::hint)
 }
 
 /// Takes the lock. A process killed while starting a build leaves its lock to the half-started child for a

@@ -34,7 +34,6 @@ pub fn warn_in_the_clear(base: &BaseUrl, output: &Output) {
     }
 }
 
-/// How the model is asked.
 pub(crate) fn asking(settings: &Settings) -> Asking {
     Asking {
         early_stop: false,

@@ -75,7 +75,6 @@ impl NewRun {
         &self.folder
     }
 
-    /// Stores what the run is to do.
     pub(crate) fn store(&self, plan: &impl Serialize) -> Result<Stored, Failure> {
         self.made().store_json(RUN_JSON, plan).map_err(cannot_begin)
     }
@@ -94,7 +93,6 @@ impl NewRun {
         RunFolder::open(made.to_owned(), self.folder.redactor().clone())
     }
 
-    /// Begins the run.
     pub(crate) fn record(mut self, observer: &mut dyn Observer) -> Result<Record<'_>, RecordError> {
         if let Some(aside) = &self.aside {
             aside.put(self.folder.path()).map_err(|error| self.folder.error("create", "", error))?;
@@ -114,7 +112,6 @@ impl Drop for NewRun {
     }
 }
 
-/// The beginning of a run cannot be stored.
 pub(crate) fn cannot_begin(error: impl Into<anyhow::Error>) -> Failure {
     Failure::no_record(error.into().context("cannot begin the record"))
 }
@@ -129,7 +126,6 @@ pub fn open(run: &Path) -> RunFolder {
     RunFolder::open(run.to_owned(), Redactor::default())
 }
 
-/// The record in a folder, if it is unchanged.
 pub(crate) fn intact(folder: &RunFolder) -> Result<Past, RecordError> {
     let past = Past::read(folder.path())?;
     past.intact(folder)?;
@@ -232,7 +228,6 @@ pub(crate) struct Head {
     /// `commit`, `implement`, `order`, `phase` or `spec`.
     #[serde(rename = "loop")]
     pub(crate) kind: String,
-    /// The version that made it.
     pub(crate) version: String,
     /// When it began, UTC, RFC 3339; loops with names that say so leave it out.
     pub(crate) begun_utc: Option<String>,

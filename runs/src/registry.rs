@@ -174,7 +174,6 @@ pub(crate) fn believe(tree: &WorkTree, folder: &Path, believed: Option<&String>)
     Ok(write(tree, &known)?)
 }
 
-/// Notes that a run was undone.
 pub(crate) fn mark_undone(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
     let mut known = read(tree)?;
     known.iter_mut().filter(|run| run.path(tree.root()) == folder).for_each(|run| run.undone = true);

@@ -22,7 +22,6 @@ impl Staging {
         Ok(Self { around, path })
     }
 
-    /// Takes a run out of its place.
     pub(crate) fn take(run: &Path) -> io::Result<Self> {
         let aside = Self::beside(run.parent().unwrap_or(run))?;
         fs::rename(run, &aside.path)?;
@@ -34,17 +33,14 @@ impl Staging {
         self.around.path()
     }
 
-    /// Where to make the folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Puts the folder into its place.
     pub(crate) fn put(&self, place: &Path) -> io::Result<()> {
         fs::rename(&self.path, place)
     }
 
-    /// Removes what is there.
     pub(crate) fn remove(self) -> io::Result<()> {
         self.around.close()
     }

@@ -4,8 +4,9 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use code_commit_agent::NotInstalled;
 use code_commit_repo::{Git, WorkTree};
-use code_commit_runner::Programs;
+use code_commit_runner::{NoProgram, Programs};
 use code_commit_settings::{Environment, Settings};
 
 use crate::exit::Failure;
@@ -38,10 +39,7 @@ impl Trusted {
 
     /// The file to start for a name.
     pub fn program(&self, name: impl AsRef<OsStr>) -> Result<PathBuf, Failure> {
-        self.programs.find(name).map_err(|error| {
-            let help = error.hint();
-            Failure::refused(error, help)
-        })
+        self.programs.find(name).map_err(|error| Failure::hinted(error, NoProgram::hint))
     }
 
     /// The git program in a folder.
@@ -54,10 +52,8 @@ impl Trusted {
         &self,
         kind: code_commit_agent::Kind,
     ) -> Result<code_commit_agent::Installed, Failure> {
-        code_commit_agent::find(kind, &self.programs).map_err(|error| {
-            let help = error.hint();
-            Failure::refused(error, help)
-        })
+        code_commit_agent::find(kind, &self.programs)
+            .map_err(|error| Failure::hinted(error, NotInstalled::hint))
     }
 
     /// The user's, with another `PATH`.

@@ -12,7 +12,6 @@ use code_commit_settings::{Flag, KEYS, Key, Layer, Sandbox, Takes};
 /// Settings of every loop that calls a model.
 pub type SettingArgs = Flags<All>;
 
-/// Settings of a build.
 pub type BuildArgs = Flags<OfBuild>;
 
 /// Limits on time, calls and cost of a run; also of a resumed one.
@@ -24,14 +23,12 @@ pub type TurnLimitArgs = Flags<BetweenTurns>;
 /// Flags as the topmost layer of the configuration.
 #[derive(Debug, Clone)]
 pub struct Flags<W> {
-    /// Their values.
     pub layer: Layer,
     which: PhantomData<W>,
 }
 
 /// Which flags of the table a command has.
 pub trait Which {
-    /// Their heading in the help.
     const HEADING: Option<&str> = None;
 
     /// The help for this flag; `None` if the command does not have it.
@@ -83,7 +80,6 @@ impl Which for BetweenTurns {
     }
 }
 
-/// Every key with such a flag, and its help.
 fn flags<W: Which>() -> impl Iterator<Item = (&'static Key, &'static Flag, &'static str)> {
     KEYS.iter().filter_map(|key| {
         let flag = key.flag.as_ref()?;
@@ -136,7 +132,6 @@ fn describe(key: &'static Key, flag: &'static Flag, help: &str) -> Vec<Arg> {
     }
 }
 
-/// The values given for a flag.
 fn given(matches: &ArgMatches, flag: &Flag) -> Vec<String> {
     match flag.takes {
         Takes::One(_) | Takes::Many(_) | Takes::Word(..) => {
@@ -148,7 +143,6 @@ fn given(matches: &ArgMatches, flag: &Flag) -> Vec<String> {
     }
 }
 
-/// The values of `--sandbox`.
 pub fn sandbox() -> impl TypedValueParser<Value = Sandbox> {
     words(Sandbox::WORDS).try_map(|word| word.parse())
 }
@@ -162,7 +156,6 @@ pub(super) fn whole_number<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("`{text}` is not a whole number"))
 }
 
-/// A key of a supervisor's.
 pub(super) fn key(text: &str) -> Result<String, String> {
     let is_good = !text.trim().is_empty() && text.len() <= 200 && !text.contains(char::is_control);
     if is_good { Ok(text.to_owned()) } else { Err("it must be one line of 1 to 200 bytes".to_owned()) }

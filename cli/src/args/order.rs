@@ -9,10 +9,8 @@ use code_commit_settings::{Address, Isolation, Layer, Model, ModelNames, Sandbox
 
 use super::{LimitArgs, sandbox};
 
-/// Flags of `order`.
 #[derive(Debug, Args)]
 pub struct OrderArgs {
-    /// What to do with orders.
     #[command(subcommand)]
     pub command: OrderCommand,
 }
@@ -28,7 +26,6 @@ impl OrderArgs {
     }
 }
 
-/// What can be done with orders.
 #[derive(Debug, Subcommand)]
 pub enum OrderCommand {
     /// Carry orders out: the model proposes whole files, the harness checks, writes, verifies, and on failure puts everything back
@@ -39,7 +36,6 @@ pub enum OrderCommand {
     New(NewArgs),
 }
 
-/// Flags of `order run`.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct RunOrderArgs {
@@ -108,7 +104,6 @@ pub struct RunOrderArgs {
     pub dry_run: bool,
 }
 
-/// Flags of `order check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// The order
@@ -118,7 +113,6 @@ pub struct CheckArgs {
     pub repo: PathBuf,
 }
 
-/// Flags of `order new`.
 #[derive(Debug, Args)]
 pub struct NewArgs {
     /// Where to write it; - for standard output
@@ -126,12 +120,10 @@ pub struct NewArgs {
     pub file: PathBuf,
 }
 
-/// The model of an order.
 #[derive(Debug, Clone)]
 pub struct LlmModel {
     /// As written, since this is part of the configuration's hash.
     pub text: String,
-    /// The parsed name.
     pub name: ModelNames,
 }
 

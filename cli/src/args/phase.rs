@@ -10,7 +10,6 @@ use code_commit_settings::{Address, Layer, Sandbox, duration};
 use super::flags::key;
 use super::{TurnLimitArgs, sandbox};
 
-/// Flags of `phase`.
 #[derive(Debug, Clone, Args)]
 pub struct PhaseArgs {
     /// init: make what a project needs; check: look the specs over; run: continue the open phase or start the next one; N: that phase; trust: adopt what a commit says of phase N; reopen: phase N has not passed
@@ -83,16 +82,13 @@ impl PhaseArgs {
     }
 }
 
-/// The subcommand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Create what a project needs.
     Init,
-    /// Check the specs.
     Check,
     /// Continue the open phase, or start the next one.
     Run,
-    /// Work on this phase.
     Number(u32),
     /// Override whether a phase has passed.
     Override(Override),

@@ -10,14 +10,12 @@ use code_commit_runs::{clean, replay, resume, travel, why};
 use super::LimitArgs;
 use super::flags::whole_number;
 
-/// A run.
 #[derive(Debug, Args)]
 pub struct RunName {
     /// The name of its folder, or its path; the newest if not named
     pub run: Option<String>,
 }
 
-/// Flags of `why`.
 #[derive(Debug, Args)]
 pub struct WhyArgs {
     /// The file, or one line of it: src/main.rs, src/main.rs:12
@@ -25,7 +23,6 @@ pub struct WhyArgs {
     pub place: PathBuf,
 }
 
-/// Flags of `resume`.
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
     /// The run, by the name of its folder or by its path; the newest if not named
@@ -38,7 +35,6 @@ pub struct ResumeArgs {
     pub limits: LimitArgs,
 }
 
-/// Flags of `replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
     /// The run, by the name of its folder or by its path; the newest if not named
@@ -51,7 +47,6 @@ pub struct ReplayArgs {
     pub reply: Option<PathBuf>,
 }
 
-/// Flags of `undo`.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
     /// The run, by the name of its folder or by its path; the newest if not named
@@ -61,7 +56,6 @@ pub struct UndoArgs {
     pub force: bool,
 }
 
-/// Flags of `clean`.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("which").args(["keep", "older_than", "caches"]).required(true).multiple(true))]
 pub struct CleanArgs {
@@ -79,7 +73,6 @@ pub struct CleanArgs {
     pub dry_run: bool,
 }
 
-/// Flags of `export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// The run, by the name of its folder or by its path; the newest if not named
@@ -95,7 +88,6 @@ pub struct ExportArgs {
     pub without_prompts: bool,
 }
 
-/// Flags of `import`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
     /// The exported run
@@ -108,7 +100,6 @@ pub struct ImportArgs {
     pub trust: bool,
 }
 
-/// Flags of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// The exported run

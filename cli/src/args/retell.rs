@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Flags of `page`.
 #[derive(Debug, Args)]
 pub struct PageArgs {
     /// The run, by the name of its folder or by its path; the newest if not named
@@ -18,7 +17,6 @@ pub struct PageArgs {
     pub output: Option<PathBuf>,
 }
 
-/// Flags of `trace`.
 #[derive(Debug, Args)]
 pub struct TraceArgs {
     /// The run, by the name of its folder or by its path; the newest if not named

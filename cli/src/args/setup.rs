@@ -6,7 +6,6 @@ use clap::Args;
 
 use super::{BuildArgs, SettingArgs};
 
-/// Flags of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// Run the verification and the acceptance commands of this work order instead of the build
@@ -15,12 +14,10 @@ pub struct CheckArgs {
     /// Run the check command of the specs instead of the build
     #[arg(long, conflicts_with = "order")]
     pub spec: bool,
-    /// As for a run.
     #[command(flatten)]
     pub settings: BuildArgs,
 }
 
-/// Flags of `config`.
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
     /// Flags count here as they would for a run.
@@ -31,7 +28,6 @@ pub struct ConfigArgs {
     pub schema: bool,
 }
 
-/// Flags of `init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
     /// Also make the system prompt that `implement` asks for; it teaches the model all fences
@@ -39,7 +35,6 @@ pub struct InitArgs {
     pub implement: bool,
 }
 
-/// Flags of `trust`.
 #[derive(Debug, Args)]
 pub struct TrustArgs {
     /// Do not ask
@@ -47,7 +42,6 @@ pub struct TrustArgs {
     pub yes: bool,
 }
 
-/// Flags of `doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// Flags count here as they would for a run.
@@ -58,14 +52,12 @@ pub struct DoctorArgs {
     pub online: bool,
 }
 
-/// Flags of `completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
     /// For which shell
     pub shell: clap_complete::Shell,
 }
 
-/// Flags of `man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
     /// One page for each command goes here; without it the main page goes to standard output

@@ -12,15 +12,12 @@ use serde::de::DeserializeOwned;
 use super::flags::{key, words};
 use super::{TurnLimitArgs, sandbox};
 
-/// What to do.
 #[derive(Debug, Clone, Args)]
 pub struct SpecArgs {
-    /// What to do.
     #[command(subcommand)]
     pub action: Action,
 }
 
-/// Commands of `spec`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Action {
     /// Ask for the settings and write .cuggino.json; needs a terminal
@@ -39,7 +36,6 @@ pub enum Action {
     Status,
 }
 
-/// Flags of `spec run`.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     /// What to work on; @FILE takes it from a file
@@ -57,12 +53,10 @@ pub struct RunArgs {
     /// How far it may go.
     #[command(flatten)]
     pub limits: TurnLimitArgs,
-    /// Who works.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
-/// Flags of `spec review`.
 #[derive(Debug, Clone, Args)]
 pub struct ReviewArgs {
     /// Your review; - for standard input
@@ -73,18 +67,15 @@ pub struct ReviewArgs {
     /// How far the run may go.
     #[command(flatten)]
     pub limits: TurnLimitArgs,
-    /// Who works.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
 
-/// Flags of `spec watch`.
 #[derive(Debug, Clone, Args)]
 pub struct WatchArgs {
     /// How far each run may go.
     #[command(flatten)]
     pub limits: TurnLimitArgs,
-    /// Who works.
     #[command(flatten)]
     pub agent: AgentArgs,
 }
@@ -121,7 +112,6 @@ pub struct AgentArgs {
 /// The values of `--agent`, with their help.
 const AGENTS: &[(&str, &str)] = &[("claude", "Claude Code"), ("gemini", "Gemini CLI"), ("codex", "Codex")];
 
-/// The values of `--permissions`, with their help.
 const PERMISSIONS: &[(&str, &str)] = &[
     ("skip", "All of them; the sandbox is what holds"),
     ("ask", "Those that it is set up for; others are denied"),

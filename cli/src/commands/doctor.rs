@@ -8,10 +8,8 @@ use serde_json::json;
 
 use crate::args::DoctorArgs;
 
-/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Good.
     Good,
     /// No run can start.
     Bad,
@@ -19,7 +17,6 @@ enum State {
     Absent,
 }
 
-/// One line of the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Check {
     name: String,

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::args::ParseArgs;
 
-/// Prints one report.
 pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {
     let bytes = text::read_input(&args.file)?;
     let name = args.file.display().to_string();

@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use code_commit_names::ours::PROJECT_FILE;
 use code_commit_report::{Output, printable};
 use code_commit_runs::{Exit, Failure, Host, place};
-use code_commit_settings::{File, Files, Standing};
+use code_commit_settings::{File, Files, PinError, Standing};
 use serde_json::json;
 
 use crate::args::TrustArgs;
@@ -34,11 +34,8 @@ pub fn run(args: &TrustArgs, host: Host<'_>) -> Result<Exit, Failure> {
     if !args.yes {
         ask(output)?;
     }
-    let store =
-        code_commit_settings::trust_of(environment).pin(&file.path, &file.sha256).map_err(|error| {
-            let help = error.hint();
-            Failure::refused(error, help)
-        })?;
+    let store = code_commit_settings::trust_of(environment).pin(&file.path, &file.sha256);
+    let store = store.map_err(|error| Failure::hinted(error, PinError::hint))?;
     output.report(&format!("{PROJECT_FILE} is trusted until it changes ({})", store.display()));
     output.object(&object(&files, file));
     Ok(Exit::Done)

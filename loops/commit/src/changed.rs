@@ -61,7 +61,6 @@ impl ChangedFile {
     }
 }
 
-/// The file that this block of the reply changes.
 fn changed(reply: &Arc<str>, block: &Block, edited: &[Present]) -> Option<ChangedFile> {
     let (path, content) = match &block.ask {
         Ask::Edit(path) => {

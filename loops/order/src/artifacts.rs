@@ -159,7 +159,6 @@ pub struct CmdResult {
 }
 
 impl CmdResult {
-    /// The result of a command that ran.
     pub(crate) fn of(ran: &Ran) -> Self {
         Self {
             command: ran.argv.clone(),

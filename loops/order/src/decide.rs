@@ -21,20 +21,15 @@ pub const SUMMARY: &str = "run_summary.json";
 
 /// The results of the preflight; the same in all attempts.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "those without are the fields of `RunSummary`")]
 pub struct Inputs {
-    /// The order.
     pub order: WorkOrder,
-    /// Its path.
     pub work_order_path: String,
-    /// The root of the repository.
     pub repo_path: String,
-    /// The commit that is checked out.
     pub baseline_commit: String,
     /// The tree before the first attempt.
     pub tree_hash_before: String,
-    /// The name of the run.
     pub run_id: String,
-    /// The maximum number of attempts.
     pub max_attempts: u32,
     /// Whether the changes are committed if the order passes.
     pub commit: bool,
@@ -67,7 +62,6 @@ impl AsRef<Outcome> for Finished {
 
 /// Why an attempt, or the preparation of the first one, ends early.
 enum Halt<S> {
-    /// The harness was stopped.
     Stop(S),
     /// It failed: none of its changes stay in the tree.
     Failed(FailureBrief),
@@ -170,7 +164,6 @@ impl<S> Halt<S> {
         Self::Failed(brief::plain(Stage::Exception, &message, order))
     }
 
-    /// The failure, if there was one.
     fn brief(self, order: &WorkOrder) -> Option<FailureBrief> {
         match self {
             Self::Stop(_) => None,

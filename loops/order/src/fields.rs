@@ -54,7 +54,6 @@ impl Fields {
         Ok(Self { values, problems: Vec::new() })
     }
 
-    /// All fields as given.
     pub(crate) fn values(&self) -> &BTreeMap<String, Value> {
         &self.values
     }

@@ -105,7 +105,6 @@ impl WorkOrder {
         if problems.is_empty() { Ok(order) } else { Err(problems) }
     }
 
-    /// The texts of the acceptance commands.
     pub(crate) fn acceptance_texts(&self) -> Vec<String> {
         self.acceptance_commands.iter().map(|command| command.text.clone()).collect()
     }

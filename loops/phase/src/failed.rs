@@ -31,7 +31,6 @@ pub struct Entry {
     pub observed: String,
 }
 
-/// A field of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     Spec,

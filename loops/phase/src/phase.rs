@@ -56,7 +56,6 @@ where
 
 /// Why a phase ends before it has passed.
 enum Halt<S> {
-    /// The harness was stopped.
     Stop(S),
     /// Nothing more can be done before a person has acted.
     End(Outcome),
@@ -64,7 +63,6 @@ enum Halt<S> {
     SpecsChanged,
 }
 
-/// What comes next.
 enum Step {
     Build,
     Verify,
@@ -73,7 +71,6 @@ enum Step {
     End,
 }
 
-/// A phase in progress.
 struct Work<'w, H> {
     harness: &'w mut H,
     inputs: &'w Inputs,

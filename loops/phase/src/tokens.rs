@@ -10,16 +10,13 @@ const NO_USAGE: &str = " (no usage reported)";
 
 /// What is known about a turn after its end, however it ended.
 #[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Turn<'t> {
     /// When it ended or, if that is unknown, began.
     pub at: &'t str,
-    /// Which phase.
     pub phase: u32,
-    /// Which iteration.
     pub iteration: u32,
-    /// Who.
     pub role: &'t str,
-    /// The model that was asked.
     pub asked_model: &'t str,
     /// The session, if the CLI has named it.
     pub session: Option<&'t str>,
@@ -67,16 +64,14 @@ fn quoted(field: &str) -> String {
 
 /// One row, read back.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[expect(missing_docs, reason = "those without are columns of the seed")]
 pub struct Row {
     /// When the turn ended.
     pub at: String,
-    /// The phase.
     pub phase: String,
     /// The iteration.
     pub step: String,
-    /// Who.
     pub role: String,
-    /// Which model.
     pub model: String,
     /// All input.
     pub input: Option<u64>,

@@ -6,6 +6,7 @@ use serde_json::Value;
 /// A phase of the loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all_fields = "camelCase")]
+#[expect(missing_docs, reason = "every event has its iteration; `reason` and `content` are texts")]
 pub enum PhaseEvent {
     /// An iteration begins: plan, implement, review.
     IterationStart {
@@ -15,56 +16,32 @@ pub enum PhaseEvent {
         max_iterations: u32,
     },
     /// The planning agent's turn.
-    PlanningStart {
-        /// Which iteration.
-        iteration: u32,
-    },
+    PlanningStart { iteration: u32 },
     /// An implementing agent's turn.
-    ImplementingStart {
-        /// Which iteration.
-        iteration: u32,
-    },
+    ImplementingStart { iteration: u32 },
     /// The reviewing agent's turn.
-    ReviewingStart {
-        /// Which iteration.
-        iteration: u32,
-    },
+    ReviewingStart { iteration: u32 },
     /// The specs were edited since the turn before; agents and verdicts go by the new ones.
-    SpecsChanged {
-        /// Which iteration.
-        iteration: u32,
-    },
+    SpecsChanged { iteration: u32 },
     /// A turn did not count and is tried again.
-    RetryStart {
-        /// Which iteration.
-        iteration: u32,
-        /// Why.
-        reason: String,
-    },
+    RetryStart { iteration: u32, reason: String },
     /// A quota is used up; the run continues when it is renewed.
     QuotaWaitStart {
-        /// Which iteration.
         iteration: u32,
         /// When that is, in seconds since 1970 (UTC).
         until_unix: u64,
     },
     /// The reviewer approved. The last event of a run.
-    LoopApproved {
-        /// Which iteration.
-        iteration: u32,
-    },
+    LoopApproved { iteration: u32 },
     /// A person has to settle something in the specs. The last event of a run.
     LoopSpecIssue {
-        /// Which iteration.
         iteration: u32,
-        /// What.
         content: String,
         /// The file with it, below `.cuggino/spec-issues/`.
         filename: String,
     },
     /// All iterations are used up. The last event of a run.
     LoopMaxIterations {
-        /// Which iteration.
         iteration: u32,
         /// The last review, for a person to judge. Empty in older journals.
         #[serde(default)]

@@ -1,6 +1,5 @@
 //! Whether a focus asks for a change of the specs (S4: "specs only where the focus asks for it").
 
-/// Words that request a change.
 const CHANGING: [&str; 14] = [
     "change", "edit", "update", "write", "rewrite", "revise", "extend", "amend", "correct", "fix", "add",
     "create", "remove", "delete",

@@ -7,7 +7,6 @@ use crate::marker::{Role, SPEC_ISSUE};
 /// The code of a turn that ended because tools were denied.
 const DENIED: &str = "permission-denied";
 
-/// The verdict on a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A person has to settle this.
@@ -16,7 +15,6 @@ pub(crate) enum Verdict {
     Said {
         /// One of [`Role::terminal`].
         marker: &'static str,
-        /// Its content.
         content: String,
     },
     /// It ended well but without a terminal marker: the same agent may be asked once more.

@@ -57,15 +57,11 @@ pub fn still_holds(answers: &[Recorded]) -> usize {
     answers.iter().rposition(begins_turn).map_or(0, |last| last + 1)
 }
 
-/// Why a run ends.
 enum Halt<S> {
-    /// The harness was stopped.
     Stop(S),
-    /// It is over.
     End(Outcome),
 }
 
-/// A run in progress.
 struct Run<'r, H> {
     harness: &'r mut H,
     inputs: &'r Inputs,
@@ -85,10 +81,8 @@ struct Run<'r, H> {
     put_back: Vec<(Role, Vec<String>)>,
 }
 
-/// What a reviewer decided.
 enum Review {
     Approved,
-    /// The changes that it requests.
     Changes(String),
 }
 

@@ -90,6 +90,7 @@ pub enum Fate {
 /// The events of a watch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all_fields = "camelCase")]
+#[expect(missing_docs, reason = "the seed names the fields")]
 pub enum WatchEvent {
     /// There is nothing to do.
     BacklogEmpty,
@@ -98,27 +99,13 @@ pub enum WatchEvent {
     /// The quiet period is over.
     DebounceComplete,
     /// A run on a file begins.
-    ProcessingItem {
-        /// Its name.
-        filename: String,
-    },
+    ProcessingItem { filename: String },
     /// It is done, and the file is gone.
-    ItemCompleted {
-        /// Its name.
-        filename: String,
-    },
+    ItemCompleted { filename: String },
     /// The file is kept.
-    ItemRetained {
-        /// Its name.
-        filename: String,
-        /// Why.
-        reason: &'static str,
-    },
+    ItemRetained { filename: String, reason: &'static str },
     /// Nothing happens until the folder of spec issues is empty.
-    SpecIssueWaiting {
-        /// The files in it.
-        filenames: Vec<String>,
-    },
+    SpecIssueWaiting { filenames: Vec<String> },
     /// An agent compares specs and code.
     AuditStarted,
     /// It has ended.
@@ -126,12 +113,7 @@ pub enum WatchEvent {
     /// Work has arrived.
     AuditInterrupted,
     /// It found something.
-    TbdItemFound {
-        /// The file.
-        filename: String,
-        /// What it says.
-        content: String,
-    },
+    TbdItemFound { filename: String, content: String },
 }
 
 /// Whether idle time is used for audits.

@@ -15,7 +15,6 @@ use crate::translate::changes;
 /// The old state of a file, if available.
 pub(super) type Old<'o> = &'o dyn Fn(&Path, &Seen) -> Option<OldFile<'static>>;
 
-/// Where the changes are.
 pub(super) struct Places<'p> {
     pub(super) root: &'p Path,
     /// The tree, or the layer with the changes.

@@ -41,7 +41,6 @@ struct Level {
     belongs: Belongs,
 }
 
-/// An entry of the layer.
 struct Entry {
     name: OsString,
     /// From the root.

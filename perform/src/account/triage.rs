@@ -12,7 +12,6 @@ use code_commit_guard::{Difference, Guard, Seen};
 use super::Account;
 use super::layout::{Layout, Role};
 
-/// What to do with a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decision {
     Stays,

@@ -198,7 +198,6 @@ impl Account {
         Ok(Judged { differences, refused, made, attic, accounted })
     }
 
-    /// Brings in what may stay.
     pub(super) fn bring_in(
         &self,
         layers: &Layers,

@@ -113,7 +113,6 @@ fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Resu
     Ok((made, dirty.nested))
 }
 
-/// Uncommitted changes.
 pub(super) struct Dirty {
     pub(super) files: Vec<PathBuf>,
     /// Nested repositories that are not submodules.

@@ -12,16 +12,14 @@ use crate::record::RecordError;
 /// What stops a run from the outside. The journal stays as it is, so that the run can be resumed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum AgentFault {
     /// The user pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
     /// The prompt holds a key: it is not sent.
     #[error("the prompt of turn {number} holds an API key and was not sent")]
-    KeyInPrompt {
-        /// Which turn.
-        number: u32,
-    },
+    KeyInPrompt { number: u32 },
     /// The record could not be kept.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -30,9 +28,7 @@ pub enum AgentFault {
     File {
         /// The operation: `read`, `write`, `list`.
         doing: &'static str,
-        /// Which.
         path: PathBuf,
-        /// Why.
         source: io::Error,
     },
     /// The tree is not in the expected state.
@@ -40,28 +36,13 @@ pub enum AgentFault {
     NotPutBack(#[from] NotPutBack),
     /// The agent could not be supervised.
     #[error("cannot run the {role}")]
-    Agent {
-        /// The role.
-        role: String,
-        /// Why.
-        source: code_commit_agent::AgentError,
-    },
+    Agent { role: String, source: code_commit_agent::AgentError },
     /// A marker could not be stored.
     #[error("cannot keep a marker of the {role}")]
-    Marker {
-        /// The role.
-        role: String,
-        /// Why.
-        source: io::Error,
-    },
+    Marker { role: String, source: io::Error },
     /// What a turn needs beside it could not be started.
     #[error("cannot get ready for the {role}")]
-    Guard {
-        /// The role.
-        role: String,
-        /// Why.
-        source: io::Error,
-    },
+    Guard { role: String, source: io::Error },
     /// The user's command could not be supervised.
     #[error("cannot run a command")]
     Run(#[source] code_commit_runner::RunError),

@@ -70,7 +70,6 @@ impl AgentUsage {
         known.or(remaining)
     }
 
-    /// What is left of these limits.
     pub(super) fn remaining(&self, limits: &AgentLimits) -> Amount {
         Amount {
             cost_usd: limits.max_cost_usd.zip(self.cost_usd).map(|(most, used)| (most - used).max(0.0)),

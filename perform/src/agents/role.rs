@@ -18,16 +18,13 @@ pub(super) const IDENTITY: Identity<'_> = Identity { name: "code-commit", email:
 
 /// One role: which agent it is, and what it can reach.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "those without are what their types say")]
 pub struct Role {
-    /// The CLI.
     pub cli: Installed,
-    /// Its working folder.
     pub cwd: PathBuf,
-    /// Its sandbox.
     pub confinement: Confinement,
     /// Chosen by the CLI if `None`.
     pub model: Option<String>,
-    /// Its environment.
     pub env: Env,
     /// Overrides everything else: the address of its service.
     pub extra_env: Vec<(std::ffi::OsString, std::ffi::OsString)>,

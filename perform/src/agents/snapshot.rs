@@ -68,7 +68,6 @@ struct Differences {
 /// A path as text, and the file's name as bytes, below the root.
 type Named = (String, Place);
 
-/// What a turn changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) allowed: Vec<String>,

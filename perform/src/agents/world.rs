@@ -67,8 +67,8 @@ pub struct ShellSettings {
 }
 
 /// Everything that a run of agents needs.
+#[expect(missing_docs, reason = "those without are what their types say")]
 pub struct AgentWorld<'w, 'o, C> {
-    /// The run's record.
     pub record: Record<'o>,
     /// Maps roles, places and repositories.
     pub cast: C,
@@ -82,9 +82,7 @@ pub struct AgentWorld<'w, 'o, C> {
     pub cancel: Cancel,
     /// Copies of what roles may not touch.
     pub kept: Kept,
-    /// Limits of the run.
     pub limits: AgentLimits,
-    /// Usage so far.
     pub used: AgentUsage,
     /// What a verdict given now holds for.
     pub holds_for: &'w dyn Fn(&Outcome) -> HoldsFor,

@@ -17,7 +17,6 @@ use crate::spending::CallSpending;
 /// What a call reports while it runs.
 pub(super) struct Call<'c, 'o> {
     pub(super) round: u32,
-    /// The first model of the run.
     pub(super) first: &'c ModelId,
     pub(super) record: &'c mut Record<'o>,
     pub(super) cancel: &'c Cancel,
@@ -25,7 +24,6 @@ pub(super) struct Call<'c, 'o> {
     pub(super) forbid: Option<&'c Guard>,
     pub(super) openers: Openers,
     pub(super) is_streamed: bool,
-    /// Text of the answer has arrived.
     pub(super) has_text: bool,
     /// The record could not be kept; this stops the run, not the call.
     pub(super) failed: Option<RecordError>,

@@ -27,7 +27,6 @@ pub struct Ignored {
     /// Small files ignored by name. The content of a folder that is ignored as a whole is left out: restoring
     /// only part of a build's products would be worse than restoring all or none.
     small: Option<Seal>,
-    /// All others.
     others: Vec<Group>,
 }
 

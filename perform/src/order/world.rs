@@ -26,20 +26,17 @@ use crate::record::{Record, to_engine};
 use crate::translate::{changes, untidy};
 
 /// The world of a work order.
+#[expect(missing_docs, reason = "those without are what their types say")]
 pub struct OrderWorld<'w, 'o> {
-    /// The run's record.
     pub record: Record<'o>,
     /// Where proposals are applied, and by which rules.
     pub rules: Rules,
     /// The script that verifies the project, if it exists (S2 §6.5).
     pub verify_script: &'static str,
-    /// Who is asked.
     pub model: &'w dyn Model,
-    /// Settings of the calls.
     pub asking: Asking,
     /// The schema of an answer, for services that can enforce it.
     pub schema: serde_json::Value,
-    /// How commands are run.
     pub commands: CommandSettings,
     /// What commands may change for good.
     pub account: Account,

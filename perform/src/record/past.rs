@@ -172,7 +172,6 @@ impl Past {
         })
     }
 
-    /// The texts that it names, in the run's folder.
     pub(crate) fn texts(&self, folder: RunFolder) -> Texts {
         Texts { folder, files: self.files.clone() }
     }

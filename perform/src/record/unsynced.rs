@@ -37,7 +37,6 @@ impl Default for Unsynced {
 }
 
 impl Unsynced {
-    /// A line was written.
     pub(super) fn add(&mut self, line: &Value) {
         self.has_lines = true;
         visit_stored(line, &mut |Stored { file, .. }| {

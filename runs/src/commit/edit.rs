@@ -12,7 +12,6 @@ use code_commit_settings::{Environment, Keys, Settings};
 use crate::exit::Failure;
 use crate::trusted::Trusted;
 
-/// The default editor.
 const EDITOR: &str = "vi";
 
 /// Opens `file`, relative to `root`, in `$VISUAL` or `$EDITOR`, and waits until it is closed. Requires a

@@ -15,7 +15,6 @@ use code_commit_report::{FileStat, phrases};
 /// Changed files of an interrupted run named in a message.
 const NAMED_FILES: usize = 5;
 
-/// Why the run did not finish.
 pub(crate) fn stopped(stop: Stop<Fault>, root: &Path, folder: &RunFolder) -> Failure {
     match stop {
         Stop::Fault(error) => fault(error, root, folder).of_run(folder.path()),

@@ -52,7 +52,6 @@ pub(super) enum Rules {
     Changed,
 }
 
-/// A roll-up that was made for this run.
 struct Made {
     rollup: RollUp,
     options: Options,

@@ -228,7 +228,6 @@ pub fn form(settings: &Settings) -> Form {
     if settings.edits.value { Form::Edits } else { Form::Files }
 }
 
-/// The order of the parts of a prompt of S1.
 fn order(settings: &Settings) -> Order {
     if settings.cache_order.value { Order::Cache } else { Order::Seed }
 }
@@ -280,7 +279,6 @@ impl Plan {
         }
     }
 
-    /// The prompt of the first round.
     pub(crate) fn first_prompt(&self) -> String {
         match &self.task {
             Task::Commit { query, codebase, protected } => {

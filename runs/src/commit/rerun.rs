@@ -23,13 +23,10 @@ use crate::records::{self, Head};
 use crate::registry::{self, Known};
 use crate::verdict;
 
-/// What there is of this work.
 pub(super) enum Rerun {
     /// Nothing: a new run begins.
     New,
-    /// Its run is not over.
     GoOn(Known),
-    /// It is done.
     Done(Exit),
 }
 

@@ -33,26 +33,22 @@ use crate::registry;
 use crate::sandbox::{self, Otherwise};
 use crate::verdict;
 
-/// What to do about a run whose record was changed.
 pub(crate) const UNLIKE_RECORDED: &str = "a record that was changed cannot be resumed: start a new run";
 
 /// A run that can begin or be resumed.
+#[expect(missing_docs, reason = "those without are what their types say")]
 pub struct Prepared<'r> {
-    /// The project.
     pub tree: &'r WorkTree,
     /// Held until the summary is written.
     pub lock: Lock,
     /// What the model may write.
     pub guard: Guard,
-    /// What the run is to do.
     pub plan: Plan,
-    /// The model to call.
     pub model: &'r dyn Model,
     /// Redacts every key.
     pub redactor: Redactor,
     /// Set by Ctrl-C.
     pub cancel: Cancel,
-    /// What surrounds the run.
     pub host: Host<'r>,
     /// What to do if no sandbox works.
     pub without_sandbox: Otherwise,
@@ -188,7 +184,6 @@ fn cannot_read(error: OpenError) -> Failure {
     Failure::refused(error, "make the folder readable")
 }
 
-/// The plan's build command.
 pub(crate) fn build_command(
     plan: &Plan,
     environment: &Environment,

@@ -41,7 +41,6 @@ pub(super) struct Done {
     pub summary: RunSummary,
     /// The path of `run_summary.json`.
     pub path: PathBuf,
-    /// What the run changed.
     pub changes: Vec<FileChange>,
     /// A hint, if the exit code is not enough.
     pub help: Option<String>,
@@ -65,7 +64,6 @@ impl Done {
     }
 }
 
-/// Carries one order out.
 pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
     let mut ready = prepare::ready(read, setting)?;
     let (start, claim) = folder::folder(&ready.unfinished.run, &ready.tree, setting)?;

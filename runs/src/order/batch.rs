@@ -43,7 +43,6 @@ pub struct Request {
     pub key: Option<String>,
 }
 
-/// The result of one of several orders.
 struct Row {
     file: PathBuf,
     exit: Exit,

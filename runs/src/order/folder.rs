@@ -22,9 +22,7 @@ use crate::order::unfinished::Unfinished;
 use crate::records::{self, NewRun};
 use crate::registry::{self, RUN_JSON};
 
-/// How to begin a run.
 pub(super) enum Start {
-    /// A new run.
     New {
         run: NewRun,
         /// The same run as another clone made it: its answers were paid for.

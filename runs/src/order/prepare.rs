@@ -22,7 +22,6 @@ use crate::order::unfinished::Unfinished;
 use crate::order::{access, files, folder, startable};
 use crate::{place, records};
 
-/// A run that can begin or be resumed.
 pub(super) struct Ready {
     pub read: Read,
     pub tree: WorkTree,
@@ -79,7 +78,6 @@ pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure>
     Ok(Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed })
 }
 
-/// What a run of these inputs would send first.
 pub(super) fn first(inputs: &Inputs) -> First<'_> {
     let size = |file: &Context| file.text.as_ref().map_or(0, String::len);
     First {

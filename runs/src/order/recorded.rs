@@ -91,7 +91,6 @@ pub(crate) fn discard_beginning(run: &Path) -> io::Result<bool> {
 pub struct Recorded {
     /// Where it is.
     pub folder: RunFolder,
-    /// What it was to do.
     pub(crate) plan: OrderPlan,
     /// The order at that time.
     pub read: Read,

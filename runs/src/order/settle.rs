@@ -80,7 +80,6 @@ pub(super) struct Answer {
     pub summary: RunSummary,
 }
 
-/// The work that is asked for.
 pub(super) struct Asked<'a> {
     pub order: &'a WorkOrder,
     pub terms: &'a Terms,

@@ -18,11 +18,8 @@ const FILE: &str = "order.json";
 pub(crate) struct Unfinished {
     /// The run folder.
     pub run: PathBuf,
-    /// The hash of the order.
     pub work_order_hash: String,
-    /// The hash of the terms.
     pub config_hash: String,
-    /// The tree before the run.
     pub tree_hash_before: String,
     /// The commit that was checked out.
     pub commit: String,
@@ -35,7 +32,6 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// A run that is about to begin.
     pub(crate) fn new(
         run: PathBuf,
         work_order_hash: &str,
@@ -66,7 +62,6 @@ impl Unfinished {
             && self.run.parent() == Some(out)
     }
 
-    /// The unfinished run, if there is one.
     pub(crate) fn read(state: &Path) -> anyhow::Result<Option<Self>> {
         let path = state.join(FILE);
         let text = match fs::read(&path) {

@@ -30,7 +30,6 @@ use crate::place;
 use crate::records::{self, NewRun, cannot_begin};
 use crate::trusted::Trusted;
 
-/// Hints of phases.
 const WORDS: Words = Words {
     go_on: "code-commit phase run goes on where it was",
     again: "code-commit phase run",

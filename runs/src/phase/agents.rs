@@ -22,14 +22,11 @@ const PASSED: [&str; 5] = [
     "NODE_EXTRA_CA_CERTS",
 ];
 
-/// The agent for one role.
 #[derive(Debug, Clone)]
 pub(crate) struct Chosen {
-    /// The program.
     pub cli: Installed,
     /// The model's name as the program expects it.
     pub model: String,
-    /// Its key.
     pub key: Key,
 }
 
@@ -66,7 +63,6 @@ pub(crate) fn choose(model: &str, secrets: &Secrets, trusted: &Trusted) -> Resul
     Ok(Chosen { cli, model: name.to_owned(), key: Key::new(variable, key) })
 }
 
-/// The environment that is passed to the CLIs.
 pub(crate) fn passed(environment: &Environment) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
     let value = |name: &str| environment.text(name).map(|value| (name.into(), value.into()));
     passed_names().filter_map(value).collect()

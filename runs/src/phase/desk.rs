@@ -63,7 +63,6 @@ impl Counter {
         Ok(Self { folder, program: program.to_owned(), desk, output: output.clone() })
     }
 
-    /// The sandbox of the commands.
     pub(super) fn confine(&mut self, mut confinement: Confinement) {
         confinement.access.readable.push(self.program.clone());
         self.desk.confinement = Some(confinement);

@@ -33,12 +33,10 @@ impl Folders {
         Ok(Self { src, tests })
     }
 
-    /// The source folder.
     pub(super) fn src(&self) -> &Path {
         &self.src
     }
 
-    /// The tests folder.
     pub(super) fn tests(&self) -> &Path {
         &self.tests
     }

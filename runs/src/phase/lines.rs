@@ -8,7 +8,6 @@ use serde_json::json;
 
 use crate::agents::as_changed;
 
-/// Prints what the agents do.
 #[derive(Debug)]
 pub(super) struct Lines {
     output: Output,
@@ -71,7 +70,6 @@ impl AgentWatch for Lines {
     }
 }
 
-/// Prints the facts of the journal.
 #[derive(Debug)]
 pub(super) struct Facts {
     output: Output,

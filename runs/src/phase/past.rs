@@ -19,9 +19,7 @@ pub const LOGS: &str = "logs";
 /// A run folder, found by its name.
 #[derive(Debug)]
 pub(crate) struct Past {
-    /// The folder.
     pub path: PathBuf,
-    /// Its phase.
     pub phase: u32,
 }
 
@@ -42,7 +40,6 @@ fn phase_of(name: &str) -> Option<u32> {
     phase.parse().ok().filter(|_| is_number(phase) && is_number(count))
 }
 
-/// The newest run of this phase if it is unfinished.
 pub(crate) fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Result<Option<RunFolder>, Failure> {
     let newest = all(logs).into_iter().find(|run| run.phase == phase);
     newest.map_or(Ok(None), |run| run.unfinished(redactor))

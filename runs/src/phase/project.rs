@@ -31,16 +31,12 @@ pub const PROJECT: &str = ".abl/project.md";
 /// Folders for the roles' prompts; the first that exists is used.
 const PROMPTS: [&str; 2] = ["prompts", ".abl/prompts"];
 
-/// The current state of a project.
 #[derive(Debug)]
 pub(crate) struct Project {
-    /// Its root.
     pub root: PathBuf,
-    /// Its configuration.
     pub config: Config,
     /// Where the roles work.
     folders: Folders,
-    /// Specs by phase.
     pub specs: BTreeMap<u32, String>,
     /// The identity of the folder with them when they were read.
     specs_identity: Option<String>,
@@ -50,7 +46,6 @@ pub(crate) struct Project {
     pub state: State,
     /// The source folder's repository.
     pub src_git: Git,
-    /// The tests folder's.
     pub tests_git: Git,
 }
 
@@ -112,12 +107,10 @@ impl Project {
         Ok((lock, Self::open(root, host.environment)?))
     }
 
-    /// The source folder.
     pub(crate) fn src(&self) -> &Path {
         self.folders.src()
     }
 
-    /// The tests folder.
     pub(crate) fn tests(&self) -> &Path {
         self.folders.tests()
     }
@@ -224,7 +217,6 @@ impl Project {
     }
 }
 
-/// The project's own prompt of a role.
 fn role_prompt(root: &Path, role: Role) -> Result<Option<String>, Failure> {
     for folder in PROMPTS {
         if let Some(text) = read(&root.join(folder).join(format!("{}.md", role.name())))? {
@@ -289,9 +281,6 @@ fn make_folder(folder: &Path) -> Result<(), Failure> {
 /// other's history.
 fn repository(folder: &Path, trusted: &Trusted) -> Result<Git, Failure> {
     make_folder(folder)?;
-    code_commit_repo::init(folder).map_err(|error| {
-        let hint = error.hint();
-        Failure::refused(error, hint)
-    })?;
+    code_commit_repo::init(folder)?;
     trusted.git(folder)
 }

@@ -31,11 +31,8 @@ pub struct Answer {
 /// The desk's configuration, passed at its start.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub(crate) struct Desk {
-    /// The path of its socket.
     pub socket: PathBuf,
-    /// The commands that it runs.
     pub commands: BTreeMap<String, Entry>,
-    /// The specs by phase.
     pub specs: BTreeMap<u32, String>,
     /// The commands' working folder.
     pub cwd: PathBuf,

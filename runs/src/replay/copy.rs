@@ -68,7 +68,6 @@ impl ScratchCopy {
         Ok(())
     }
 
-    /// The rules for the copy.
     pub(super) fn rules(&self, plan: &Plan) -> Result<Rules, Failure> {
         let guard = Guard::open(&self.root, plan.policy(&self.root)).map_err(anyhow::Error::from)?;
         let lock = Lock::acquire(&self.state, "replay").map_err(anyhow::Error::from)?;

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::RollUp;
 use crate::preflight::CODE_ROLLUP;
 
-/// The note's file.
 const NOTE: &str = "agent-config/codeRollup.json";
 /// A longer note is not ours.
 const MOST_BYTES: u64 = 1 << 20;
@@ -41,7 +40,6 @@ impl Options {
     }
 }
 
-/// How a roll-up was made.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Note {

@@ -25,7 +25,6 @@ pub(super) enum Found {
 }
 
 impl OnDisk {
-    /// Opens the root.
     pub(super) fn at(root: &Path) -> io::Result<Self> {
         Ok(Self { root: Folder::open(root)? })
     }

@@ -32,22 +32,16 @@ pub(super) const WORDS: Words = Words {
     unlike_recorded: |_| UNLIKE_RECORDED.to_owned(),
 };
 
-/// What a run was begun with, as its folder has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Begun {
-    /// `spec`.
     #[serde(rename = "loop")]
     pub which: String,
-    /// Of this program.
     pub version: String,
-    /// What the run is about.
     pub inputs: Inputs,
-    /// What it may use.
     #[serde(default)]
     pub limits: AgentLimits,
     /// The file of the backlog that it works on.
     pub item: Option<Item>,
-    /// Who works.
     #[serde(default)]
     pub agent: AgentOptions,
     /// The supervisor's own name for this work.
@@ -63,7 +57,6 @@ impl Begun {
     }
 }
 
-/// What a run of this project is about.
 pub(super) fn inputs(
     workspace: &Workspace<'_>,
     focus: String,
@@ -98,7 +91,6 @@ fn overruled(begun: AgentLimits, settings: &Settings) -> AgentLimits {
     }
 }
 
-/// What a run belongs to.
 #[derive(Debug, Default)]
 pub(super) struct About {
     /// The file of the backlog that it works on.
@@ -107,7 +99,6 @@ pub(super) struct About {
     pub(super) key: Option<String>,
 }
 
-/// Begins a run and leads it to its end.
 pub(super) fn begin(
     workspace: &Workspace<'_>,
     inputs: Inputs,

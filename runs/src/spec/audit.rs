@@ -22,7 +22,6 @@ use crate::spec::options::AgentOptions;
 use crate::spec::workspace::Workspace;
 use crate::spec::{act, uuid};
 
-/// How an audit ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Audited {
     /// The agent has looked at everything that it wanted to.
@@ -34,7 +33,6 @@ pub(super) enum Audited {
 }
 
 impl Audited {
-    /// What is told of it.
     pub(super) fn event(&self) -> WatchEvent {
         match self {
             Self::Whole | Self::Failed(_) => WatchEvent::AuditEnded,

@@ -4,7 +4,6 @@ use code_commit_agent::Event;
 use code_commit_engine::{CheckpointResult, Line, Marked};
 use serde_json::{Value, json};
 
-/// What an agent does.
 #[expect(clippy::wildcard_enum_match_arm, reason = "a sign of life, and whatever agents will learn to say")]
 pub(super) fn agent(role: &str, event: &Event) -> Value {
     match event {

@@ -52,7 +52,6 @@ impl Lines {
         self.screen.borrow_mut().run = Some(folder.clone());
     }
 
-    /// What a command printed.
     fn printed(&self, line: &Line) -> String {
         let Line::ShellRan(ran) = line else { return String::new() };
         let run = self.screen.borrow().run.clone();

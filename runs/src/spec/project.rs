@@ -129,7 +129,6 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Looks once more.
     pub(crate) fn look(&mut self, root: &Path) -> bool {
         if !issues(root).is_empty() {
             return true;

@@ -12,13 +12,10 @@ use crate::spec::history;
 use crate::spec::summary;
 use crate::spec::workspace::Workspace;
 
-/// What there is of this work.
 pub(super) enum Rerun {
     /// Nothing: a new run begins.
     New,
-    /// Its run is not over.
     GoOn(RunFolder, Box<Begun>),
-    /// It is done.
     Done(Exit),
 }
 

@@ -68,7 +68,6 @@ pub fn review(root: &Path, file: &Path, request: &Request, host: Host<'_>) -> Re
     start(&workspace, Inputs { review: Some(review), ..inputs }, request)
 }
 
-/// Goes on with the newest run.
 pub(super) fn go_on(
     root: &Path,
     flags: &AgentOptions,

@@ -6,7 +6,6 @@ use code_commit_perform::Past;
 use code_commit_report::{BAD, Output, Volume, printable};
 use serde_json::{Value, json};
 
-/// What a run came to.
 pub(super) fn say(output: &Output, outcome: &Outcome, folder: &RunFolder) {
     output.object(&summary(outcome, folder));
     say_for_person(output, outcome, folder);

@@ -6,7 +6,6 @@ use std::io::Read as _;
 use anyhow::Context as _;
 use jiff::Timestamp;
 
-/// A new one.
 pub(super) fn v7() -> anyhow::Result<String> {
     let mut random = [0; 10];
     File::open("/dev/urandom")

@@ -43,7 +43,6 @@ const TURN_TIMEOUT: Duration = Duration::from_hours(2);
 const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
 
-/// A project with its agent.
 #[derive(Debug)]
 pub(super) struct Workspace<'b> {
     pub root: PathBuf,

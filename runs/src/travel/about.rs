@@ -12,7 +12,6 @@ use crate::order;
 use crate::records::Head;
 use crate::registry::RUN_JSON;
 
-/// One run in a few words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct About {
@@ -21,7 +20,6 @@ pub(super) struct About {
     /// `commit`, `implement`, `order`, `phase` or `spec`.
     #[serde(rename = "loop")]
     pub kind: String,
-    /// The version that made it.
     pub version: String,
     /// The commit that was checked out when it began, as far as it is recorded.
     pub tree: Option<String>,
@@ -57,7 +55,6 @@ impl About {
         })
     }
 
-    /// Reads it from a manifest.
     pub(super) fn read(about: &Value) -> anyhow::Result<Self> {
         let about: Self = serde_json::from_value(about.clone()).context("its manifest is not of a run")?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

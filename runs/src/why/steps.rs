@@ -97,7 +97,6 @@ struct Round {
     changes: Vec<Changed>,
     /// The new content of the files that the reply edits.
     edited: Vec<Present>,
-    /// The text of the reply.
     reply: Option<Stored>,
 }
 

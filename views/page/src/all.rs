@@ -31,7 +31,6 @@ struct Page {
     total: String,
 }
 
-/// One run.
 struct Row {
     name: String,
     kind: String,

@@ -109,7 +109,6 @@ fn styled(style: Style, codes: &[u16]) -> Style {
     style
 }
 
-/// Classes of the style sheet.
 fn classes(style: Style) -> String {
     let effects = [
         (Effects::BOLD, "bold"),

@@ -17,7 +17,6 @@ const AROUND: usize = 3;
 /// After this time, a diff may be longer than it needs to be.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The diff of one file.
 pub(crate) struct Diff {
     pub(crate) letter: char,
     pub(crate) path: String,
@@ -32,7 +31,6 @@ pub(crate) struct Diff {
     pub(crate) pairs: Vec<Pair>,
 }
 
-/// A line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     /// ` `, `+`, `−`, or `…` for lines that are left out.
@@ -43,7 +41,6 @@ pub(crate) struct Row {
     pub(crate) pieces: Vec<Piece>,
 }
 
-/// A part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// Whether it is what differs.

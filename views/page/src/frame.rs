@@ -43,7 +43,6 @@ pub(crate) struct Bar {
     pub(crate) class: &'static str,
 }
 
-/// The units of a bar.
 const UNITS: u64 = 1_000;
 /// Narrower parts could not be seen.
 const NARROWEST: u64 = 4;

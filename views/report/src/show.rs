@@ -108,7 +108,6 @@ pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
     }
 }
 
-/// The round or attempt of a line, if it has one.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
 pub(crate) fn round_of(line: &Line) -> Option<u32> {
     match line {

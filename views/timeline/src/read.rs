@@ -38,7 +38,6 @@ struct Reader {
     open: Option<(i64, Call)>,
     /// The role whose turn begins a round: the first one of a run without announced iterations.
     leader: Option<String>,
-    /// The role of the last turn.
     last_role: Option<String>,
     announces: bool,
 }

@@ -7,16 +7,13 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::id::hex;
 
-/// Who wrote something.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Author {
     /// A model, if its name is known.
     Model(Option<String>),
-    /// A command.
     Command,
 }
 
-/// Files whose lines the run has written.
 #[derive(Default)]
 pub(crate) struct Files(BTreeMap<String, File>);
 
@@ -90,7 +87,6 @@ impl Files {
         ranges
     }
 
-    /// The files that the run has written.
     pub(crate) fn paths(&self) -> Vec<String> {
         self.0.keys().cloned().collect()
     }

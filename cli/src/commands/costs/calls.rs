@@ -18,10 +18,8 @@ use code_commit_settings::Settings;
 
 use crate::commands::costs::journal::{self, Paid, UNNAMED};
 
-/// The origin of a phase's calls.
 const PHASE: &str = "phase";
 
-/// One call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Call {
     /// The loop: `commit`, `implement`, `order`, `phase`, `spec`.
@@ -30,7 +28,6 @@ pub struct Call {
     pub phase: Option<String>,
     /// The role; for loops with roles.
     pub role: Option<String>,
-    /// The model that answered.
     pub model: String,
     /// Tokens; unknown if the answer never came.
     pub usage: Usage,
@@ -64,7 +61,6 @@ impl Today {
 /// All calls, with warnings about the search.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// The calls.
     pub calls: Vec<Call>,
     /// One sentence each.
     pub warnings: Vec<String>,
@@ -76,7 +72,6 @@ impl Found {
     }
 }
 
-/// Searches the project in `root`.
 pub fn find(root: &Path, today: &Today) -> Result<Found, Failure> {
     let mut found = Found::default();
     phases(root, today, &mut found)?;

@@ -16,7 +16,6 @@ use crate::context::shown;
 
 /// The project's own verification script, if it has one (S2 §6.5).
 pub const VERIFY_SCRIPT: &str = "scripts/verify.sh";
-/// Runs that script.
 const RUN_SCRIPT: &[&str] = &["bash", VERIFY_SCRIPT];
 /// The commands for projects without such a script (S2 §6.5).
 const VERIFICATION: [&[&str]; 3] = [
@@ -32,7 +31,6 @@ pub fn verification(has_script: bool) -> &'static [&'static [&'static str]] {
 
 const PROPOSAL: &str = "proposed_writes.json";
 
-/// The results of an attempt so far.
 #[derive(Debug, Default)]
 pub(super) struct Attempt {
     number: u32,
@@ -134,7 +132,6 @@ impl Attempt {
         self.write_ok
     }
 
-    /// Stores every artifact of the attempt.
     pub(super) fn keep<H: Harness<Keep>>(&self, harness: &mut H) -> Result<(), H::Stop> {
         let mut keep = |name: &str, json: String| {
             harness.perform(Keep { file: self.file(name), text: json.into() }).map(drop)
@@ -166,7 +163,6 @@ impl Attempt {
         }
     }
 
-    /// The reply, if it is a proposal.
     fn proposal(&self) -> Option<WriteProposal> {
         let reply = self.answer.as_ref()?.reply.share();
         let proposal = proposal::parse(reply.as_bytes(), &Limits::default()).ok()?;

@@ -10,18 +10,14 @@ use crate::Role;
 
 /// The inputs of a phase; the same in all of its iterations.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "those without are what their types say")]
 pub struct Inputs {
-    /// Which phase.
     pub phase: u32,
     /// The person's description of the project.
     pub project: Option<Arc<str>>,
-    /// The builder.
     pub builder: RoleInputs,
-    /// The verifier.
     pub verifier: RoleInputs,
-    /// The limits of the phase.
     pub limits: Limits,
-    /// Where it begins.
     pub start: Start,
 }
 

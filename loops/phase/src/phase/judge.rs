@@ -5,10 +5,8 @@ use code_commit_engine::{Named as _, TurnAdvice, Turned};
 use crate::failed::Report;
 use crate::{FAILED_SPECS, Role, reports};
 
-/// The verdict on a turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It counts.
     Good,
     /// It does not count, but a retry may: what to tell the role.
     Again(String),

@@ -33,7 +33,6 @@ pub(super) struct Task {
     /// The next prompt, and the session that it belongs to.
     prompt: String,
     session: Session,
-    /// The session of the last try.
     last_session: Option<String>,
     was_resumed: bool,
     was_fresh: bool,
@@ -65,7 +64,6 @@ where
         self.turn(&mut task)
     }
 
-    /// A turn that was not tried before.
     pub(super) fn begin_turn(&self, role: Role) -> Task {
         Task {
             role,

@@ -31,7 +31,6 @@ pub(in crate::account) struct Incoming<'i> {
     pub(in crate::account) out: PathBuf,
 }
 
-/// What became of the layer.
 #[derive(Default)]
 pub(in crate::account) struct BroughtIn {
     /// The size of the unaccounted files.

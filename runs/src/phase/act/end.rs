@@ -62,7 +62,6 @@ pub(super) fn say_again(project: &Project, past: &Past, output: &Output) {
     }));
 }
 
-/// The end of a phase, for a person.
 fn report_end(project: &Project, phase: u32, outcome: &Outcome, output: &Output) -> Exit {
     match outcome {
         Outcome::Done { rounds } => {

@@ -148,7 +148,6 @@ impl Setup<'_> {
         sandbox
     }
 
-    /// Who works, and where.
     pub(super) fn team(
         &self,
         builder: Chosen,
