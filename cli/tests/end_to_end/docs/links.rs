@@ -1,8 +1,24 @@
-//! Links between pages lead somewhere, and the table of contents has every page.
+//! Links between pages lead somewhere, the table of contents has every page, and documents about the code name files
+//! that are there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::docs::conformance::{crates, rust_files};
 use crate::docs::page::{all, blocks, root, text};
+
+const ARCHITECTURE: &str = "ARCHITECTURE.md";
+
+/// The decisions of all crates, relative to the root.
+fn decisions() -> Vec<PathBuf> {
+    let pages = crates().into_iter().map(|folder| folder.join("DECISIONS.md")).filter(|page| page.is_file());
+    pages.map(|page| page.strip_prefix(root()).unwrap().to_owned()).collect()
+}
+
+/// The names in backticks that end in `.rs`.
+fn rust_names(text: &str) -> impl Iterator<Item = &str> {
+    let names = text.split('`').skip(1).step_by(2);
+    names.filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "rs"))
+}
 
 /// Where the links of a page lead, but for addresses of the web.
 fn targets(text: &str) -> Vec<&str> {
@@ -26,7 +42,9 @@ fn anchor(heading: &str) -> String {
 #[test]
 fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
     let mut wrong = Vec::new();
-    for page in all() {
+    let about_the_code =
+        [PathBuf::from(ARCHITECTURE), PathBuf::from("CONTRIBUTING.md")].into_iter().chain(decisions());
+    for page in all().into_iter().chain(about_the_code) {
         let folder = root().join(&page).parent().unwrap().to_owned();
         for target in targets(&text(&page)) {
             let (file, heading) = target.split_once('#').unwrap_or((target, ""));
@@ -50,6 +68,32 @@ fn the_table_of_contents_has_every_page() {
         let name = page.to_str().unwrap();
         assert!(name == "SUMMARY.md" || listed.contains(&name), "{name} is not in docs/SUMMARY.md");
     }
+}
+
+#[test]
+fn every_rust_file_that_the_architecture_names_is_there() {
+    let files: Vec<PathBuf> = crates().iter().flat_map(|folder| rust_files(folder)).collect();
+    let others = [PathBuf::from(ARCHITECTURE), PathBuf::from("docs/explanation/design.md")];
+    let mut wrong = Vec::new();
+    for page in decisions().into_iter().chain(others) {
+        for name in rust_names(&text(&page)) {
+            // A name without its crate is that of a file beside one that was named before.
+            if !files.iter().any(|file| file.ends_with(name)) {
+                wrong.push(format!("{}: {name}", page.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_architecture_leads_to_the_decisions_of_every_crate() {
+    let text = text(Path::new(ARCHITECTURE));
+    let linked = targets(&text);
+    let missing: Vec<PathBuf> =
+        decisions().into_iter().filter(|page| !linked.contains(&page.to_str().unwrap())).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(text.lines().count() <= 110, "it is read at one sitting: decisions belong beside their crates");
 }
 
 #[test]
