@@ -40,7 +40,10 @@ pub use kept::{UNDO, after_build, folders_to_undo, undo_folders};
 pub use note::{CannotNote, note_commit};
 pub use order::{Baseline, CommandSettings, Ignored, OrderWorld};
 pub use paid::Paid;
-pub use record::{JOURNAL, Past, Record, RecordError, WITHHELD, note_withheld, output_text, withheld};
+pub use record::{
+    Format, JOURNAL, OtherFormat, Past, RUN_JSON, Record, RecordError, WITHHELD, note_withheld, output_text,
+    withheld,
+};
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
 pub use seal::has_taken_in;
 pub use spending::Spending;

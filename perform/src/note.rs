@@ -10,7 +10,7 @@ use code_commit_timeline::{Event, Run, Step, Tone, What};
 use serde_json::Value;
 
 use crate::fault::with_sources;
-use crate::{Past, RecordError};
+use crate::{Past, RUN_JSON, RecordError};
 
 /// `refs/notes/code-commit`: git's own commands show it with `--notes=code-commit`.
 const REFERENCE: &str = "code-commit";
@@ -45,7 +45,7 @@ pub fn note_commit(
     fallback: Option<Identity<'_>>,
 ) -> Result<(), CannotNote> {
     let plan: Value =
-        folder.read("run.json").ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        folder.read(RUN_JSON).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let name = folder.path().file_name().unwrap_or_default().to_string_lossy();
     let mut run = Run::planned(&name, &plan);
     run.steps = Past::read(folder.path())?.steps();

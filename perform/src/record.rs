@@ -1,5 +1,6 @@
 //! The record of one run: its folder, its journal, and its observer.
 
+mod format;
 mod past;
 mod texts;
 mod unsynced;
@@ -17,6 +18,7 @@ use crate::places::Places;
 use crate::reserve::Reserve;
 use crate::{Event, Observer};
 
+pub use format::{Format, OtherFormat, RUN_JSON};
 pub use past::{Past, WITHHELD, note_withheld, withheld};
 pub use texts::output_text;
 use texts::visit_stored;
@@ -59,6 +61,9 @@ pub enum RecordError {
         /// What it lacks.
         source: serde_json::Error,
     },
+    /// Its format.
+    #[error(transparent)]
+    OtherFormat(#[from] OtherFormat),
 }
 
 impl std::fmt::Debug for Record<'_> {
@@ -82,6 +87,7 @@ impl<'o> Record<'o> {
         if !past::has_journal(folder.path()) {
             return Ok((Self::begin(folder, observer)?, Past::default()));
         }
+        Format::same(folder.path())?;
         let path = folder.path().join(JOURNAL);
         let (journal, entries) = Journal::reopen(&path, folder.redactor().clone())?;
         let past = Past::of(entries, &path)?;

@@ -5,12 +5,12 @@ pub mod account;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{anyhow, ensure};
+use anyhow::anyhow;
 use code_commit_engine::{Line, Outcome};
 use code_commit_llm::{ErrorCode, Model, Reply};
 use code_commit_logging::{Redactor, RunFolder, Stored};
 use code_commit_names::ours::{AGENT_CONFIG, LOGS};
-use code_commit_perform::{Observer, Past, Record, RecordError, reply_again};
+use code_commit_perform::{Format, Observer, Past, Record, RecordError, reply_again};
 use code_commit_repo::WorkTree;
 use serde::Serialize;
 
@@ -76,7 +76,14 @@ impl NewRun {
     }
 
     pub(crate) fn store(&self, plan: &impl Serialize) -> Result<Stored, Failure> {
-        self.made().store_json(RUN_JSON, plan).map_err(cannot_begin)
+        #[derive(Serialize)]
+        struct Named<'p, P> {
+            record_format: u32,
+            #[serde(flatten)]
+            plan: &'p P,
+        }
+        let plan = Named { record_format: Format::CURRENT, plan };
+        self.made().store_json(RUN_JSON, &plan).map_err(cannot_begin)
     }
 
     /// Stores the first prompt, which the plan refers to, so that the run can go on even if it is stopped before it
@@ -245,11 +252,10 @@ impl Head {
     }
 }
 
-/// An error if another version made the named run: its plan may have a different meaning now.
-pub(crate) fn same_version(name: &str, version: &str) -> anyhow::Result<()> {
-    let this = env!("CARGO_PKG_VERSION");
-    ensure!(version == this, "{name} was made by version {version}, this is {this}");
-    Ok(())
+/// Refuses to continue a run whose record has another format.
+pub(crate) fn can_be_continued(run: &Path) -> Result<(), Failure> {
+    let help = "the version that made it can continue it; its command with --new begins anew";
+    Format::same(run).map_err(|error| Failure::refused(error, help))
 }
 
 /// Whether this run is meant: by its name, by the path of its folder, or by the path of a file in it, as the

@@ -14,10 +14,10 @@ use code_commit_logging::Stored;
 use code_commit_repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
+pub use code_commit_perform::RUN_JSON;
+
 use crate::exit::Failure;
 
-/// The plan of a run in its folder, whatever its loop.
-pub const RUN_JSON: &str = "run.json";
 const LIST: &str = "known-runs.json";
 
 /// A run that was made here.

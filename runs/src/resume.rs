@@ -128,6 +128,7 @@ pub(crate) fn go_on(
     if known.undone {
         return Err(closed(&name, "was undone"));
     }
+    records::can_be_continued(folder.path())?;
     let exit = if known.has_plan() { Exit::Refused } else { Exit::NothingToDo };
     let mut plan =
         Plan::load(&folder, known).map_err(|error| Failure::new(exit, error).help("start a new run"))?;

@@ -6,7 +6,7 @@ pub use code_commit_apply::Force;
 
 use anyhow::anyhow;
 use code_commit_apply::{Action, UndoError};
-use code_commit_perform::{JOURNAL, Past, UNDO, folders_to_undo};
+use code_commit_perform::{Format, JOURNAL, Past, UNDO, folders_to_undo};
 use code_commit_repo::WorkTree;
 use code_commit_report::{Output, phrases, printable};
 use serde_json::json;
@@ -40,6 +40,14 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
         return Err(Failure::nothing_to_do(error, "to go on with it: code-commit resume"));
     }
     let folder = records::open(&run);
+    Format::same(&run).map_err(|error| {
+        let kept = run.join(UNDO);
+        let help = format!(
+            "the version that made it can undo it; or restore the files with git, or from {}",
+            kept.display()
+        );
+        Failure::refused(error, help)
+    })?;
     if known.has_plan() && run.join(UNDO).is_dir() && !run.join(JOURNAL).is_file() {
         let error =
             anyhow!("the journal of {} is gone, so nothing says what may be undone", records::name(&run));

@@ -61,4 +61,5 @@ mod travel;
 mod typed;
 mod unfit;
 mod unlucky;
+mod versions;
 mod why;

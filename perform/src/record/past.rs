@@ -12,7 +12,7 @@ use code_commit_timeline::Steps;
 use serde_json::Value;
 
 use super::texts::{Texts, to_engine, visit_stored};
-use super::{JOURNAL, RecordError, SETS, other_version};
+use super::{Format, JOURNAL, RecordError, SETS, other_version};
 use crate::kept::{UNDO, manifests};
 
 /// The content of a run's journal.
@@ -36,6 +36,7 @@ pub struct Past {
 impl Past {
     /// The journal of the run in this folder.
     pub fn read(folder: &Path) -> Result<Self, RecordError> {
+        Format::readable(folder)?;
         let path = folder.join(JOURNAL);
         Self::of(Journal::entries(&path)?, &path)
     }
@@ -130,7 +131,10 @@ impl Past {
                 return Err(FolderError::Changed { path: folder.path().join(file) }.into());
             }
         }
-        self.sets_are_its_own(folder.path())
+        match Format::of(folder.path()) {
+            Format::Older(_) => Ok(()),
+            Format::Current | Format::Newer(_) => self.sets_are_its_own(folder.path()),
+        }
     }
 
     /// The sets of pre-images that valid answers name, with the hashes of their manifests.

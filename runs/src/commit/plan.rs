@@ -10,7 +10,7 @@ use code_commit_logging::{Layout, RunFolder};
 use code_commit_loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, implement};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{Binds, INPUTS, Writer};
-use code_commit_perform::{Account, Code};
+use code_commit_perform::{Account, Code, Format};
 use code_commit_prompt::commit::Order;
 use code_commit_prompt::edits::Form;
 use code_commit_settings::Settings;
@@ -354,6 +354,7 @@ impl Plan {
         }
         let text = folder.read(RUN_JSON).with_context(|| format!("{name} has no plan"))?;
         known.check_plan(&text)?;
+        Format::readable(folder.path())?;
         let mut plan: Self = serde_json::from_str(&text)
             .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))?;
         let first = plan.task.layout().query(1);
@@ -364,7 +365,6 @@ impl Plan {
                 .fetch(&prompt)
                 .ok_or_else(|| anyhow!("{first} of {name} is not the prompt of {RUN_JSON}"))?;
         }
-        records::same_version(&name, &plan.version)?;
         Ok(plan)
     }
 }

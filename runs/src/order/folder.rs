@@ -96,6 +96,7 @@ pub(super) fn folder(
                     continue;
                 }
                 if !setting.new && !is_finished(&there)? {
+                    records::can_be_continued(&path)?;
                     return Ok((Start::Resumed(there), claim));
                 }
                 move_aside(&path, tree)?;

@@ -2,6 +2,7 @@
 
 use code_commit_logging::Stored;
 use code_commit_loop_order::{Inputs, config_hash};
+use code_commit_perform::Format;
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::order::{Allowed, Context};
 use code_commit_runner::Rung;
@@ -47,6 +48,9 @@ pub(crate) struct OrderPlan {
     /// Which loop.
     #[serde(rename = "loop")]
     pub kind: Kind,
+    /// The format of the record; the first one is not named.
+    #[serde(default = "Format::first")]
+    pub record_format: u32,
     /// The version that began the run.
     pub version: String,
     /// When the run began, UTC, RFC 3339.

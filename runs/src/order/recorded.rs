@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use code_commit_engine::{Kept, Line};
 use code_commit_logging::{RunFolder, Stored};
 use code_commit_loop_order::{Inputs, RunSummary, SUMMARY, WorkOrder, run_id};
-use code_commit_perform::Past;
+use code_commit_perform::{Format, Past};
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::order::{Allowed, Context};
 use code_commit_runner::Rung;
@@ -45,6 +45,7 @@ impl Beginning<'_> {
         folder.store(WORK_ORDER, &String::from_utf8_lossy(&read.bytes))?;
         let plan = OrderPlan {
             kind: Kind::Order,
+            record_format: Format::CURRENT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             begun_utc: self.begun_utc.to_owned(),
             work_order_hash: run.work_order_hash.clone(),
@@ -134,9 +135,9 @@ impl Recorded {
         let name = records::name(folder.path());
         let text = folder.read(RUN_JSON)?;
         known.check_plan(&text)?;
+        Format::readable(folder.path())?;
         let plan: OrderPlan = serde_json::from_str(&text)
             .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))?;
-        records::same_version(&name, &plan.version)?;
         let bytes = folder.read(WORK_ORDER)?.into_bytes();
         let order = WorkOrder::parse(&bytes).ok().filter(|order| order.hash == plan.work_order_hash);
         let order =

@@ -15,6 +15,7 @@ use crate::order::recorded::Recorded;
 use crate::order::setting::Setting;
 use crate::order::settle::{self, Answer};
 use crate::order::{batch, folder, preflight};
+use crate::records;
 use crate::registry::Known;
 
 pub(crate) fn run(known: &Known, limits: &Layer, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
@@ -30,10 +31,13 @@ pub(crate) fn run(known: &Known, limits: &Layer, tree: &WorkTree, host: Host<'_>
             "code-commit show tells how it ended",
         ));
     }
+    if !known.is_imported() {
+        records::can_be_continued(folder.path())?;
+    }
     settle::recover(tree, &plan.settings, host)?;
     // It passed and committed, but was killed before its journal said so.
     if is_over(&folder)? {
-        let name = crate::records::name(folder.path());
+        let name = records::name(folder.path());
         let answer = Answer::of(Recorded { folder, plan, read });
         let done = Done::before(answer.ok_or_else(|| anyhow!("the record of {name} was changed"))?, tree)?;
         batch::print(&done, output);

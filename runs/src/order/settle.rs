@@ -4,7 +4,7 @@
 use anyhow::{Context as _, anyhow};
 use code_commit_engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
 use code_commit_loop_order::{Finished, RunSummary, WorkOrder};
-use code_commit_perform::{Past, Record, RecordOnly, Silent};
+use code_commit_perform::{Format, Past, Record, RecordOnly, Silent};
 use code_commit_repo::{Git, WorkTree};
 use code_commit_report::Output;
 use code_commit_settings::Settings;
@@ -36,6 +36,9 @@ pub(super) fn recover(tree: &WorkTree, settings: &Settings, host: Host<'_>) -> R
 pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<bool, Failure> {
     let known = registry::all(tree)?.into_iter().find(|known| known.path(tree.root()) == run.run);
     let folder = records::open(&run.run);
+    if Format::same(&run.run).is_err() {
+        return Ok(false);
+    }
     let Some(recorded) = known.and_then(|known| Recorded::load(&known, folder).ok()) else {
         return Ok(false);
     };

@@ -242,6 +242,7 @@ impl Setup<'_> {
                 self.first_line(logs, inputs, redactor, observer)
             }
             Some(folder) => {
+                records::can_be_continued(folder.path())?;
                 self.host.output.note(&format!("continuing {}", folder.path().display()));
                 inputs.start = Start { decider: self.project.decider.clone(), ..start_of(&folder)? };
                 Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)

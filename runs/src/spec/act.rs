@@ -144,6 +144,7 @@ pub(super) fn resume(
     begun: &Begun,
     lines: &Lines,
 ) -> Result<(Outcome, RunFolder), Failure> {
+    records::can_be_continued(folder.path())?;
     workspace.host.output.note(&format!("continuing {}", folder.path().display()));
     let mut observer = lines.clone();
     let (mut record, mut past) = Record::resume(folder, &mut observer).map_err(anyhow::Error::from)?;

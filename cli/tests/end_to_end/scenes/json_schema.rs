@@ -7,7 +7,8 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 /// Words that ask for nothing.
-const SILENT: [&str; 7] = ["$schema", "$id", "$defs", "title", "description", "$comment", "format"];
+const SILENT: [&str; 8] =
+    ["$schema", "$id", "$defs", "title", "description", "$comment", "format", "default"];
 
 /// A published schema and the file that it is in, from which its references lead.
 pub struct Published {

@@ -1,0 +1,4 @@
+# greet [NAME]: says hello to somebody, or to the world.
+greet() {
+    echo "Hello, ${1:-world}!"
+}

@@ -1,0 +1,4 @@
+#!/bin/sh
+set -eu
+sh -n src/greet.sh
+echo verified
