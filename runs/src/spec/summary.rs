@@ -11,7 +11,7 @@ pub(super) fn say(output: &Output, outcome: &Outcome, folder: &RunFolder) {
     say_for_person(output, outcome, folder);
 }
 
-/// The same for a run that was over before: nobody was asked.
+/// For a run that was over before: nobody was asked.
 pub(super) fn say_again(output: &Output, outcome: &Outcome, folder: &RunFolder) {
     let mut last = summary(outcome, folder);
     if let Some(fields) = last.as_object_mut() {
