@@ -126,22 +126,23 @@ fn a_run_under_a_key_holds_for_the_whole_tree_also_where_it_was_restored_or_noth
     }
 }
 
-/// As if the program had been upgraded since.
-fn upgrade(root: &Path, run: &Path) {
-    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+/// As if a newer program had made the run.
+fn recorded_by_a_newer_one(root: &Path, run: &Path) {
+    let format = |number: u32| format!("\"record_format\": {number}");
     let list = root.join(".git/code-commit/known-runs.json");
     let plan = files::text(&run.join("run.json"));
-    let older = plan.replace(&version, "\"version\": \"0.0.1\"");
+    let newer = plan.replace(&format(code_commit_perform::Format::CURRENT), &format(99));
+    assert_ne!(newer, plan);
     let hash = |text: &str| code_commit_logging::sha256_hex(text.as_bytes());
-    files::write(&list, files::text(&list).replace(&hash(&plan), &hash(&older)));
-    files::write(&run.join("run.json"), older);
+    files::write(&list, files::text(&list).replace(&hash(&plan), &hash(&newer)));
+    files::write(&run.join("run.json"), newer);
 }
 
 #[test]
 fn a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
-    let upgraded = |scene: &Commit, run: &Path| upgrade(scene.project.root(), run);
+    let newer = |scene: &Commit, run: &Path| recorded_by_a_newer_one(scene.project.root(), run);
     let changed = |_: &Commit, run: &Path| files::write(&run.join("1-response.json"), "another answer");
-    for (what, change) in [("0.0.1", &upgraded as &dyn Fn(&Commit, &Path)), ("1-response.json", &changed)] {
+    for (what, change) in [("format 99", &newer as &dyn Fn(&Commit, &Path)), ("1-response.json", &changed)] {
         let scene = Commit::with_replies([MENDS_IT, MENDS_IT]);
         assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
         change(&scene, &scene.runs()[0]);
@@ -155,10 +156,10 @@ fn a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
 
 #[test]
 fn an_order_under_a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
-    let upgraded = |scene: &Order, run: &Path| upgrade(scene.root(), run);
+    let newer = |scene: &Order, run: &Path| recorded_by_a_newer_one(scene.root(), run);
     let changed =
         |_: &Order, run: &Path| files::write(&run.join("attempt_1/response.json"), "another answer");
-    for (what, change) in [("0.0.1", &upgraded as &dyn Fn(&Order, &Path)), ("response.json", &changed)] {
+    for (what, change) in [("format 99", &newer as &dyn Fn(&Order, &Path)), ("response.json", &changed)] {
         let scene = Order::with(&[&greet(GOOD), &greet(GOOD)]);
         assert_eq!(scene.run(&["--key", "k", "--commit"]).code, Some(0));
         let run = scene.runs()[0].clone();
