@@ -126,16 +126,31 @@ fn a_run_under_a_key_holds_for_the_whole_tree_also_where_it_was_restored_or_noth
     }
 }
 
+/// As if another program had made the run.
+fn edit_plan(root: &Path, run: &Path, from: &str, to: &str) {
+    let list = root.join(".git/code-commit/known-runs.json");
+    let plan = files::text(&run.join("run.json"));
+    let other = plan.replace(from, to);
+    assert_ne!(other, plan);
+    let hash = |text: &str| code_commit_logging::sha256_hex(text.as_bytes());
+    files::write(&list, files::text(&list).replace(&hash(&plan), &hash(&other)));
+    files::write(&run.join("run.json"), other);
+}
+
 /// As if a newer program had made the run.
 fn recorded_by_a_newer_one(root: &Path, run: &Path) {
     let format = |number: u32| format!("\"record_format\": {number}");
-    let list = root.join(".git/code-commit/known-runs.json");
-    let plan = files::text(&run.join("run.json"));
-    let newer = plan.replace(&format(code_commit_perform::Format::CURRENT), &format(99));
-    assert_ne!(newer, plan);
-    let hash = |text: &str| code_commit_logging::sha256_hex(text.as_bytes());
-    files::write(&list, files::text(&list).replace(&hash(&plan), &hash(&newer)));
-    files::write(&run.join("run.json"), newer);
+    edit_plan(root, run, &format(code_commit_perform::Format::CURRENT), &format(99));
+}
+
+#[test]
+fn a_run_of_another_version_still_answers_under_its_key_if_its_record_has_the_same_format() {
+    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    let scene = Commit::with_replies([MENDS_IT]);
+    assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
+    edit_plan(scene.project.root(), &scene.runs()[0], &version, "\"version\": \"0.0.1\"");
+    let again = scene.commit(&["--key", "k"]);
+    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 1), "{again}");
 }
 
 #[test]

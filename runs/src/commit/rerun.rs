@@ -119,7 +119,6 @@ fn is_same(one: &Plan, other: &Plan) -> bool {
         Task::Implement { system, query, .. } => (query.text().to_owned(), Some(system.text().to_owned())),
     };
     one.settings.has_same_values(&other.settings)
-        && one.version == other.version
         && limits(one) == limits(other)
         && texts(one) == texts(other)
 }
