@@ -55,6 +55,15 @@ pub enum OnFailure {
     Restore,
 }
 
+impl Limits {
+    /// This many rounds, [`BUILD_OUTPUT_BYTES`], changes kept, no giving up early.
+    #[must_use]
+    pub fn of_rounds(rounds: u32) -> Self {
+        let (build_output_bytes, on_failure) = (BUILD_OUTPUT_BYTES, OnFailure::Keep);
+        Self { rounds, build_output_bytes, on_failure, same_failures: None, on_unfit: OnUnfit::End }
+    }
+}
+
 /// Where the two loops differ: what the model is told.
 pub(crate) trait Conversation {
     /// The first prompt.

@@ -9,14 +9,6 @@ use code_commit_prompt::edits::Form;
 use super::*;
 use crate::{Inputs, commit};
 
-impl Limits {
-    /// This many rounds, `BUILD_OUTPUT_BYTES`, changes kept, no giving up early.
-    fn of_rounds(rounds: u32) -> Self {
-        let (build_output_bytes, on_failure) = (BUILD_OUTPUT_BYTES, OnFailure::Keep);
-        Self { rounds, build_output_bytes, on_failure, same_failures: None, on_unfit: OnUnfit::End }
-    }
-}
-
 /// One answer of a script.
 #[derive(Clone)]
 enum Says {
