@@ -40,12 +40,11 @@ impl<'p, 'r> PutBack<'p, 'r> {
     /// Restores a path. What is there now goes to the attic, new folders with all their content.
     pub(super) fn restore(&mut self, one: &Difference) {
         // Somebody may save it at that moment.
-        let mut tries = (0..TRIES).map(|_| self.try_restore(one));
-        let restored = tries.by_ref().find(Result::is_ok);
-        match restored.unwrap_or_else(|| Err(io::ErrorKind::Other.into())) {
-            Ok(true) => {}
-            Ok(false) => self.gone.push(one.path.display().to_string()),
-            Err(_) => self.lost.push(one.path.display().to_string()),
+        let restored = (0..TRIES).find_map(|_| self.try_restore(one).ok());
+        match restored {
+            Some(true) => {}
+            Some(false) => self.gone.push(one.path.display().to_string()),
+            None => self.lost.push(one.path.display().to_string()),
         }
     }
 
