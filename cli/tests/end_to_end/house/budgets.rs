@@ -118,10 +118,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("repo/src/git.rs", 308),
             ("repo/src/lib.rs", 313),
             ("runner/src/run.rs run", 47),
-            ("runner/src/sandbox.rs", 363),
             ("runner/src/sandbox/bwrap.rs prepare", 62),
-            ("runner/src/sandbox/mounts.rs", 309),
-            ("runner/src/spawn.rs", 305),
         ],
     ),
 ];
