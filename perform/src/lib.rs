@@ -9,7 +9,6 @@ mod fault;
 mod identity;
 mod intake;
 mod kept;
-mod machine;
 mod note;
 mod order;
 mod paid;

@@ -41,7 +41,6 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     cli: agent apply dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names page parser perform prompt repo report runner runs settings timeline trace
     dir:
     engine:
-    fitness:
     fixtures: llm
     guard: dir names
     llm-anthropic: llm
@@ -56,7 +55,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     names:
     page: engine names report timeline
     parser:
-    perform: agent apply dir engine fitness guard llm logging names parser repo runner timeline trace
+    perform: agent apply dir engine guard llm logging names parser repo runner timeline trace
     prompt: names parser
     repo: dir names
     report: engine llm logging names parser
