@@ -49,7 +49,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     llm:
     logging:
     loop-commit: engine parser prompt
-    loop-order: engine parser prompt words
+    loop-order: engine parser prompt
     loop-phase: engine prompt
     loop-spec: engine prompt
     names:
@@ -61,10 +61,9 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     report: engine llm logging names parser
     runner: dir names
     runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner settings timeline
-    settings: dir llm names words
+    settings: dir llm names parser
     timeline: engine
     trace: engine timeline
-    words:
     ");
 }
 
