@@ -3,6 +3,7 @@
 mod claude;
 mod codex;
 mod collected;
+mod dialect;
 mod event;
 mod find;
 mod gemini;

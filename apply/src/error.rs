@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-use crate::recover::{RecoverError, RolledBack};
+use crate::journal::Unread;
 
 /// Why a set was not applied. The tree is unchanged, unless
 /// [`leaves_tree_changed`](ApplyError::leaves_tree_changed).
@@ -72,6 +72,101 @@ impl ApplyError {
 pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     let errors = std::iter::successors(Some(error), |&error| error.source());
     errors.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// The result of a rollback.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RolledBack {
+    /// The paths that were restored or removed.
+    pub restored: Vec<String>,
+    /// The paths that were changed since by someone else; they were left alone.
+    pub left: Vec<String>,
+    /// Where the old versions of `left` are now; `None` if the transaction had created all of them.
+    pub left_in: Option<PathBuf>,
+}
+
+/// Why an interrupted transaction could not be handled. It stays, and the next start tries again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
+pub enum RecoverError {
+    #[error("the interrupted transaction belongs to {}, which no longer exists", root.display())]
+    RootMoved {
+        /// Where the root was.
+        root: PathBuf,
+    },
+    /// The journal belongs to another root, which is not in this work tree: it may have been planted.
+    #[error("the interrupted transaction belongs to {}, which is not in this work tree", root.display())]
+    ForeignRoot {
+        /// The root that it names.
+        root: PathBuf,
+    },
+    /// The journal names a path that no run writes: it may have been planted.
+    #[error("the interrupted transaction names {path}, which no run may write")]
+    Blocked {
+        /// The path as recorded.
+        path: String,
+    },
+    /// Another version of this program was interrupted, whose record cannot be read.
+    #[error("{} was written by another version of code-commit (format {version})", path.display())]
+    OtherVersion {
+        /// The journal or the manifest.
+        path: PathBuf,
+        version: u32,
+    },
+    #[error("cannot restore {}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+impl RecoverError {
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| RecoverError::Io { path, source }
+    }
+
+    pub(crate) fn unread(path: PathBuf) -> impl FnOnce(Unread) -> Self {
+        move |unread| match unread {
+            Unread::Io(source) => RecoverError::Io { path, source },
+            Unread::OtherVersion(version) => RecoverError::OtherVersion { path, version },
+        }
+    }
+}
+
+/// Why nothing was undone.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
+pub enum UndoError {
+    #[error("changed since: {}", paths.join(", "))]
+    ChangedSince {
+        /// Relative to the root.
+        paths: Vec<String>,
+    },
+    /// The path, or something on the way to it, is not a regular file or folder, or no run may
+    /// write there.
+    #[error("{path} cannot be restored: it is not a regular file, or a run may not write it")]
+    Blocked {
+        /// Relative to the root.
+        path: String,
+    },
+    /// A folder of pre-images has no manifest; without it, its set's changes are unknown.
+    #[error("cannot tell what was changed: {} is missing", path.display())]
+    NoManifest { path: PathBuf },
+    /// A pre-image has changed since it was saved.
+    #[error("the pre-image of {path} is damaged: {}", kept.display())]
+    Damaged {
+        /// Relative to the root.
+        path: String,
+        kept: PathBuf,
+    },
+    /// Another version of this program wrote the set, and its manifest cannot be read.
+    #[error("{} was written by another version of code-commit (format {version})", path.display())]
+    OtherVersion { path: PathBuf, version: u32 },
+    /// A folder of pre-images or the tree could not be read.
+    #[error("cannot read {}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
 }
 
 #[cfg(test)]

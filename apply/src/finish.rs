@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use code_commit_dir::{Folder, copy_all};
+use rustix::io::Errno;
 
-use crate::Steps;
-use crate::journal::{Journal, MANIFEST, kept_name};
+use crate::error::RecoverError;
+use crate::journal::{Journal, MANIFEST, Steps, TXN_FOLDER, kept_name};
 use crate::location::Location;
 use crate::lock::Lock;
-use crate::recover::{RecoverError, drop_record, remove_folder, set_aside};
+use crate::place::Place;
 use crate::report::Warning;
-use crate::transaction::TXN_FOLDER;
 
 /// The result of a committed transaction.
 pub(crate) struct Finished {
@@ -101,4 +101,54 @@ fn remove_if_there(folder: &Folder, name: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
     }
+}
+
+/// Removes a folder if it is empty; returns its parent if there is one.
+pub(crate) fn remove_folder(root: &Arc<Folder>, path: &str) -> io::Result<Option<Arc<Folder>>> {
+    let place = Place::find_unless_blocked(root, path)?;
+    let Some(parent) = place.parent() else { return Ok(None) };
+    match parent.remove_folder(place.name()).map_err(|error| (Errno::from_io_error(&error), error)) {
+        Ok(()) | Err((Some(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR), _)) => {
+            Ok(Some(Arc::clone(parent)))
+        }
+        Err((_, error)) => Err(error),
+    }
+}
+
+/// From here on there is nothing to restore or to move. That must be on disk before the old files
+/// lose their names.
+pub(crate) fn drop_record(lock: &Lock, txn: &Folder, record: &str, steps: Steps<'_>) -> io::Result<()> {
+    steps("drop the record");
+    txn.remove_file(record)?;
+    txn.sync()?;
+    discard(lock, steps)
+}
+
+/// Keeps the transaction's folder under another name, for the user to inspect.
+pub(crate) fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
+    let mut number = 1;
+    loop {
+        let name = format!("left-{number}");
+        match lock.state.rename_new(TXN_FOLDER, &lock.state, &name) {
+            Ok(()) => {
+                Location::forget(&lock.state);
+                return Ok(lock.path.join(name));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Removes the transaction's folder and everything in it.
+pub(crate) fn discard(lock: &Lock, steps: Steps<'_>) -> io::Result<()> {
+    let txn = lock.state.open_in(TXN_FOLDER)?;
+    for (name, _) in txn.entries()? {
+        steps("discard a file");
+        txn.remove_file(OsStr::from_bytes(&name))?;
+    }
+    steps("discard the folder");
+    lock.state.remove_folder(TXN_FOLDER)?;
+    Location::forget(&lock.state);
+    Ok(())
 }

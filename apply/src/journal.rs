@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::{Applied, Changed, Warning};
 
+/// The name of the transaction's folder in the state folder.
+pub const TXN_FOLDER: &str = "txn";
 /// The name of the record while the tree may be half changed.
 pub(crate) const JOURNAL: &str = "journal";
 /// The name of the record once the new tree is in place. The rename from one to the other is the
 /// commit.
 pub const MANIFEST: &str = "manifest.json";
-
 /// The format of records that are written, and the only one that can be read.
 const VERSION: u32 = 1;
 
@@ -30,6 +31,9 @@ pub(crate) enum Unread {
 struct Form {
     version: u32,
 }
+
+/// Called with the name of each step before the step.
+pub(crate) type Steps<'a> = &'a mut dyn FnMut(&'static str);
 
 /// Everything needed to restore the old tree, or to finish.
 #[derive(Debug, Serialize, Deserialize)]

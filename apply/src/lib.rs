@@ -23,20 +23,16 @@ use std::sync::Arc;
 use code_commit_dir::Folder;
 
 pub use adopt::{Found, OldFile, PreImageOf, adopt};
-pub use error::ApplyError;
-pub use journal::{MANIFEST, kept_name};
+pub use error::{ApplyError, RecoverError, RolledBack, UndoError};
+pub use journal::{MANIFEST, TXN_FOLDER, kept_name};
 pub use lock::{LOCK, Lock, LockError};
-pub use recover::{RecoverError, Recovery, RolledBack, recover};
+pub use recover::{Recovery, recover};
 pub use report::{Action, Applied, Changed, Warning};
 pub use set::{ChangeSet, dry_run};
-pub use transaction::TXN_FOLDER;
 pub use undo::{
-    Force, PreImage, UndoError, Undone, changed_anything, hashes_after, hashes_before, intact, pre_images,
-    read_applied, undo,
+    Force, PreImage, Undone, changed_anything, hashes_after, hashes_before, intact, pre_images, read_applied,
+    undo,
 };
-
-/// Called with the name of each step before the step.
-type Steps<'a> = &'a mut dyn FnMut(&'static str);
 
 /// Applies the whole set or nothing of it.
 ///
@@ -52,8 +48,9 @@ pub fn apply(lock: &Lock, root: &Path, set: ChangeSet<'_>, undo: &Path) -> Resul
 pub mod seam {
     use super::{
         Applied, ApplyError, Arc, ChangeSet, Folder, Force, Lock, Path, PathBuf, RecoverError, Recovery,
-        Steps, UndoError, Undone,
+        UndoError, Undone,
     };
+    use crate::journal::Steps;
 
     pub fn apply(
         lock: &Lock,

@@ -2,26 +2,23 @@
 //! times.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use code_commit_dir::Folder;
 use code_commit_guard::Before;
 use rustix::fs::FileType;
-use rustix::io::Errno;
 
 use crate::durable::sync_all;
-use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Unread, hex, kept_name, staged_name};
+use crate::error::{RecoverError, RolledBack};
+use crate::finish::{self, discard, drop_record, remove_folder, set_aside};
+use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Steps, TXN_FOLDER, hex, kept_name, staged_name};
 use crate::location::Location;
 use crate::lock::Lock;
 use crate::place::Place;
 use crate::report::{Action, Applied};
-use crate::transaction::TXN_FOLDER;
 use crate::trust::{find_root, undo_folder};
-use crate::{Steps, finish};
 
 /// What was found, and what was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,64 +36,6 @@ pub enum Recovery {
         /// in the state folder instead.
         undo: PathBuf,
     },
-}
-
-/// The result of a rollback.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RolledBack {
-    /// The paths that were restored or removed.
-    pub restored: Vec<String>,
-    /// The paths that were changed since by someone else; they were left alone.
-    pub left: Vec<String>,
-    /// Where the old versions of `left` are now; `None` if the transaction had created all of them.
-    pub left_in: Option<PathBuf>,
-}
-
-/// Why an interrupted transaction could not be handled. It stays, and the next start tries again.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "what the texts say is not repeated")]
-pub enum RecoverError {
-    #[error("the interrupted transaction belongs to {}, which no longer exists", root.display())]
-    RootMoved {
-        /// Where the root was.
-        root: PathBuf,
-    },
-    /// The journal belongs to another root, which is not in this work tree: it may have been planted.
-    #[error("the interrupted transaction belongs to {}, which is not in this work tree", root.display())]
-    ForeignRoot {
-        /// The root that it names.
-        root: PathBuf,
-    },
-    /// The journal names a path that no run writes: it may have been planted.
-    #[error("the interrupted transaction names {path}, which no run may write")]
-    Blocked {
-        /// The path as recorded.
-        path: String,
-    },
-    /// Another version of this program was interrupted, whose record cannot be read.
-    #[error("{} was written by another version of code-commit (format {version})", path.display())]
-    OtherVersion {
-        /// The journal or the manifest.
-        path: PathBuf,
-        version: u32,
-    },
-    #[error("cannot restore {}", path.display())]
-    Io { path: PathBuf, source: io::Error },
-}
-
-impl RecoverError {
-    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| RecoverError::Io { path, source }
-    }
-
-    fn unread(path: PathBuf) -> impl FnOnce(Unread) -> Self {
-        move |unread| match unread {
-            Unread::Io(source) => RecoverError::Io { path, source },
-            Unread::OtherVersion(version) => RecoverError::OtherVersion { path, version },
-        }
-    }
 }
 
 /// Rolls back or finishes what an earlier process left behind. Call it at every start, before
@@ -254,54 +193,4 @@ fn what_stands(entry: &Entry, place: &Place) -> io::Result<Standing> {
         }
     }
     Ok(Standing::Other(stat.st_ino))
-}
-
-/// Removes a folder if it is empty; returns its parent if there is one.
-pub(crate) fn remove_folder(root: &Arc<Folder>, path: &str) -> io::Result<Option<Arc<Folder>>> {
-    let place = Place::find_unless_blocked(root, path)?;
-    let Some(parent) = place.parent() else { return Ok(None) };
-    match parent.remove_folder(place.name()).map_err(|error| (Errno::from_io_error(&error), error)) {
-        Ok(()) | Err((Some(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR), _)) => {
-            Ok(Some(Arc::clone(parent)))
-        }
-        Err((_, error)) => Err(error),
-    }
-}
-
-/// From here on there is nothing to restore or to move. That must be on disk before the old files
-/// lose their names.
-pub(crate) fn drop_record(lock: &Lock, txn: &Folder, record: &str, steps: Steps<'_>) -> io::Result<()> {
-    steps("drop the record");
-    txn.remove_file(record)?;
-    txn.sync()?;
-    discard(lock, steps)
-}
-
-/// Keeps the transaction's folder under another name, for the user to inspect.
-pub(crate) fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
-    let mut number = 1;
-    loop {
-        let name = format!("left-{number}");
-        match lock.state.rename_new(TXN_FOLDER, &lock.state, &name) {
-            Ok(()) => {
-                Location::forget(&lock.state);
-                return Ok(lock.path.join(name));
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Removes the transaction's folder and everything in it.
-pub(crate) fn discard(lock: &Lock, steps: Steps<'_>) -> io::Result<()> {
-    let txn = lock.state.open_in(TXN_FOLDER)?;
-    for (name, _) in txn.entries()? {
-        steps("discard a file");
-        txn.remove_file(OsStr::from_bytes(&name))?;
-    }
-    steps("discard the folder");
-    lock.state.remove_folder(TXN_FOLDER)?;
-    Location::forget(&lock.state);
-    Ok(())
 }

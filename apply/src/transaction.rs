@@ -19,15 +19,12 @@ use rustix::io::Errno;
 use crate::change::{Change, write_staged};
 use crate::durable::sync_all;
 use crate::error::{ApplyError, with_causes};
-use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, kept_name, staged_name};
+use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, Steps, TXN_FOLDER, kept_name, staged_name};
 use crate::location::Location;
 use crate::lock::Lock;
 use crate::place::Folders;
 use crate::report::{Action, Applied, Warning};
-use crate::{Steps, finish, recover};
-
-/// The name of the transaction's folder in the state folder.
-pub const TXN_FOLDER: &str = "txn";
+use crate::{finish, recover};
 
 pub(crate) struct Site<'a> {
     pub(crate) lock: &'a Lock,
@@ -48,7 +45,7 @@ pub(crate) fn run(
     let mut transaction = Transaction { site, txn, journal: new_journal(site, emptied), steps };
     if let Err(error) = transaction.prepare(changes) {
         // Only staged files remain, which the next start discards.
-        let _ = recover::discard(site.lock, transaction.steps);
+        let _ = finish::discard(site.lock, transaction.steps);
         return Err(error);
     }
     if let Err(cause) = transaction.change(changes) {

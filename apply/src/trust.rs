@@ -8,10 +8,10 @@ use std::sync::Arc;
 use code_commit_dir::Folder;
 use code_commit_guard::Policy;
 
+use crate::error::RecoverError;
 use crate::journal::Journal;
 use crate::location::Location;
 use crate::lock::Lock;
-use crate::recover::RecoverError;
 
 /// The root that a journal refers to, as it is now.
 pub(crate) struct Root {

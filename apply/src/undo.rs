@@ -4,22 +4,20 @@
 mod history;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use code_commit_dir::Folder;
 use code_commit_guard::Before;
 
-use crate::Steps;
 use crate::change::Change;
-use crate::error::ApplyError;
-use crate::journal::{Journal, MANIFEST, Unread, hex, kept_name};
+use crate::error::{ApplyError, UndoError};
+use crate::journal::{MANIFEST, Steps, hex, kept_name};
 use crate::lock::Lock;
 use crate::place::folders_above;
 use crate::report::Applied;
 use crate::transaction::{self, Site};
-use history::{File, History};
+use history::{File, History, manifest};
 
 /// What to do about files that have changed since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,43 +37,6 @@ pub struct Undone {
     /// Where the replaced files are; `undo` of these folders reverts the undo. More than one folder
     /// if a file replaced a folder that had been created since.
     pub replaced: Vec<PathBuf>,
-}
-
-/// Why nothing was undone.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "what the texts say is not repeated")]
-pub enum UndoError {
-    #[error("changed since: {}", paths.join(", "))]
-    ChangedSince {
-        /// Relative to the root.
-        paths: Vec<String>,
-    },
-    /// The path, or something on the way to it, is not a regular file or folder, or no run may
-    /// write there.
-    #[error("{path} cannot be restored: it is not a regular file, or a run may not write it")]
-    Blocked {
-        /// Relative to the root.
-        path: String,
-    },
-    /// A folder of pre-images has no manifest; without it, its set's changes are unknown.
-    #[error("cannot tell what was changed: {} is missing", path.display())]
-    NoManifest { path: PathBuf },
-    /// A pre-image has changed since it was saved.
-    #[error("the pre-image of {path} is damaged: {}", kept.display())]
-    Damaged {
-        /// Relative to the root.
-        path: String,
-        kept: PathBuf,
-    },
-    /// Another version of this program wrote the set, and its manifest cannot be read.
-    #[error("{} was written by another version of code-commit (format {version})", path.display())]
-    OtherVersion { path: PathBuf, version: u32 },
-    /// A folder of pre-images or the tree could not be read.
-    #[error("cannot read {}", path.display())]
-    Io { path: PathBuf, source: io::Error },
-    #[error(transparent)]
-    Apply(#[from] ApplyError),
 }
 
 /// How often a forced undo is tried: somebody may save one of its files, or git rewrite it, at any moment.
@@ -258,19 +219,6 @@ pub fn intact(undo_folders: &[PathBuf]) -> Result<(), UndoError> {
         }
     }
     Ok(())
-}
-
-fn manifest(undo: &Path) -> Result<Option<Journal>, UndoError> {
-    let path = undo.join(MANIFEST);
-    let read = match Folder::open(undo) {
-        Ok(folder) => Journal::read(&folder, MANIFEST),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Unread::Io(error)),
-    };
-    read.map_err(|unread| match unread {
-        Unread::Io(source) => UndoError::Io { path, source },
-        Unread::OtherVersion(version) => UndoError::OtherVersion { path, version },
-    })
 }
 
 /// `undone` beside the pre-images, or `undone-2` and so on.

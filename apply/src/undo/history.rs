@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use code_commit_dir::Folder;
 use code_commit_guard::Before;
 use rustix::fs::FileType;
 
-use super::{UndoError, manifest};
 use crate::change::{Change, Content};
-use crate::journal::{hex, kept_name};
+use crate::error::UndoError;
+use crate::journal::{Journal, MANIFEST, Unread, hex, kept_name};
 use crate::place::{Finder, Place, folders_above, is_blocked, name_of};
 use crate::report::Action;
 use crate::trust::may_be_written;
@@ -153,4 +153,17 @@ fn look(folder: &Folder, name: &str) -> io::Result<Option<Before>> {
         }
         Some(_) => Err(io::ErrorKind::InvalidInput.into()),
     }
+}
+
+pub(super) fn manifest(undo: &Path) -> Result<Option<Journal>, UndoError> {
+    let path = undo.join(MANIFEST);
+    let read = match Folder::open(undo) {
+        Ok(folder) => Journal::read(&folder, MANIFEST),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Unread::Io(error)),
+    };
+    read.map_err(|unread| match unread {
+        Unread::Io(source) => UndoError::Io { path, source },
+        Unread::OtherVersion(version) => UndoError::OtherVersion { path, version },
+    })
 }
