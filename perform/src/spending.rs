@@ -15,7 +15,6 @@ use code_commit_engine::{Asked, AtMost, BaselineBuilt, Built, Cause, Line, Ran};
 
 /// The code of the warning that another model is asked for the same answer.
 pub(crate) const OTHER_MODEL: &str = "other-model";
-
 /// The code of the warning that the same answer is waited for.
 pub(crate) const OUT_OF_QUOTA: &str = "out-of-quota";
 

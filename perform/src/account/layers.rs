@@ -12,14 +12,11 @@ use crate::seal::Attic;
 
 /// Folder in the state folder: on the file system of the tree, since changes are moved.
 const VIEW: &str = "view";
-
 const UPPER: &str = "upper";
 
 const WORK: &str = "work";
-
 /// What came out of the tree while changes were brought in.
 pub(super) const OUT: &str = "out";
-
 /// As old as the layer.
 pub(super) const SINCE: &str = "since";
 

@@ -7,10 +7,8 @@ use serde::Deserialize;
 
 /// The plan of a run in its folder, whatever its loop.
 pub const RUN_JSON: &str = "run.json";
-
 /// Name of the journal in a run folder.
 pub const JOURNAL: &str = "events.jsonl";
-
 /// The member of an answer that names the sets of pre-images made for it, with the hashes of their manifests.
 pub(super) const SETS: &str = "sets";
 

@@ -5,52 +5,28 @@ use super::lack::{Failed, Kind, Lack, Machine, as_npm_writes, last_line};
 /// What helps every tool.
 const ALLOW: &str = "allow the network with `--network` or `[sandbox] network = true`";
 
-struct Downloader {
-    /// The name for messages.
-    name: &'static str,
-    /// Words of one line, all of them.
-    says: &'static [&'static str],
-    /// What fills its cache once, outside of the sandbox.
-    once: Option<&'static str>,
-}
-
-/// Each row is a message that only a failed download causes.
-const DOWNLOADERS: [Downloader; 19] = [
-    Downloader { name: "cargo", says: &["you're using offline mode (--offline)"], once: Some("cargo fetch") },
-    Downloader { name: "cargo", says: &["but --offline was specified"], once: Some("cargo fetch") },
-    Downloader { name: "npm", says: &["npm error code EAI_AGAIN"], once: Some("npm ci") },
-    Downloader { name: "npm", says: &["npm error code ENOTFOUND"], once: Some("npm ci") },
-    Downloader { name: "npm", says: &["npm error code ENOTCACHED"], once: Some("npm ci") },
-    Downloader {
-        name: "npm",
-        says: &["npm error request to https://", " failed, reason:"],
-        once: Some("npm ci"),
-    },
-    Downloader { name: "pnpm", says: &["ERR_PNPM_NO_OFFLINE_TARBALL"], once: Some("pnpm install") },
-    Downloader { name: "pnpm", says: &["ERR_PNPM_META_FETCH_FAIL"], once: Some("pnpm install") },
-    Downloader {
-        name: "pip",
-        says: &["WARNING: Retrying (Retry(total=0", "after connection broken by"],
-        once: None,
-    },
-    Downloader { name: "uv", says: &["error: Failed to fetch: `http"], once: Some("uv sync") },
-    Downloader { name: "uv", says: &["× Failed to fetch: `http"], once: Some("uv sync") },
-    Downloader {
-        name: "uv",
-        says: &["Network connectivity is disabled, but the requested data"],
-        once: Some("uv sync"),
-    },
-    Downloader { name: "go", says: &[": Get \"https://", "dial tcp"], once: Some("go mod download") },
-    Downloader { name: "go", says: &[": Get \"https://", "lookup "], once: Some("go mod download") },
-    Downloader { name: "Maven", says: &["[ERROR]", ": Unknown host "], once: None },
-    Downloader { name: "Maven", says: &["[ERROR]", "in offline mode and the artifact"], once: None },
-    Downloader { name: "Gradle", says: &["No cached version of ", "available for offline mode"], once: None },
-    Downloader { name: "Gradle", says: &["> Could not GET 'http"], once: None },
-    Downloader {
-        name: "Gradle",
-        says: &["Exception in thread \"main\" java.net.UnknownHostException"],
-        once: None,
-    },
+/// Tools with the words of one line that only a failed download causes, and what fills the cache once, outside of the
+/// sandbox.
+const DOWNLOADERS: [(&str, &[&str], Option<&str>); 19] = [
+    ("cargo", &["you're using offline mode (--offline)"], Some("cargo fetch")),
+    ("cargo", &["but --offline was specified"], Some("cargo fetch")),
+    ("npm", &["npm error code EAI_AGAIN"], Some("npm ci")),
+    ("npm", &["npm error code ENOTFOUND"], Some("npm ci")),
+    ("npm", &["npm error code ENOTCACHED"], Some("npm ci")),
+    ("npm", &["npm error request to https://", " failed, reason:"], Some("npm ci")),
+    ("pnpm", &["ERR_PNPM_NO_OFFLINE_TARBALL"], Some("pnpm install")),
+    ("pnpm", &["ERR_PNPM_META_FETCH_FAIL"], Some("pnpm install")),
+    ("pip", &["WARNING: Retrying (Retry(total=0", "after connection broken by"], None),
+    ("uv", &["error: Failed to fetch: `http"], Some("uv sync")),
+    ("uv", &["× Failed to fetch: `http"], Some("uv sync")),
+    ("uv", &["Network connectivity is disabled, but the requested data"], Some("uv sync")),
+    ("go", &[": Get \"https://", "dial tcp"], Some("go mod download")),
+    ("go", &[": Get \"https://", "lookup "], Some("go mod download")),
+    ("Maven", &["[ERROR]", ": Unknown host "], None),
+    ("Maven", &["[ERROR]", "in offline mode and the artifact"], None),
+    ("Gradle", &["No cached version of ", "available for offline mode"], None),
+    ("Gradle", &["> Could not GET 'http"], None),
+    ("Gradle", &["Exception in thread \"main\" java.net.UnknownHostException"], None),
 ];
 
 /// Programs that are their script's last word, with the exit code for it.
@@ -67,14 +43,12 @@ pub(super) fn download(failed: &Failed<'_>, machine: &impl Machine) -> Option<La
     }
     let of_line = |line: &str| {
         let line = as_npm_writes(line);
-        DOWNLOADERS.iter().find(|tool| tool.says.iter().all(|words| line.contains(words)))
+        DOWNLOADERS.iter().find(|(_, says, _)| says.iter().all(|words| line.contains(words)))
     };
-    if let Some(tool) = failed.output.lines().find_map(of_line) {
-        let once = tool
-            .once
-            .map(|once| format!("run `{once}` once outside of the sandbox, or "))
-            .unwrap_or_default();
-        return Some(without(tool.name, &format!("{once}{ALLOW}")));
+    if let Some((name, _, once)) = failed.output.lines().find_map(of_line) {
+        let once =
+            once.map_or_else(String::new, |once| format!("run `{once}` once outside of the sandbox, or "));
+        return Some(without(name, &format!("{once}{ALLOW}")));
     }
     let last = last_line(failed.output)?;
     let is_last =
