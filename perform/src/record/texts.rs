@@ -73,7 +73,7 @@ pub(crate) fn to_logging(stored: &Stored) -> code_commit_logging::Stored {
 }
 
 /// Stores a text, with keys redacted, and keeps it in memory in that form.
-pub(crate) fn store(record: &Record<'_>, file: &str, text: &str) -> Result<Text, FolderError> {
+pub(crate) fn store(record: &Record, file: &str, text: &str) -> Result<Text, FolderError> {
     let (stored, text) = record.folder().store_and_tell(file, text)?;
     Ok(Text::new(to_engine(stored), text.into()))
 }
