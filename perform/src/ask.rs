@@ -85,7 +85,7 @@ pub(crate) struct Asker<'a> {
 
 impl Asker<'_> {
     /// Gives the answer; events during the call go to the record.
-    pub(crate) fn ask(&self, question: &Question<'_>, record: &mut Record<'_>) -> Result<AskAnswer, Fault> {
+    pub(crate) fn ask(&self, question: &Question<'_>, record: &mut Record) -> Result<AskAnswer, Fault> {
         let Question { round, prompt, files, .. } = *question;
         if record.folder().redactor().finds_key(prompt) {
             return Err(Fault::KeyInPrompt { round });
@@ -126,7 +126,7 @@ impl Asker<'_> {
         question: &Question<'_>,
         prompt: &Stored,
         quotas: &mut Quotas,
-        record: &mut Record<'_>,
+        record: &mut Record,
     ) -> Result<Result<Paying, NoAnswer>, Fault> {
         let (first, others) = code_commit_llm::choices(self.model, question.round);
         let mut model = first;
@@ -155,7 +155,7 @@ impl Asker<'_> {
         model: &dyn Model,
         question: &Question<'_>,
         prompt: &Stored,
-        record: &mut Record<'_>,
+        record: &mut Record,
     ) -> Result<Result<(Reply, Partial), NoAnswer>, Fault> {
         let (round, spending) = (question.round, &self.asking.spending);
         let mut request = self.asking.request(question);
@@ -201,7 +201,7 @@ impl Asker<'_> {
     }
 
     /// A call that timed out because the run did is reported as the run's limit: `--call-limit` would not help.
-    fn cause(&self, no_answer: &NoAnswer, record: &Record<'_>) -> Cause {
+    fn cause(&self, no_answer: &NoAnswer, record: &Record) -> Cause {
         match no_answer {
             NoAnswer::OverLimit(limit) => spending::cause(limit),
             NoAnswer::Failed(error) => {
@@ -226,7 +226,7 @@ fn answered(
     reply: Reply,
     cost_usd: Option<f64>,
     elapsed_ms: u64,
-    record: &Record<'_>,
+    record: &Record,
 ) -> Result<AskAnswer, Fault> {
     let folder = record.folder();
     // Nothing is decided from the raw answer: only the text must survive a power cut.
@@ -257,7 +257,7 @@ fn passed_over(model: &ModelId, no_answer: &NoAnswer, next: &ModelId) -> Problem
 }
 
 /// Copies the answer: the other record may be removed.
-fn answered_before(question: &Question<'_>, again: Again, record: &Record<'_>) -> Result<AskAnswer, Fault> {
+fn answered_before(question: &Question<'_>, again: Again, record: &Record) -> Result<AskAnswer, Fault> {
     let Again { answered, text, mut raw } = again;
     let folder = record.folder();
     let raw = folder.store_with(&question.files.raw, |out| std::io::copy(&mut raw, out).map(drop))?;
@@ -274,7 +274,7 @@ fn unanswered(round: u32, cause: Cause) -> AskAnswer {
     AskAnswer::Unanswered(Unanswered { round, cause })
 }
 
-fn cause(error: &CallError, record: &Record<'_>) -> Cause {
+fn cause(error: &CallError, record: &Record) -> Cause {
     let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
     Cause {
         code: error.code().to_owned(),

@@ -45,10 +45,10 @@ impl BuildCommand {
         (guard, account): (&Guard, &Account),
         cancel: &Cancel,
         spending: &Spending,
-        record: &mut Record<'_>,
+        record: &mut Record,
     ) -> Result<Built, Fault> {
         record.tell(&Event::BuildBegins { round });
-        let once = |trial: &Trial<'_>, record: &mut Record<'_>| {
+        let once = |trial: &Trial<'_>, record: &mut Record| {
             let timeout = self.timeout.into_iter().chain(spending.time_left()).min();
             self.once(file, (guard, account), (cancel, timeout), trial, record)
         };
@@ -75,7 +75,7 @@ impl BuildCommand {
         (guard, account): (&Guard, &Account),
         (cancel, deadline): (&Cancel, Option<Duration>),
         trial: &Trial<'_>,
-        record: &mut Record<'_>,
+        record: &mut Record,
     ) -> Result<(Output, Broken), Fault> {
         let folder = record.folder().clone();
         let failed = |source| folder.error("write", file, source);
@@ -110,12 +110,12 @@ impl BuildCommand {
 }
 
 /// Writes redacted output to the file and to the observer.
-struct Tee<'t, 'o> {
+struct Tee<'t> {
     file: File,
-    record: &'t mut Record<'o>,
+    record: &'t mut Record,
 }
 
-impl io::Write for Tee<'_, '_> {
+impl io::Write for Tee<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_all(bytes)?;
         if !bytes.is_empty() {
@@ -130,7 +130,7 @@ impl io::Write for Tee<'_, '_> {
 }
 
 /// The last lines of `N-build.txt`: the harness's notes about the build, and how it ended.
-fn close(mut log: RedactWriter<Tee<'_, '_>>, output: &Output, note: Option<&str>) -> io::Result<()> {
+fn close(mut log: RedactWriter<Tee<'_>>, output: &Output, note: Option<&str>) -> io::Result<()> {
     let Captured { head, tail, .. } = &output.captured;
     if tail.last().or(head.last()).is_some_and(|last| *last != b'\n') {
         log.write_all(b"\n")?;

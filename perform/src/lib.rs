@@ -34,7 +34,7 @@ pub use build::BuildCommand;
 pub use code_commit_engine::{Event, Observer, Silent};
 pub use commit::CommitWorld;
 pub use fault::Fault;
-pub use identity::identity;
+pub use identity::{HoldsNow, identity};
 pub use intake::{Code, InPrompt, Intake, Rules, Shown, Taken};
 pub use kept::{after_build, folders_to_undo, undo_folders};
 pub use note::{CannotNote, note_commit};

@@ -46,12 +46,13 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     llm-anthropic: llm
     llm-gemini: llm
     llm-openai: llm
-    llm:
+    llm: model
     logging:
     loop-commit: engine parser prompt
     loop-order: engine parser prompt
     loop-phase: engine prompt
     loop-spec: engine prompt
+    model:
     names:
     page: engine names report timeline
     parser:

@@ -105,7 +105,7 @@ impl Reset {
         round: u32,
         cause: &Cause,
         cancel: &Cancel,
-        record: &mut Record<'_>,
+        record: &mut Record,
     ) -> Result<(), Fault> {
         let time = self.time().unwrap_or_default();
         let message = format!("{}; waiting until {time}", cause.message);

@@ -72,7 +72,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("engine/src/order.rs", 374),
             ("fixtures/src/faults.rs faults", 50),
             ("guard/src/rules.rs read_one", 41),
-            ("llm/src/error/advice.rs hint", 46),
+            ("model/src/error/advice.rs hint", 46),
             ("llm/src/price.rs", 311),
             ("loops/order/src/fields.rs deserialize", 48),
             ("runner/src/diagnosis/hint.rs", 327),

@@ -4,10 +4,9 @@ use crate::CallError;
 
 macro_rules! codes {
     ($($variant:ident = $spelling:literal,)*) => {
-        /// The kind of a [`CallError`], without its data.
+        /// The kind of a [`CallError`], without its data. Whoever makes errors by their code has to know all of them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[expect(missing_docs, reason = "they are those of the errors")]
-        #[non_exhaustive]
         pub enum ErrorCode { $($variant,)* }
 
         impl ErrorCode {

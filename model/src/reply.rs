@@ -73,7 +73,7 @@ impl Reply {
 impl Raw {
     /// A merged answer, whose last string is the empty placeholder for the text; `closing` is what follows it.
     pub fn merged(answer: &impl Serialize, closing: &str) -> Result<Self, CallError> {
-        let bytes = crate::json::body(answer)?;
+        let bytes = serde_json::to_vec(answer).map_err(|e| CallError::Setup { source: e.into() })?;
         Self::around(&bytes, closing).ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
     }
 

@@ -12,7 +12,7 @@ pub enum Finish {
     Complete,
     /// Cut off at the output limit, so the answer is incomplete.
     Truncated,
-    /// The caller had [enough](crate::Watch::enough).
+    /// The caller had enough of a streamed answer.
     Stopped,
     /// It ended normally but has no text.
     Empty,
@@ -96,7 +96,7 @@ pub enum Advice {
 
 impl Finish {
     /// What a service's word means. Gateways pass on each other's words, so each dialect reads only those first that mean
-    /// something else to it. No word at all is the end of [a whole message](crate::in_one_piece).
+    /// something else to it. No word at all is the end of a whole message.
     pub fn of_word(word: &str) -> Self {
         match word.to_ascii_lowercase().as_str() {
             "" | "stop" | "end_turn" | "stop_sequence" | "eos" | "eos_token" | "complete" | "completed" => {

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::watch::Spend;
-use crate::{CallError, Filter, Finish};
+use crate::{CallError, Filter, Finish, Spend};
 
 /// Nobody waits longer than this at the terminal.
 const LONG_WAIT: Duration = Duration::from_mins(2);
