@@ -5,35 +5,18 @@ mod files;
 mod repository;
 mod turn;
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{Answer, Ended, Request, Text};
 
-pub use files::{Append, At, Delete, Identified, Identify, Place, Read, Replace, WasRead, Wrote};
+pub use files::{
+    Append, At, Delete, Identified, Identify, Named, Place, Project, Read, Replace, WasRead, Wrote,
+};
 pub use repository::{Checkpoint, CheckpointResult, Checkpointed, CommitAll, Survey, Surveyed, Uncommitted};
 pub use turn::{
     Amount, Denial, LimitReached, Marked, Session, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
 };
-
-/// What a loop's roles, places and repositories are. Types, so that a request can only name what
-/// the harness has.
-pub trait Project: fmt::Debug + Clone + 'static {
-    /// Who works.
-    type Role: Named;
-    /// A folder that holds files of the harness or files that it reads.
-    type Place: Named;
-    /// Where commits go.
-    type Repository: Named;
-}
-
-/// A role, a place or a repository.
-pub trait Named: Serialize + Copy + PartialEq + fmt::Debug {
-    /// Its name in the record: lower-case, without blanks.
-    fn name(self) -> &'static str;
-}
 
 /// List what a role can see.
 #[derive(Debug, Clone, Serialize)]

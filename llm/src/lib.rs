@@ -6,8 +6,8 @@ mod client;
 mod failure;
 pub mod http;
 pub mod json;
-mod list;
 mod model;
+mod model_id;
 pub mod price;
 pub mod provider;
 pub mod recorded;
@@ -25,8 +25,8 @@ pub use code_commit_model::{
     ToolCall, Unread, Usage,
 };
 pub use failure::{ErrorBody, clean_message, retry_after, until_hour};
-pub use list::{List, all_of, choices};
-pub use model::{Model, ModelId, ModelIdError};
+pub use model::{List, Model, all_of, choices};
+pub use model_id::{ModelId, ModelIdError};
 pub use price::{Day, Money, Price, Prices};
 pub use provider::Provider;
 pub use recorded::Recorded;

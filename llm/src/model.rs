@@ -1,12 +1,6 @@
-//! What a model is: a name, a request, one call.
+//! What a model is: a request, one call; and models that are asked in turn.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
-
-use crate::provider::{RECORDED, SCRIPTED};
-use crate::{CallError, List, Provider, Reply, Request, Watch};
+use crate::{CallError, ModelId, Reply, Request, Watch};
 
 /// Something that replies to prompts. Every implementation does its own retries and reports each
 /// HTTP attempt to the [`Watch`]; its result is final.
@@ -38,143 +32,107 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// A model as the user names it: `PROVIDER/NAME`, or a bare name that begins like one provider's
-/// names.
-///
-/// ```
-/// use code_commit_llm::ModelId;
-/// let id: ModelId = "gemini-3.8-flash".parse()?;
-/// assert_eq!(id.provider(), "gemini");
-/// assert_eq!(id.to_string(), "gemini/gemini-3.8-flash");
-/// # Ok::<(), code_commit_llm::ModelIdError>(())
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct ModelId {
-    provider: String,
-    name: String,
+/// Models that are asked in turn. As a [`Model`] it is the first of them; callers that can change to another ask
+/// [`choices`].
+pub struct List {
+    first: Box<dyn Model>,
+    others: Vec<Box<dyn Model>>,
+    /// One for each repair; the last one also for all further repairs.
+    stronger: Vec<Box<dyn Model>>,
 }
 
-/// Why a text does not name a model.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelIdError {
-    /// The name is empty, or contains white space or control characters.
-    #[error("`{0}` is no model name: it is empty, or it holds a blank or a control character")]
-    BadName(String),
-    /// The provider does not follow from the name.
-    #[error("cannot tell the provider of `{0}`: write PROVIDER/NAME, scripted/FILE or recorded/RUN")]
-    UnknownProvider(String),
-}
+impl List {
+    /// `first`, then `others` where it cannot answer; for repairs `stronger`.
+    pub fn new(first: Box<dyn Model>, others: Vec<Box<dyn Model>>, stronger: Vec<Box<dyn Model>>) -> Self {
+        Self { first, others, stronger }
+    }
 
-impl FromStr for ModelId {
-    type Err = ModelIdError;
+    fn all(&self) -> impl Iterator<Item = &dyn Model> {
+        [&self.first].into_iter().chain(&self.others).chain(&self.stronger).map(|model| &**model)
+    }
 
-    /// The provider may be one of the configuration, which is not known here.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if let Some((provider, name)) = text.split_once('/')
-            && Provider::is_name(provider)
-        {
-            return Self::new(provider, name);
-        }
-        let provider =
-            Provider::of_bare_name(text).ok_or_else(|| ModelIdError::UnknownProvider(text.to_owned()))?;
-        Self::new(&provider.name, text)
+    /// The model for a round, from 1, and those after it. If a stronger model cannot answer, the next stronger one does, then the others in
+    /// their order.
+    fn of_round(&self, round: u32) -> (&dyn Model, Vec<&dyn Model>) {
+        let repairs = usize::try_from(round.saturating_sub(1)).unwrap_or(usize::MAX);
+        let last = self.stronger.len().saturating_sub(1);
+        // Before the first repair none is skipped, and none is taken.
+        let skipped = if repairs == 0 { self.stronger.len() } else { (repairs - 1).min(last) };
+        let stronger = self.stronger.iter().skip(skipped);
+        let mut models = stronger.chain([&self.first]).chain(&self.others).map(|model| &**model);
+        (models.next().unwrap_or(&*self.first), models.collect())
     }
 }
 
-impl ModelId {
-    /// A model of `provider`. Paths may contain spaces, names of services may not.
-    pub fn new(provider: &str, name: &str) -> Result<Self, ModelIdError> {
-        let is_path = is_file(provider);
-        let bad = |c: char| c.is_control() || (!is_path && (c.is_whitespace() || "?#%\\".contains(c)));
-        let climbs = !is_path && name.split('/').any(|part| matches!(part, "" | "." | ".."));
-        if name.is_empty() || climbs || name.contains(bad) {
-            return Err(ModelIdError::BadName(name.escape_debug().to_string()));
-        }
-        Ok(Self { provider: provider.to_owned(), name: name.to_owned() })
-    }
-
-    pub(crate) fn inline_script() -> Self {
-        Self { provider: SCRIPTED.to_owned(), name: "inline".to_owned() }
-    }
-
-    /// The name of its provider.
-    pub fn provider(&self) -> &str {
-        &self.provider
-    }
-
-    /// Whether its answers come from a file or a record: no service is called, and nothing is paid.
-    pub fn is_file(&self) -> bool {
-        is_file(&self.provider)
-    }
-
-    /// The name that the service knows, valid in a URL; a path if it is scripted, a
-    /// run if it is recorded.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
+/// The model to ask in a round, from 1, and those to ask in turn if it [cannot
+/// answer](CallError::asks_for_another_model).
+pub fn choices(model: &dyn Model, round: u32) -> (&dyn Model, Vec<&dyn Model>) {
+    model.list().map_or_else(|| (model, Vec::new()), |list| list.of_round(round))
 }
 
-fn is_file(provider: &str) -> bool {
-    matches!(provider, SCRIPTED | RECORDED)
+/// Every model that a run may ask, the first one first.
+pub fn all_of(model: &dyn Model) -> Vec<&dyn Model> {
+    model.list().map_or_else(|| vec![model], |list| list.all().collect())
 }
 
-impl fmt::Display for ModelId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.provider, self.name)
+impl Model for List {
+    fn id(&self) -> &ModelId {
+        self.first.id()
     }
-}
 
-impl From<ModelId> for String {
-    fn from(id: ModelId) -> Self {
-        id.to_string()
+    fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
+        self.first.call(request, watch)
     }
-}
 
-impl TryFrom<String> for ModelId {
-    type Error = ModelIdError;
+    fn pass_over(&self, attempts: usize) {
+        self.first.pass_over(attempts);
+    }
 
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
+    fn count_tokens(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
+        self.first.count_tokens(request, watch)
+    }
+
+    fn check(&self, watch: &mut dyn Watch) -> Result<(), CallError> {
+        self.first.check(watch)
+    }
+
+    fn list(&self) -> Option<&List> {
+        Some(self)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Recorded;
 
-    #[track_caller]
-    fn check(text: &str) -> String {
-        text.parse::<ModelId>().map_or_else(|e| e.to_string(), |id| id.to_string())
+    fn named(name: &str) -> Box<dyn Model> {
+        Box::new(Recorded::new(ModelId::new("test", name).unwrap(), Vec::new()))
+    }
+
+    fn asked(stronger: &[&str], round: u32) -> String {
+        let stronger = stronger.iter().map(|name| named(name)).collect();
+        let list = List::new(named("a"), vec![named("b")], stronger);
+        let (first, others) = choices(&list, round);
+        [vec![first], others].concat().iter().map(|model| model.id().name()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn a_provider_is_named_or_plain_from_the_name() {
-        assert_eq!(check("gemini/g"), "gemini/g");
-        assert_eq!(check("my-server/llama"), "my-server/llama");
-        assert_eq!(check("openai/meta-llama/Llama-4"), "openai/meta-llama/Llama-4");
-        assert_eq!(check("gpt-6-sol"), "openai/gpt-6-sol");
-        assert_eq!(check("scripted/my replies.jsonl"), "scripted/my replies.jsonl");
-        assert_eq!(check("recorded/2026-11-21-10-00-00-commit"), "recorded/2026-11-21-10-00-00-commit");
-        assert_eq!(check("scripted//tmp/a"), "scripted//tmp/a");
+    fn each_repair_has_a_stronger_model_and_the_last_of_them_the_rest() {
+        assert_eq!((1..4).map(|round| asked(&[], round)).collect::<Vec<_>>(), ["a b"; 3]);
+        let rounds: Vec<_> = (1..5).map(|round| asked(&["x", "y"], round)).collect();
+        assert_eq!(rounds, ["a b", "x y a b", "y a b", "y a b"]);
     }
 
     #[test]
-    fn a_name_that_would_change_the_address_is_refused() {
-        for name in
-            ["gemini/", "gemini/a?b", "gemini/../x", "gemini/a b", "openai/a//b", "gemini/a%2f", "gemini/a\n"]
-        {
-            assert!(check(name).contains("is no model name"), "{name}: {}", check(name));
-        }
-        insta::assert_snapshot!(check("llama"), @"cannot tell the provider of `llama`: write PROVIDER/NAME, scripted/FILE or recorded/RUN");
+    fn all_models_of_a_list_are_known_and_the_first_stays_the_first() {
+        let list = List::new(named("a"), vec![named("b")], vec![named("x")]);
+        assert_eq!(all_of(&list).iter().map(|model| model.id().name()).collect::<String>(), "abx");
     }
 
     #[test]
-    fn an_id_survives_json() {
-        let id: ModelId = "openai/m".parse().unwrap();
-        let json = serde_json::to_string(&id).unwrap();
-        assert_eq!(json, "\"openai/m\"");
-        assert_eq!(serde_json::from_str::<ModelId>(&json).unwrap(), id);
+    fn a_model_alone_is_the_only_choice() {
+        let model = named("a");
+        assert!(choices(&*model, 3).1.is_empty() && all_of(&*model).len() == 1);
     }
 }

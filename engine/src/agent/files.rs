@@ -1,12 +1,29 @@
 //! Files of the harness in places that only a loop names, and the identity of what a place holds.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Project;
 use crate::text::digest;
 use crate::{Answer, Request, Text};
+
+/// What a loop's roles, places and repositories are. Types, so that a request can only name what
+/// the harness has.
+pub trait Project: fmt::Debug + Clone + 'static {
+    /// Who works.
+    type Role: Named;
+    /// A folder that holds files of the harness or files that it reads.
+    type Place: Named;
+    /// Where commits go.
+    type Repository: Named;
+}
+
+/// A role, a place or a repository.
+pub trait Named: Serialize + Copy + PartialEq + fmt::Debug {
+    /// Its name in the record: lower-case, without blanks.
+    fn name(self) -> &'static str;
+}
 
 /// A file in one of the loop's places.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

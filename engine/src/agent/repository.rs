@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Project;
+use super::files::Project;
 use crate::text::digest_json;
 use crate::{Answer, CommitAnswer, Request};
 

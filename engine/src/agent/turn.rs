@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Project;
+use super::files::Project;
 use crate::text::{digest, digest_json};
 use crate::{Answer, Cause, ModelUsage, Request, Stored, Text};
 
