@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::scenes::files;
 
 mod budgets;
+mod circles;
 
 fn cargo_tree(args: &[&str]) -> String {
     let done = Command::new(env!("CARGO"))

@@ -1,0 +1,149 @@
+//! Files of a crate import each other in circles of at most three. What a file takes through a re-export counts as taken
+//! from where it is defined; what lib.rs re-exports is no import.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The files of a circle.
+const MOST: usize = 3;
+/// Crates with larger circles, and the files of each. None may grow; whatever has become small enough goes from here.
+const LARGER: &[(&str, &[usize])] = &[("fixtures", &[7]), ("parser", &[12]), ("runs", &[56, 4])];
+
+type Path = Vec<String>;
+
+/// The files of one crate, by the path of their module.
+type Files = BTreeMap<Path, File>;
+
+#[derive(Default)]
+struct File {
+    /// The paths that it names, in `use` declarations and elsewhere.
+    named: Vec<Path>,
+    /// What each name stands for that a `use` declaration brings.
+    bound: BTreeMap<String, Path>,
+}
+
+#[test]
+fn no_circle_of_imports_is_larger_than_three_files() {
+    let mut crates: BTreeMap<String, Files> = BTreeMap::new();
+    for (name, text) in super::sources() {
+        let (folder, file) = name.split_once("/src/").unwrap();
+        let is_root = matches!(file, "lib.rs" | "main.rs");
+        let module: Path = file.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
+        let module = if is_root { Path::new() } else { module };
+        crates.entry(folder.to_owned()).or_default().insert(module, read(&text, is_root));
+    }
+    let larger = crates.iter().map(|(name, files)| (name.as_str(), circles(files)));
+    let larger: BTreeMap<_, _> = larger.filter(|(_, circles)| !circles.is_empty()).collect();
+    let listed = LARGER.iter().map(|(name, sizes)| (*name, sizes.to_vec())).collect();
+    assert_eq!(larger, listed, "files in circles of more than {MOST} (left), and as listed here (right)");
+}
+
+/// Comments, and `use` declarations with all that they hold in braces, are taken apart; the rest is searched for paths.
+fn read(text: &str, is_root: bool) -> File {
+    let lines = text.lines().map(|line| line.split("//").next().unwrap());
+    let text = lines.collect::<Vec<_>>().join("\n").replace("pub(in crate::", "pub(");
+    let (mut file, mut rest) = (File::default(), String::new());
+    for statement in text.split_inclusive(';') {
+        let Some(at) =
+            statement.rfind("use ").filter(|at| !statement[..*at].ends_with(char::is_alphanumeric))
+        else {
+            rest.push_str(statement);
+            continue;
+        };
+        let is_public = statement[..at].trim_end().ends_with(['b', ')']);
+        rest.push_str(&statement[..at]);
+        for (path, name) in expanded(statement[at + 4..].trim_end_matches(';'), &[]) {
+            if !(is_root && is_public) {
+                file.named.push(path.clone());
+            }
+            file.bound.insert(name, path);
+        }
+    }
+    let paths = rest.split(|c: char| !c.is_ascii_alphanumeric() && !"_:".contains(c));
+    let paths = paths.filter(|word| word.contains("::"));
+    file.named.extend(paths.map(|path| path.split("::").map(str::to_owned).collect()));
+    file
+}
+
+/// Each path of a `use` tree, and the name that it binds.
+fn expanded(tree: &str, above: &[String]) -> Vec<(Path, String)> {
+    let tree = tree.trim();
+    let (head, inner) = tree.split_once('{').map_or((tree, None), |(head, inner)| (head, Some(inner)));
+    let (head, name) = head.split_once(" as ").map_or((head, None), |(path, name)| (path, Some(name)));
+    let parts = head.split("::").map(str::trim).filter(|part| !part.is_empty() && *part != "self");
+    let is_self = tree == "self" || tree.starts_with("self::");
+    let own = is_self.then(|| "self".to_owned()).filter(|_| above.is_empty());
+    let path: Path = above.iter().cloned().chain(own).chain(parts.map(str::to_owned)).collect();
+    match inner {
+        Some(inner) => {
+            branches(inner.trim_end().trim_end_matches('}')).flat_map(|part| expanded(part, &path)).collect()
+        }
+        None => {
+            let name = name.or(path.last().map(String::as_str)).unwrap_or_default().trim().to_owned();
+            vec![(path, name)]
+        }
+    }
+}
+
+/// The parts of a list, which may hold lists.
+fn branches(list: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    let at_top = move |c: char| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth == 0
+    };
+    list.split(at_top).filter(|part| !part.trim().is_empty())
+}
+
+/// The file in which the target of a path is defined, if it is one of these.
+fn target(files: &Files, from: &Path, path: &[String], hops: usize) -> Option<Path> {
+    let (first, mut rest) = path.split_first()?;
+    let mut at = from.clone();
+    match first.as_str() {
+        "crate" => at.clear(),
+        "self" => {}
+        "super" => {
+            at.pop();
+            while let Some(("super", more)) = rest.split_first().map(|(name, more)| (name.as_str(), more)) {
+                at.pop();
+                rest = more;
+            }
+        }
+        _ => rest = path,
+    }
+    let is_relative = rest.len() == path.len();
+    let start = at.len();
+    while let Some((name, more)) = rest.split_first() {
+        let below: Path = at.iter().chain([name]).cloned().collect();
+        if !files.contains_key(&below) {
+            break;
+        }
+        (at, rest) = (below, more);
+    }
+    let bound = rest.first().and_then(|name| files.get(&at)?.bound.get(name)).filter(|_| hops > 0);
+    match bound {
+        Some(bound) => target(files, &at, &[bound, &rest[1..]].concat(), hops - 1),
+        // What is taken from a module counts, not its name.
+        None => (!rest.is_empty() && (!is_relative || at.len() > start)).then_some(at),
+    }
+}
+
+/// The sizes of the circles that are too large, the largest first.
+fn circles(files: &Files) -> Vec<usize> {
+    let next =
+        |from: &Path| files[from].named.iter().filter_map(|path| target(files, from, path, 8)).collect();
+    let arrows: BTreeMap<&Path, Vec<Path>> = files.keys().map(|from| (from, next(from))).collect();
+    let reached = |from| {
+        let (mut seen, mut todo) = (BTreeSet::new(), vec![from]);
+        while let Some(file) = todo.pop() {
+            todo.extend(arrows[file].iter().filter(|to| seen.insert(*to)));
+        }
+        seen
+    };
+    let reached: BTreeMap<&Path, BTreeSet<&Path>> = files.keys().map(|from| (from, reached(from))).collect();
+    let is_circle = |one: &Path, other: &Path| reached[one].contains(other) && reached[other].contains(one);
+    let circle = |one| files.keys().filter(|other| is_circle(one, other)).collect();
+    let circles: BTreeSet<Vec<&Path>> = files.keys().map(circle).collect();
+    let mut sizes: Vec<usize> = circles.iter().map(Vec::len).filter(|size| *size > MOST).collect();
+    sizes.sort_by(|one, other| other.cmp(one));
+    sizes
+}
