@@ -4,11 +4,11 @@ mod call;
 mod partial;
 mod quota;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use code_commit_engine::{Answered, AskAnswer, Asked, Cause, Note, Problem, Stored, Unanswered};
 use code_commit_guard::Guard;
-use code_commit_llm::{BudgetError, CallError, Limit, Model, ModelId, Reply, Request, Waited, Watch};
+use code_commit_llm::{CallError, Model, ModelId, Reply, Request, Waited, Watch};
 use code_commit_logging::millis;
 use code_commit_parser::partial::Openers;
 use code_commit_runner::Cancel;
@@ -16,18 +16,13 @@ use code_commit_runner::Cancel;
 use crate::Event;
 use crate::ask::call::Call;
 use crate::ask::partial::Partial;
-use crate::ask::quota::{Patience, Quotas};
+use crate::ask::quota::{NoAnswer, Patience, Quotas};
 use crate::fault::{Fault, with_sources};
 use crate::paid::{Again, Paid};
 use crate::record::{Record, store, to_engine};
 use crate::reserve::Reserve;
-use crate::spending::{self, CallSpending, Spending};
+use crate::spending::{self, CallSpending, OTHER_MODEL, Spending, now};
 use crate::translate;
-
-/// The code of the warning that another model is asked for the same answer.
-pub(crate) const OTHER_MODEL: &str = "other-model";
-/// The code of the warning that the same answer is waited for.
-pub(crate) const OUT_OF_QUOTA: &str = "out-of-quota";
 
 /// Settings of the model calls.
 #[derive(Debug, Clone, Default)]
@@ -225,26 +220,6 @@ struct Paying {
     partial: Partial,
 }
 
-/// Why a model gave no answer.
-#[derive(Debug, thiserror::Error)]
-enum NoAnswer {
-    /// It was not asked.
-    #[error(transparent)]
-    OverLimit(BudgetError),
-    #[error(transparent)]
-    Failed(CallError),
-}
-
-impl NoAnswer {
-    /// Whether another model may answer. A cheaper one may fit into a limit that this one would exceed.
-    fn asks_for_another_model(&self) -> bool {
-        match self {
-            Self::OverLimit(limit) => matches!(limit.limit(), Limit::Cost | Limit::Tokens),
-            Self::Failed(error) => error.asks_for_another_model(),
-        }
-    }
-}
-
 /// The answer's files are on disk before the fact that names them.
 fn answered(
     question: &Question<'_>,
@@ -319,11 +294,6 @@ impl Watch for Waiting<'_> {
     fn wait(&mut self, duration: Duration) -> Waited {
         if self.0.wait(duration) { Waited::Cancelled } else { Waited::Through }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the driver measures how long a call takes")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]

@@ -6,15 +6,14 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use code_commit_engine::Built;
+use code_commit_engine::{Built, Cause};
 use code_commit_guard::Guard;
-use code_commit_logging::{RedactWriter, millis};
-use code_commit_runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output};
+use code_commit_logging::{RedactWriter, Redactor, millis};
+use code_commit_runner::{Cancel, Captured, Command, Confinement, Ended, Env, Lack, Limits, Output, Ran};
 
 use crate::Event;
 use crate::account::Account;
 use crate::fault::Fault;
-use crate::machine::Ran;
 use crate::record::{Record, output_text};
 use crate::spending::Spending;
 use crate::translate;
@@ -55,7 +54,7 @@ impl BuildCommand {
         };
         let (output, broken) = under_seal("build", guard.root(), &self.sealed, record, once)?;
         let ran = Ran { output: &output, root: guard.root(), env: &self.env, confinement: &self.confinement };
-        let lack = if broken.note.is_none() { ran.lack(record.folder().redactor()) } else { None };
+        let lack = broken.note.is_none().then(|| ran.lack()).flatten();
         Ok(Built {
             round,
             ended: translate::ended(output.ended),
@@ -65,7 +64,7 @@ impl BuildCommand {
             changes: Vec::new(),
             present: Vec::new(),
             put_back: Vec::new(),
-            lack,
+            lack: lack.map(|lack| cause(lack, record.folder().redactor())),
             ignored_bytes: 0,
         })
     }
@@ -148,5 +147,14 @@ fn ending(ended: Ended) -> String {
     match ended.exit_code() {
         Some(code) => format!("exit code: {code}"),
         None => format!("no exit code: the build {ended}"),
+    }
+}
+
+/// The words may be of the program that ran, so keys are redacted.
+fn cause(Lack { kind, what, help }: Lack, redactor: &Redactor) -> Cause {
+    Cause {
+        code: kind.code().to_owned(),
+        message: redactor.redact(&what).into_owned(),
+        remedy: Some(redactor.redact(&help).into_owned()),
     }
 }

@@ -6,29 +6,25 @@ mod texts;
 mod unsynced;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use code_commit_engine::{Apply, Build, Measure, Note, Problem, Recorded, Request as _, Stored, Write};
-use code_commit_logging::{FolderError, Journal, JournalError, RunFolder};
+use code_commit_engine::{Apply, Build, Measure, Note, Problem, Recorded, Request as _, Stored, Text, Write};
+use code_commit_logging::{FolderError, Journal, RunFolder};
 use serde_json::{Value, json};
 
 use crate::fault::with_sources;
-use crate::kept::{UNDO, manifests};
 use crate::places::Places;
 use crate::reserve::Reserve;
 use crate::{Event, Observer};
 
-pub use format::{Format, OtherFormat, RUN_JSON};
-pub use past::{Past, WITHHELD, note_withheld, withheld};
+pub use format::{Format, JOURNAL, OtherFormat, RUN_JSON, RecordError};
+use format::{SETS, other_version};
+use past::manifests;
+pub use past::{Past, UNDO, WITHHELD, note_withheld, withheld};
 pub use texts::output_text;
 use texts::visit_stored;
-pub(crate) use texts::{Texts, both_ends, store, to_engine, to_logging};
+pub(crate) use texts::{Texts, both_ends, to_engine, to_logging};
 use unsynced::Unsynced;
-
-/// Name of the journal in a run folder.
-pub const JOURNAL: &str = "events.jsonl";
-/// The member of an answer that names the sets of pre-images made for it, with the hashes of their manifests.
-const SETS: &str = "sets";
 
 /// Stores answers and notes. What was paid for is on disk before anything else uses it.
 pub struct Record {
@@ -39,31 +35,6 @@ pub struct Record {
     sets: BTreeMap<String, String>,
     places: Places,
     observer: Box<dyn Observer>,
-}
-
-/// Why a record cannot be kept or read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecordError {
-    /// A file of the run folder.
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    /// The journal.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// A line that this version does not write.
-    #[error("line {line} of the journal {} was written by another version", path.display())]
-    OtherVersion {
-        /// The journal.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-        /// What it lacks.
-        source: serde_json::Error,
-    },
-    /// Its format.
-    #[error(transparent)]
-    OtherFormat(#[from] OtherFormat),
 }
 
 impl std::fmt::Debug for Record {
@@ -218,8 +189,10 @@ impl Record {
     }
 }
 
-fn other_version(path: &Path, line: u64, source: serde_json::Error) -> RecordError {
-    RecordError::OtherVersion { path: path.to_owned(), line, source }
+/// Stores a text, with keys redacted, and keeps it in memory in that form.
+pub(crate) fn store(record: &Record, file: &str, text: &str) -> Result<Text, FolderError> {
+    let (stored, text) = record.folder().store_and_tell(file, text)?;
+    Ok(Text::new(to_engine(stored), text.into()))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{Record, Silent};
+use crate::{is_settled, settle};
 
 mod by_hand;
 mod closed;

@@ -18,11 +18,12 @@ use crate::ask::{Asker, Asking, Files, Question};
 use crate::fault::{Fault, is_of_the_machine};
 use crate::identity::HoldsNow;
 use crate::intake::{InPrompt, Rules, Taken};
-use crate::kept::{UNDO, after_build, undo_folders};
+use crate::kept::{after_build, undo_folders};
 use crate::note_commit;
 use crate::order::baseline::Baseline;
 use crate::order::command::{self, CommandSettings};
 use crate::order::commit::commit;
+use crate::record::UNDO;
 use crate::record::{Record, to_engine};
 use crate::translate::{changes, untidy};
 

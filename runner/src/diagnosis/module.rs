@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::{Kind, Lack, Machine, between};
+use super::lack::{Kind, Lack, Machine, between};
 
-pub(crate) fn missing(output: &str, machine: &impl Machine) -> Option<Lack> {
+pub(super) fn missing(output: &str, machine: &impl Machine) -> Option<Lack> {
     output.lines().find_map(|line| python(line, machine).or_else(|| node(line, machine)))
 }
 

@@ -2,65 +2,14 @@
 //! Namespaces, bubblewrap and Docker turn the list into mounts; Landlock uses the lists that it is made of.
 
 use std::fs;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use code_commit_names::Kind;
 
-use super::{Access, caches, git_config, sockets, toolchains};
+use super::access::{Access, CARGO};
+use super::mount::{Mount, Overlay, SYSTEM};
+use super::{caches, own_files, sockets, toolchains};
 use crate::trusted::Changeable;
-
-/// One visible path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mount {
-    /// As on the host, read-only.
-    ReadOnly(PathBuf),
-    /// As on the host, writable.
-    Writable(PathBuf),
-    /// The first path at the second one, writable.
-    At(PathBuf, PathBuf),
-    /// A new empty folder that is discarded afterwards.
-    Private(PathBuf),
-    /// An empty folder in place of a folder.
-    EmptyFolder(PathBuf),
-    /// An empty file in place of a file.
-    EmptyFile(PathBuf),
-    /// A symlink, as on the host.
-    Link(PathBuf, PathBuf),
-}
-
-impl Mount {
-    /// Its path in the sandbox.
-    pub(super) fn place(&self) -> &Path {
-        match self {
-            Self::ReadOnly(path)
-            | Self::Writable(path)
-            | Self::Private(path)
-            | Self::EmptyFolder(path)
-            | Self::EmptyFile(path)
-            | Self::At(_, path)
-            | Self::Link(_, path) => path,
-        }
-    }
-}
-
-/// System programs and libraries. Not all of `/nix`, where the socket of its daemon is.
-pub(super) const SYSTEM: [&str; 10] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/opt",
-    "/nix/store",
-    "/nix/var/nix/profiles",
-];
-
-/// Devices that are only a source or a sink, and the command's own terminal.
-pub(super) const DEVICES: [&str; 6] =
-    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// The files in `/etc` that programs read, without accounts, keys and host configuration.
 const ETC: [&str; 21] = [
@@ -90,15 +39,12 @@ const ETC: [&str; 21] = [
 /// The files needed to resolve host names.
 const ETC_NETWORK: [&str; 4] = ["gai.conf", "host.conf", "hosts", "resolv.conf"];
 
-/// The usual name of `CARGO_HOME`, from which the table knows its content.
-pub(super) const CARGO: &str = ".cargo";
-
 /// All entries, in order.
 pub(super) fn plan(access: &Access) -> Vec<Mount> {
     let mut plan: Vec<Mount> = SYSTEM.iter().map(PathBuf::from).filter_map(as_on_host).collect();
     plan.extend(etc(access).into_iter().map(Mount::ReadOnly));
     plan.extend(["/tmp", "/var/tmp"].map(|folder| Mount::Private(folder.into())));
-    let home = home(access);
+    let home = access.hidden_home();
     plan.extend(home.iter().filter(|home| !home.starts_with(&access.tree)).cloned().map(Mount::Private));
     plan.extend(above_what_is_open(access).into_iter().map(Mount::Private));
     plan.extend(private_cargo_home(access).map(Mount::Private));
@@ -106,7 +52,7 @@ pub(super) fn plan(access: &Access) -> Vec<Mount> {
     plan.extend(caches::all(access).into_iter().map(|cache| Mount::At(cache.overlay.place, cache.place)));
     plan.push(Mount::Writable(access.tree.clone()));
     // A mount point cannot be moved, but a folder that contains one can.
-    plan.extend(held(access, &access.pinned).into_iter().map(Mount::Writable));
+    plan.extend(access.held(&access.pinned).into_iter().map(Mount::Writable));
     plan.extend(home.iter().filter(|home| home.starts_with(&access.tree)).cloned().map(Mount::Private));
     plan.extend(outside_the_tree(access, &access.readable).map(Mount::ReadOnly));
     plan.extend(outside_the_tree(access, &access.writable).map(Mount::Writable));
@@ -146,14 +92,11 @@ pub(super) fn etc(access: &Access) -> Vec<PathBuf> {
     files.chain(toolchains::java_settings(Path::new("/etc"))).collect()
 }
 
-/// The home directory to hide. A home directory of `/` does not count.
-pub(super) fn home(access: &Access) -> Option<PathBuf> {
-    access.home.clone().filter(|home| home.is_absolute() && home.parent().is_some())
-}
-
 /// What the caller opens in the hidden home directory.
 pub(super) fn open_in_home(access: &Access) -> Vec<PathBuf> {
-    let Some(home) = home(access).filter(|home| !home.starts_with(&access.tree)) else { return Vec::new() };
+    let Some(home) = access.hidden_home().filter(|home| !home.starts_with(&access.tree)) else {
+        return Vec::new();
+    };
     let open = [&access.readable, &access.writable].map(|paths| outside_the_tree(access, paths));
     let names = open.into_iter().flatten().filter_map(|path| Some(path.strip_prefix(&home).ok()?.to_owned()));
     names.filter(|name| !name.as_os_str().is_empty()).collect()
@@ -162,7 +105,7 @@ pub(super) fn open_in_home(access: &Access) -> Vec<PathBuf> {
 /// The folders between the home directory and what is opened in it are new and writable, too.
 /// Docker would create them as root.
 fn above_what_is_open(access: &Access) -> Vec<PathBuf> {
-    let Some(home) = home(access) else { return Vec::new() };
+    let Some(home) = access.hidden_home() else { return Vec::new() };
     let names = open_in_home(access);
     let above =
         names.iter().flat_map(|name| name.ancestors().skip(1)).filter(|name| !name.as_os_str().is_empty());
@@ -178,7 +121,7 @@ pub(super) fn refuse(access: &Access) -> Result<(), String> {
     if !tree.is_absolute() || tree.parent().is_none() {
         return Err(format!("the work tree {} is not a folder of its own", tree.display()));
     }
-    if home(access).as_ref() == Some(tree) {
+    if access.hidden_home().as_ref() == Some(tree) {
         return Err(format!(
             "the work tree is the home directory {}, which must stay hidden",
             tree.display()
@@ -225,7 +168,7 @@ pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
         let is_seen = SYSTEM.iter().any(|system| tool.starts_with(system))
             || tools.iter().any(|seen| tool.starts_with(seen));
         // An entry in `PATH` that contains the home directory would reveal what must stay hidden.
-        let shows_more = [home(access).as_ref(), Some(&access.tree), access.cargo_home.as_ref()]
+        let shows_more = [access.hidden_home().as_ref(), Some(&access.tree), access.cargo_home.as_ref()]
             .iter()
             .flatten()
             .any(|hidden| hidden.starts_with(&tool) || hidden.starts_with(&real));
@@ -262,7 +205,7 @@ pub(super) fn outside_the_tree<'a>(
 /// The read-only paths. For a symlink its target, if that is in the tree, because the link itself
 /// cannot be mounted over.
 pub(super) fn read_only(access: &Access) -> Vec<PathBuf> {
-    held(access, &access.read_only)
+    access.held(&access.read_only)
 }
 
 /// Writable folders below read-only ones; none behind a symlink, which could lead anywhere.
@@ -282,28 +225,42 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
         .flat_map(|home| code_commit_names::at_home(CARGO, Kind::Hidden).map(|name| home.join(name)));
     let shown: Vec<&PathBuf> =
         [&access.tree].into_iter().chain(&access.readable).chain(&access.writable).collect();
-    let mut masked = held(access, &access.masked);
+    let mut masked = access.held(&access.masked);
     // The kernel refuses to enter the layers through the view, which would make a search fail. So their parent
     // is hidden.
     let layers = access.view.iter().filter_map(|view| view.upper.parent()).map(Path::to_owned);
     let hidden = credentials.chain(layers).chain(access.caches.clone());
     masked.extend(hidden.filter(|path| path.exists() && shown.iter().any(|root| path.starts_with(root))));
     // Where a sandbox can show other files, what is left of them takes this place.
-    masked.extend(git_config::without_secrets(access).into_iter().map(|(file, _)| file));
+    masked.extend(own_files::without_secrets(access).into_iter().map(|(file, _)| file));
     masked
 }
 
-/// Paths relative to the tree's canonical spelling: another spelling would protect nothing.
-pub(super) fn held(access: &Access, paths: &[PathBuf]) -> Vec<PathBuf> {
-    let tree = access.tree.canonicalize().unwrap_or_else(|_| access.tree.clone());
-    let target = |path: &PathBuf| match path.canonicalize().ok()?.strip_prefix(&tree) {
-        Ok(below) => Some(access.tree.join(below)),
-        Err(_) => (!fs::symlink_metadata(path).ok()?.is_symlink()).then(|| path.clone()),
-    };
-    paths.iter().filter_map(target).filter(|path| !is_device(path)).collect()
+/// The overlays that a sandbox mounts before anything else, in this order.
+pub(super) fn overlays(access: &Access) -> Vec<Overlay> {
+    let caches = caches::all(access).into_iter().map(|cache| cache.overlay);
+    caches.chain(Overlay::of_tree(access)).collect()
 }
 
-fn is_device(path: &Path) -> bool {
-    fs::metadata(path)
-        .is_ok_and(|data| data.file_type().is_char_device() || data.file_type().is_block_device())
+/// Which files of the host are visible in the sandbox: a cache, so that many files can be checked: computing it takes hundreds of
+/// disk accesses.
+pub(crate) struct Visible {
+    shown: Vec<PathBuf>,
+    masked: Vec<PathBuf>,
+}
+
+impl Visible {
+    pub(crate) fn behind(access: &Access) -> Self {
+        let own = SYSTEM.into_iter().chain(["/proc", "/dev"]).map(PathBuf::from);
+        let given = [&access.tree].into_iter().chain(&access.readable).chain(&access.writable).cloned();
+        let tools = tools(access).into_iter();
+        let tools = tools.chain(caches::all(access).into_iter().map(|cache| cache.place));
+        let shown = own.chain(etc(access)).chain(tools).chain(given).collect();
+        Self { shown, masked: masked(access) }
+    }
+
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        let is_below = |roots: &[PathBuf]| roots.iter().any(|root| path.starts_with(root));
+        !is_below(&self.masked) && is_below(&self.shown)
+    }
 }

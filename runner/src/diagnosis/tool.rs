@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Failed, Kind, Lack, Machine, Presence, between};
+use super::lack::{Failed, Kind, Lack, Machine, Presence, between};
 
 /// With this code, a shell says that it found no program.
 const NOT_FOUND: i32 = 127;
@@ -11,7 +11,7 @@ const NOT_STARTED: i32 = 126;
 /// Runners of tasks (make, just, npm) name the code of a command in one of their last lines.
 const LAST_LINES: usize = 6;
 
-pub(crate) fn missing(failed: &Failed<'_>, machine: &impl Machine) -> Option<Lack> {
+pub(super) fn missing(failed: &Failed<'_>, machine: &impl Machine) -> Option<Lack> {
     by_shell(failed, machine).or_else(|| failed.output.lines().find_map(|line| by_tool(line, machine)))
 }
 

@@ -1,21 +1,15 @@
-#![doc = include_str!("../README.md")]
+//! What a machine can lack, and what is asked about it.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-mod denied;
-mod download;
-mod judged;
-mod module;
-mod tool;
-
 /// A command that ended with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Failed<'o> {
+pub(super) struct Failed<'o> {
     /// Its exit code.
-    pub exit_code: i32,
+    pub(super) exit_code: i32,
     /// What it printed: all of it, or the beginning and the end.
-    pub output: &'o str,
+    pub(super) output: &'o str,
 }
 
 /// What a machine can lack.
@@ -44,15 +38,28 @@ pub struct Lack {
     pub help: String,
 }
 
+impl Kind {
+    /// Its code in the reference.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Tool => "tool-missing",
+            Self::Module => "module-missing",
+            Self::Network => "no-network",
+            Self::Cache => "cache-refused",
+            Self::Permission => "write-refused",
+        }
+    }
+}
+
 impl Lack {
-    fn new(kind: Kind, what: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(super) fn new(kind: Kind, what: impl Into<String>, help: impl Into<String>) -> Self {
         Self { kind, what: what.into(), help: help.into() }
     }
 }
 
 /// Where a program is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Presence {
+pub(super) enum Presence {
     /// In a folder of `PATH`, also inside the sandbox.
     Visible,
     /// On the machine, at this path, which the sandbox hides.
@@ -62,7 +69,7 @@ pub enum Presence {
 }
 
 /// What is known about the machine and the sandbox around the command.
-pub trait Machine {
+pub(super) trait Machine {
     /// Where the program with this name is.
     fn program(&self, name: &str) -> Presence;
 
@@ -79,31 +86,17 @@ pub trait Machine {
     fn blocked(&self) -> Option<String>;
 }
 
-/// What the command lacked; `None` if it may have judged the code.
-pub fn lack(failed: &Failed<'_>, machine: &impl Machine) -> Option<Lack> {
-    if failed.exit_code == 0 || judged::is_judged(failed.output) {
-        return None;
-    }
-    tool::missing(failed, machine)
-        .or_else(|| module::missing(failed.output, machine))
-        .or_else(|| download::refused(failed, machine))
-        .or_else(|| denied::refused(failed.output, machine))
-}
-
 /// Older versions of npm begin the lines of an error with `npm ERR!`.
-fn as_npm_writes(line: &str) -> Cow<'_, str> {
+pub(super) fn as_npm_writes(line: &str) -> Cow<'_, str> {
     line.strip_prefix("npm ERR! ").map_or(Cow::Borrowed(line), |rest| format!("npm error {rest}").into())
 }
 
 /// The last line that is not blank.
-fn last_line(output: &str) -> Option<&str> {
+pub(super) fn last_line(output: &str) -> Option<&str> {
     output.lines().rev().map(str::trim_end).find(|line| !line.is_empty())
 }
 
 /// What is between two pieces of text, each the first of its kind.
-fn between<'l>(line: &'l str, before: &str, after: &str) -> Option<&'l str> {
+pub(super) fn between<'l>(line: &'l str, before: &str, after: &str) -> Option<&'l str> {
     line.split_once(before)?.1.split_once(after).map(|(inside, _)| inside)
 }
-
-#[cfg(test)]
-mod tests;

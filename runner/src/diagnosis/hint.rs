@@ -142,11 +142,6 @@ fn of_a_limit(text: &str, rung: Rung) -> Option<&'static str> {
     (rung != Rung::Landlock && text.lines().any(|line| says(line, &FULL))).then_some(NO_SPACE)
 }
 
-/// Whether a sandboxed command can see a file of the host, given by its canonical path.
-pub fn shows(confinement: &Confinement, file: &Path) -> bool {
-    confinement.rung == Rung::Off || Visible::behind(&confinement.access).has(file)
-}
-
 fn is_refused_a_socket(text: &str) -> bool {
     let lines: Vec<&str> = text.lines().collect();
     lines.iter().enumerate().any(|(at, line)| {

@@ -193,7 +193,7 @@ fn of_many_lines_the_sandbox_is_looked_at_once() {
         survivors_killed: 0,
         survivors_left: 0,
     };
-    let begun = crate::run::now();
+    let begun = crate::wait::now();
     assert_eq!(explain(&output, &Confinement { rung: Rung::Bwrap, access }), None);
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }

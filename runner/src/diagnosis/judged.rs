@@ -42,7 +42,7 @@ const RUSTC: &str = "error: ";
 const RUSTC_PLACE: &str = "--> ";
 
 /// Whether anything here is a verdict about code.
-pub(crate) fn is_judged(output: &str) -> bool {
+pub(super) fn is_judged(output: &str) -> bool {
     let is_verdict = |line: &str| {
         VERDICTS.iter().any(|words| line.contains(words)) || is_after_place(line) || counts_failures(line)
     };

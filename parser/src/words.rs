@@ -1,4 +1,14 @@
-#![doc = include_str!("../README.md")]
+//! Splits a command line into arguments by the quoting rules of a POSIX shell, without a shell.
+//!
+//! Whatever only a shell interprets (operators, variables, patterns, braces, `~`, comments, keywords, builtins) is an
+//! error unless it is quoted; double quotes protect neither `$` nor backquotes, as in a shell. To run it, use `sh -c '…'`.
+//!
+//! ```
+//! use code_commit_parser::words::{SplitError, split_command};
+//!
+//! assert_eq!(split_command("make 'all tests'").unwrap(), ["make", "all tests"]);
+//! assert_eq!(split_command("./build.sh && ./test.sh"), Err(SplitError::Operator('&')));
+//! ```
 
 use std::iter::Peekable;
 use std::str::Chars;

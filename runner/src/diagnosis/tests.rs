@@ -1,10 +1,12 @@
 //! `corpus/` holds outputs of real tools; the first line of each file names the tool and the exit code.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::{Access, Captured, Ended};
 
 /// What a machine answers.
 struct Given {
@@ -146,6 +148,46 @@ fn older_versions_of_npm_are_understood_too() {
         };
         assert_eq!(of("npm ERR!"), of("npm error"));
     }
+}
+
+/// The answers of a machine that has these files in its project.
+fn lacked(files: &[(&str, &str)], code: i32, text: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        code_commit_dir::replace(&folder.path().join(name), content.as_bytes()).unwrap();
+    }
+    let output = Output {
+        ended: Ended::Exited(code),
+        captured: Captured { head: text.as_bytes().to_vec(), ..Captured::default() },
+        apart: None,
+        elapsed: Duration::ZERO,
+        survivors_killed: 0,
+        survivors_left: 0,
+    };
+    let env = Env::allowed([("PATH".into(), "/usr/bin:/bin".into())], &[]);
+    let access = Access::new(folder.path(), &env);
+    let confinement = Confinement { rung: Rung::Bwrap, access };
+    let ran = Ran { output: &output, root: folder.path(), env: &env, confinement: &confinement };
+    ran.lack().map(|lack| format!("{}: {}", lack.kind.code(), lack.what))
+}
+
+#[test]
+fn a_program_is_missing_only_if_no_folder_of_the_path_holds_it() {
+    let missing = lacked(&[], 127, "./build.sh: 2: no-such-tool: not found\n");
+    assert_eq!(missing.as_deref(), Some("tool-missing: the program `no-such-tool` is not installed"));
+    assert_eq!(lacked(&[], 127, "./build.sh: 2: sh: not found\n"), None);
+}
+
+#[test]
+fn a_library_is_missing_only_if_a_manifest_names_it() {
+    let text = "ModuleNotFoundError: No module named 'typing_extra'\n";
+    assert_eq!(lacked(&[], 1, text), None);
+    let manifest = ("requirements.txt", "# all\nTyping-Extra>=4\n");
+    assert!(lacked(&[manifest], 1, text).unwrap().starts_with("module-missing: "));
+    assert_eq!(lacked(&[manifest, ("typing_extra.py", "")], 1, text), None);
+    let text = "Error: Cannot find module '@scope/part/sub'\n";
+    let manifest = ("package.json", r#"{"dependencies":{"@scope/part":"^1"}}"#);
+    assert!(lacked(&[manifest], 1, text).unwrap().contains("`@scope/part`"));
 }
 
 proptest! {

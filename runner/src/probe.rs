@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
-use super::{Access, Confinement, Mode, Rung};
-use crate::{Cancel, Command, Ended, Env, TemporaryFolder, run, temporary_folder};
+use crate::temporary::in_temporary;
+use crate::{
+    Access, Cancel, Command, Confinement, Ended, Env, Mode, Rung, TemporaryFolder, run, temporary_folder,
+};
 
 /// A trial that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -164,7 +166,7 @@ fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
 /// The name contains the owner, because a user who does not wait for a trial leaves the folder
 /// behind.
 fn folder() -> io::Result<TemporaryFolder> {
-    super::in_temporary(std::env::temp_dir(), |at| temporary_folder(&at))
+    in_temporary(std::env::temp_dir(), |at| temporary_folder(&at))
 }
 
 /// Why no command can have the layers of this sandbox over the caches of tools ([`Access::caches`]): the kernel
