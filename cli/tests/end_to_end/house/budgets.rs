@@ -78,7 +78,6 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("runner/src/explain.rs", 332),
             ("runner/src/explain.rs about_rights", 47),
             ("runner/src/sandbox/seccomp/calls.rs", 390),
-            ("runs/src/why/tell.rs of_step", 41),
             ("settings/src/table.rs", 346),
             ("settings/src/values.rs", 325),
             ("views/report/src/show.rs line", 73),
