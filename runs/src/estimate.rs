@@ -52,7 +52,7 @@ struct File<'e> {
 }
 
 /// Tells what the first prompt of an agent takes. The agent adds its own to it, and makes its calls itself.
-pub(crate) fn tell_of_agent(prompt: &str, output: &Output) -> Exit {
+pub fn tell_of_agent(prompt: &str, output: &Output) -> Exit {
     let input_tokens = tokens(prompt.len());
     output.object(&json!({
         "event": "estimate", "prompt_bytes": prompt.len(), "input_tokens": input_tokens, "counted": false,

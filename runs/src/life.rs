@@ -7,6 +7,7 @@ mod close;
 mod earlier;
 mod row;
 
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -25,8 +26,10 @@ pub use self::close::{Finished, Over};
 pub(crate) use self::close::{missing_summaries, short_log};
 use self::earlier::Earlier;
 pub use self::row::{InTree, Replay, Resume, Row, TakesBack};
+pub use crate::estimate::tell_of_agent as forecast;
 use crate::exit::{Exit, Failure};
-use crate::records::{self, NewRun, cannot_begin};
+pub use crate::records::NewRun;
+use crate::records::{self, cannot_begin};
 use crate::registry::{Known, RUN_JSON};
 use crate::site::Site;
 use crate::{lock, verdict};
@@ -129,6 +132,9 @@ pub trait Loop {
             .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))
     }
 
+    /// The root of the project.
+    fn root(&self) -> &Path;
+
     /// Whether both are the same work.
     fn is_same(&self, asked: &Self::Plan, recorded: &Self::Plan) -> bool;
 
@@ -206,8 +212,10 @@ pub trait Loop {
         _outcome: &Outcome,
         interrupt: Interrupt<'_>,
     ) -> HoldsFor {
-        let root = run.path().parent().unwrap_or(run.path());
-        HoldsFor { tree: verdict::tree(root, &[], interrupt), ..HoldsFor::default() }
+        let root = self.root();
+        let own = run.path().parent().and_then(|runs| runs.strip_prefix(root).ok());
+        let own: Vec<String> = own.map(|own| own.display().to_string()).into_iter().collect();
+        HoldsFor { tree: verdict::tree(root, &own, interrupt), ..HoldsFor::default() }
     }
 
     /// The error for a run that was stopped, with its exit code and hint.
@@ -339,7 +347,8 @@ impl<L: Loop> Life<'_, L> {
                 self.of.holds_for(plan, &folder, outcome, interrupt)
             }),
         };
-        if let Some(tree) = &self.site.tree {
+        // What agents may not change is settled by their own loop.
+        if let (Some(tree), TakesBack::PreImages) = (&self.site.tree, L::FACTS.takes_back) {
             lock::under_way(&self.lock, tree, run.path())?;
         }
         // A run that cannot take its first step leaves no record.

@@ -263,7 +263,7 @@ pub fn is_applied(run: &Path) -> bool {
 
 /// Tells each model which of its answers a resumed run has used: a file of answers continues after these. An attempt
 /// that found the end of the file used none.
-pub(crate) fn pass_over(lines: &[Line], model: &dyn Model) {
+pub fn pass_over(lines: &[Line], model: &dyn Model) {
     let models = code_commit_llm::all_of(model);
     for line in lines {
         let Line::Attempted(attempted) = line else { continue };

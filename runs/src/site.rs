@@ -60,7 +60,7 @@ impl<'h> Site<'h> {
     }
 
     /// Takes the lock, and cleans up after a killed run.
-    pub(crate) fn lock(&self) -> Result<Lock, Failure> {
+    pub fn lock(&self) -> Result<Lock, Failure> {
         match &self.tree {
             Some(tree) => lock::take(tree, self.host),
             None => lock::take_in(&self.state()?, self.host),

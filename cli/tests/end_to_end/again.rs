@@ -322,7 +322,7 @@ fn the_same_spec_goes_on_with_its_unfinished_run() {
         let again = scene.spec(&args);
         assert_eq!(again.code, Some(0), "{}", again.err);
         let runs = files::entries(scene.root().join(".git/code-commit/spec"));
-        assert_eq!(again.err.contains("continuing "), more.is_empty(), "{}", again.err);
+        assert_eq!(again.err.contains("resuming "), more.is_empty(), "{}", again.err);
         assert_eq!(runs.len(), 1 + more.len(), "{}", again.err);
     }
 }

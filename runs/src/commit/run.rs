@@ -149,6 +149,10 @@ impl Loop for Commit<'_> {
         Plan::load(run, known)
     }
 
+    fn root(&self) -> &Path {
+        self.tree.root()
+    }
+
     fn is_same(&self, asked: &Plan, recorded: &Plan) -> bool {
         let settings = config::carried(&asked.settings, self.tree.root(), self.site.host.environment);
         settings.has_same_values(&recorded.settings) && asked.asks_for() == recorded.asks_for()

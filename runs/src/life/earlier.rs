@@ -41,6 +41,10 @@ pub(super) fn look<L: Loop>(
     };
     let Some(known) = known.filter(|known| !known.undone) else { return Ok(Earlier::None) };
     let run = RunFolder::open(known.path(root), life.redactor.clone());
+    if L::FACTS.newest_only && asked.key.is_none() {
+        // One that cannot be read was paid for, and may hold copies of files that an agent may not change.
+        records::outcome_of(&run)?;
+    }
     let read = || Ok((life.of.load(&run, known)?, records::intact(&run)?));
     let (recorded, past) = match read() {
         Ok(read) => read,
@@ -50,7 +54,7 @@ pub(super) fn look<L: Loop>(
         Err(_) => return Ok(Earlier::None),
     };
     let name = records::name(run.path());
-    let is_unfinished = L::kept(&past).is_some() && !past.lines.is_empty();
+    let is_unfinished = L::kept(&past).is_some() && (!past.lines.is_empty() || L::FACTS.newest_only);
     let warn = |why: &str| {
         if holds_something::<L>(&past) {
             let ways =

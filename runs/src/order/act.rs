@@ -206,6 +206,10 @@ impl Loop for Order<'_> {
         Self: 'w;
     type Ended = Ended;
 
+    fn root(&self) -> &Path {
+        &self.site.root
+    }
+
     fn is_same(&self, asked: &OrderPlan, recorded: &OrderPlan) -> bool {
         asked.is_work_of(recorded)
     }

@@ -376,6 +376,10 @@ impl Loop for Phase<'_> {
         Some(plan.phase)
     }
 
+    fn root(&self) -> &Path {
+        &self.project.root
+    }
+
     fn is_same(&self, asked: &Plan, recorded: &Plan) -> bool {
         asked.phase == recorded.phase
     }

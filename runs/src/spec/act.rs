@@ -154,6 +154,10 @@ impl Loop for Spec<'_> {
         Self: 'w;
     type Ended = Outcome;
 
+    fn root(&self) -> &Path {
+        &self.site.root
+    }
+
     /// Whether it is the same work, for a person; a file of the backlog is work of its own.
     fn is_same(&self, asked: &Begun, recorded: &Begun) -> bool {
         let inputs = Inputs { id: recorded.inputs.id.clone(), ..asked.inputs.clone() };

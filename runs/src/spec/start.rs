@@ -105,7 +105,7 @@ fn go_on(
     let lines = Lines::new(site.host.output.clone(), &workspace.config.specs);
     let spec = Spec::new(site, &workspace, &lines);
     let life = spec.live()?;
-    let known = known.filter(|known| site.is_over(known) == Some(false)).ok_or_else(|| {
+    let known = known.filter(|known| site.is_over(known) != Some(true)).ok_or_else(|| {
         Failure::nothing_to_do(
             anyhow!("there is no run to go on with"),
             "begin one with: code-commit spec run --focus TEXT",

@@ -35,10 +35,11 @@ fn runs_of_phases_that_are_over_go_and_one_that_can_go_on_stays() {
     assert!(few.out.starts_with(&format!("would remove  .abl/logs/{}", all[0])), "{few:?}");
     let done = scene.code_commit(&["clean", "--keep", "0"], &[]);
     assert_eq!((done.code, runs(&scene)), (Some(0), all[2..].to_vec()), "{done:?}");
-    assert!(done.out.contains("not over: code-commit phase 2\n2 runs removed, "), "{done:?}");
+    let stays = format!("not over: code-commit resume {}\n2 runs removed, ", all[2]);
+    assert!(done.out.contains(&stays), "{done:?}");
     assert_eq!(kept.map(|file| scene.read(file)), before);
     let ran = scene.run(&["2"]);
-    assert!(ran.code == Some(0) && ran.err.contains("continuing"), "{ran:?}");
+    assert!(ran.code == Some(0) && ran.err.contains("resuming"), "{ran:?}");
     let done = scene.code_commit(&["clean", "--keep", "0", "--json"], &[]);
     assert!(done.out.contains("\"loop\":\"phase\""), "{done:?}");
     assert_eq!(runs(&scene), [""; 0]);

@@ -40,7 +40,7 @@ fn a_new_run_leaves_an_unfinished_one_as_it_is() {
     assert!(is_killed);
     let ran = scene.run(&["run", "--new"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(!ran.err.contains("continuing"), "{}", ran.err);
+    assert!(!ran.err.contains("resuming"), "{}", ran.err);
     let runs = std::fs::read_dir(scene.project(".abl/logs")).unwrap().flatten();
     assert_eq!(runs.filter(|entry| entry.path().is_dir()).count(), 2);
 }

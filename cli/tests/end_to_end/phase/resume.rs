@@ -18,7 +18,7 @@ fn a_kill_in_any_turn_costs_that_turn_and_no_other() {
         assert_eq!(killed.code, None, "{name}: {killed:?}");
         let ran = scene.run(&["run"]);
         assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
-        assert!(ran.err.contains("continuing"), "{name}: {}", ran.err);
+        assert!(ran.err.contains("resuming"), "{name}: {}", ran.err);
         assert_eq!((scene.turns("builder"), scene.turns("verifier")), (builder, verifier), "{name}");
         assert_eq!(
             scene.read(".abl/logs/tokens.csv").lines().count(),

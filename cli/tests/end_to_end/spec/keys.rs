@@ -39,5 +39,5 @@ fn an_unfinished_run_of_a_key_goes_on() {
     assert_eq!(run().code, None);
     let ran = run();
     assert_eq!((ran.code, scene.calls()), (Some(0), 4), "{}", ran.err);
-    assert!(ran.err.contains("continuing"), "{}", ran.err);
+    assert!(ran.err.contains("resuming"), "{}", ran.err);
 }

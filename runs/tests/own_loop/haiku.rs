@@ -1,0 +1,141 @@
+//! The loop: it gives its plan, its world and its words, and gets every promise.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use code_commit_engine::{Apply, Ask, AskAnswer, Harness as _, Journaled, Outcome, Stop};
+use code_commit_guard::{Guard, Policy};
+use code_commit_llm::Model;
+use code_commit_logging::{Layout, Redactor, RunFolder};
+use code_commit_names::Binds;
+use code_commit_perform::{Account, Asking, BuildCommand, CommitWorld, Fault, Observer, Past, Rules, Silent};
+use code_commit_runner::{Cancel, Confinement, Env, Limits};
+use code_commit_runs::life::{Asked, Facts, Finished, Ground, Life, Loop, NewRun, Over, Row};
+use code_commit_runs::registry::Known;
+use code_commit_runs::{Exit, Failure, Site, records, resume};
+use code_commit_settings::{Keys, Settings};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Writes a poem of two verses, one question each.
+pub struct Haiku<'h> {
+    site: &'h Site<'h>,
+    /// Ctrl-C after the first verse.
+    pub interrupted: Cell<bool>,
+    cancel: Cancel,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct Theme {
+    #[serde(rename = "loop")]
+    kind: String,
+    version: String,
+    key: Option<String>,
+    theme: String,
+}
+
+impl<'h> Haiku<'h> {
+    pub fn of(site: &'h Site<'h>) -> Self {
+        Self { site, interrupted: Cell::new(false), cancel: Cancel::new().unwrap() }
+    }
+
+    fn live(&self) -> Life<'_, Self> {
+        let (lock, cancel) = (self.site.lock().unwrap().into(), self.cancel.clone());
+        Life { of: self, site: self.site, lock, cancel, redactor: Redactor::default() }
+    }
+
+    pub fn start(&self, key: Option<&str>) -> Result<Finished, Failure> {
+        let [kind, version, theme] = ["haiku", "1", "snow"].map(str::to_owned);
+        let plan = Theme { kind, version, key: key.map(str::to_owned), theme };
+        self.live().start(plan, Asked { key, new: false })
+    }
+}
+
+fn go_on(known: &Known, _: &resume::Request, site: &Site<'_>) -> Result<Exit, Failure> {
+    Haiku::of(site).live().go_on(known).map(|done| done.exit)
+}
+
+pub const ROWS: &[Row] = &[Row::of::<Haiku<'_>>(go_on, |_, _, _| Ok(Exit::NothingToDo))];
+
+impl Loop for Haiku<'_> {
+    const FACTS: Facts = Facts { kind: "haiku", step: "verse", work: "theme", ..Facts::PLAIN };
+    type Plan = Theme;
+    type Ready = Rc<dyn Model>;
+    type Fault = Fault;
+    type World<'w>
+        = CommitWorld<'w>
+    where
+        Self: 'w;
+    type Ended = Outcome;
+
+    fn root(&self) -> &Path {
+        &self.site.root
+    }
+
+    fn is_same(&self, asked: &Theme, recorded: &Theme) -> bool {
+        asked.theme == recorded.theme
+    }
+
+    fn ready(&self, _: &mut Theme, run: Option<&RunFolder>) -> Result<Rc<dyn Model>, Failure> {
+        let (settings, keys, host) = (Settings::default(), Keys::default(), self.site.host);
+        let model = host.models.open(&settings, &keys, self.site.tree()?, host)?;
+        let past = run.map(|run| Past::read(run.path()).unwrap()).unwrap_or_default();
+        records::pass_over(&past.lines, &*model);
+        Ok(model.into())
+    }
+
+    fn new_run(&self, _: &Theme) -> Result<NewRun, Failure> {
+        NewRun::create(&self.site.root.join("haikus"), "haiku", Redactor::default(), "make room")
+    }
+
+    fn observer(&self, _: &Theme, _: &RunFolder) -> Box<dyn Observer> {
+        Box::new(Silent)
+    }
+
+    fn world<'w>(
+        &'w self,
+        _: &'w Theme,
+        model: Rc<dyn Model>,
+        Ground { record, lock, cancel, holds_for, .. }: Ground<'w>,
+    ) -> Result<CommitWorld<'w>, Failure> {
+        let root = self.site.root.clone();
+        let guard = Guard::open(&root, Policy::commit()).unwrap();
+        let (argv, sealed, env, limits) = (Vec::new(), Vec::new(), Env::default(), Limits::default());
+        let build =
+            BuildCommand { argv, env, timeout: None, limits, confinement: Confinement::off(), sealed };
+        Ok(CommitWorld {
+            record,
+            rules: Rules { root, guard, lock },
+            model,
+            asking: Asking::default(),
+            build,
+            account: Account::new("nothing", Policy::build(Binds::Commit), Vec::new()),
+            code: Box::new(|_, _| None),
+            layout: Layout::NumberFirst,
+            said_log: None,
+            holds_for,
+            cancel,
+        })
+    }
+
+    fn lead(&self, plan: &Theme, harness: &mut Journaled<CommitWorld<'_>>) -> Result<Outcome, Stop<Fault>> {
+        for round in 1..=2 {
+            let prompt = format!("verse {round} about {}", plan.theme).into();
+            let AskAnswer::Answered(answered) = harness.perform(Ask { round, prompt, stable: 0 })? else {
+                return Ok(Outcome::Stuck { rounds: round, times: 1 });
+            };
+            let (reply, seen) = (answered.reply(), BTreeMap::new());
+            harness.perform(Apply { round, reply, seen })?;
+            if self.interrupted.take() {
+                self.cancel.set();
+            }
+        }
+        Ok(Outcome::Done { rounds: 2 })
+    }
+
+    fn tell(&self, _: &Theme, _: &Over<'_>) -> Result<Map<String, Value>, Failure> {
+        Ok(Map::new())
+    }
+}

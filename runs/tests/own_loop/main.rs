@@ -1,0 +1,157 @@
+//! A loop of somebody else: it is in no file of this crate, and gets every promise.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+mod haiku;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use code_commit_engine::Line;
+use code_commit_fixtures::project::Project;
+use code_commit_llm::{Model, Scripted, scripted::Entry};
+use code_commit_perform::Past;
+use code_commit_repo::WorkTree;
+use code_commit_report::{Output, Stream};
+use code_commit_runs::life::forecast;
+use code_commit_runs::model::OpenModel;
+use code_commit_runs::undo::{self, Force};
+use code_commit_runs::{Exit, Failure, Host, Site, chronicle, clean, resume, travel, why};
+use code_commit_settings::{Environment, Keys, Settings};
+
+use crate::haiku::{Haiku, ROWS};
+
+/// The first two answers write a verse each.
+struct Poet;
+
+impl OpenModel for Poet {
+    fn open(&self, _: &Settings, _: &Keys, _: &WorkTree, _: Host<'_>) -> Result<Box<dyn Model>, Failure> {
+        let verse = |text: &str| Entry { text: text.to_owned(), ..Entry::default() };
+        let both = ["^^^haiku.txt\none\n^^^end\n", "^^^haiku.txt\none\ntwo\n^^^end\n"];
+        Ok(Box::new(Scripted::new(both.map(verse).into())))
+    }
+}
+
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Scene {
+    project: Project,
+    environment: Environment,
+    page: Page,
+    output: Output,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let project = Project::with(&[("README.md", "a poem\n")]).unwrap();
+        let variables = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent")];
+        let environment =
+            Environment::of(variables.map(|(name, value)| (name.into(), OsString::from(value))));
+        let page = Page::default();
+        let stream = || Stream::new(page.clone(), false);
+        let mut output = Output::new(stream(), stream());
+        output.json = true;
+        Self { project, environment, page, output }
+    }
+
+    fn host(&self) -> Host<'_> {
+        let Self { project, environment, output, .. } = self;
+        Host { folder: Ok(project.root()), environment, output, loops: ROWS, models: &Poet }
+    }
+
+    /// What was printed since it was asked last.
+    fn said(&self) -> String {
+        String::from_utf8(std::mem::take(&mut *self.page.0.lock().unwrap())).unwrap()
+    }
+
+    fn poem(&self) -> Option<String> {
+        self.project.read("haiku.txt").ok()
+    }
+
+    fn runs(&self) -> Vec<PathBuf> {
+        let site = Site::here(self.host()).unwrap();
+        let all = site.registry().all().unwrap();
+        all.iter().map(|known| known.path(&site.root)).collect()
+    }
+
+    /// How often the model was asked, in the only run.
+    fn asked(&self) -> usize {
+        let [run] = &*self.runs() else { panic!("{:?}", self.runs()) };
+        Past::read(run).unwrap().lines.iter().filter(|line| matches!(line, Line::Asked(_))).count()
+    }
+
+    fn summary(&self) -> String {
+        let said = self.said();
+        let is_summary = |line: &&str| line.contains("\"event\":\"summary\"");
+        said.lines().rfind(is_summary).unwrap_or_default().to_owned()
+    }
+}
+
+#[test]
+fn ctrl_c_names_the_way_on_and_resume_asks_no_question_twice() {
+    let scene = Scene::new();
+    let site = Site::here(scene.host()).unwrap();
+    let haiku = Haiku::of(&site);
+    haiku.interrupted.set(true);
+    let stopped = haiku.start(None).unwrap_err();
+    assert!(stopped.help.contains("code-commit resume haiku"), "{}", stopped.help);
+    stopped.tell(scene.host().output);
+    assert!(scene.summary().contains("\"outcome\":\"stopped\""));
+    // An unfinished run stays.
+    let none = clean::Request { keep: Some(0), ..clean::Request::default() };
+    clean::run(&none, scene.host()).unwrap();
+    assert_eq!(resume::run(&resume::Request::default(), scene.host()).unwrap(), Exit::Done);
+    assert_eq!((scene.asked(), scene.poem().as_deref()), (2, Some("one\ntwo\n")));
+    let over = resume::run(&resume::Request::default(), scene.host()).unwrap_err();
+    assert_eq!(over.exit, Exit::NothingToDo);
+}
+
+#[test]
+fn the_same_work_goes_on_with_its_unfinished_run_and_is_answered_under_its_key() {
+    let scene = Scene::new();
+    let site = Site::here(scene.host()).unwrap();
+    let haiku = Haiku::of(&site);
+    haiku.interrupted.set(true);
+    haiku.start(Some("snow")).unwrap_err();
+    let done = Haiku::of(&site).start(Some("snow")).unwrap();
+    assert_eq!((done.exit, done.from_record, scene.asked()), (Exit::Done, false, 2));
+    assert!(scene.summary().contains("\"outcome\":\"done\""));
+    let again = Haiku::of(&site).start(Some("snow")).unwrap();
+    assert_eq!((again.exit, again.from_record, scene.asked()), (Exit::Done, true, 2));
+    assert!(scene.summary().contains("\"from_record\":true"));
+    assert!(scene.runs()[0].join("summary.json").is_file());
+}
+
+#[test]
+fn a_finished_run_is_found_shown_exported_explained_undone_and_removed() {
+    let scene = Scene::new();
+    let site = Site::here(scene.host()).unwrap();
+    Haiku::of(&site).start(None).unwrap();
+    let found = chronicle::find(None, scene.host()).unwrap().facts();
+    assert_eq!((&*found.name, &*found.kind, &*found.verdict), ("haiku", "haiku", "done"));
+    let why = why::Request { place: "haiku.txt".into() };
+    assert_eq!(why::run(&why, scene.host()).unwrap(), Exit::Done);
+    assert!(scene.said().contains("\"run\":\"haiku\""));
+    let file = scene.project.beside().join("bundle");
+    let bundle = travel::Export { run: None, file, sign: None, without_prompts: false };
+    assert_eq!(travel::export(&bundle, scene.host()).unwrap(), Exit::Done);
+    assert_eq!(undo::run(None, Force::No, scene.host()).unwrap(), Exit::Done);
+    assert_eq!(scene.poem(), None);
+    let none = clean::Request { keep: Some(0), ..clean::Request::default() };
+    assert_eq!(clean::run(&none, scene.host()).unwrap(), Exit::Done);
+    assert_eq!(scene.runs().len(), 0);
+    assert_eq!(forecast("verse 1 about snow", scene.host().output), Exit::Done);
+}
