@@ -50,6 +50,9 @@ pub struct RunArgs {
     /// A name of your own for this work: if a run with this key is finished and its verdict still holds, its result is reported again
     #[arg(long, value_name = "TEXT", value_parser = key, conflicts_with = "resume")]
     pub key: Option<String>,
+    /// Say how large the first prompt is, and send nothing
+    #[arg(long, conflicts_with = "resume")]
+    pub dry_run: bool,
     #[command(flatten)]
     pub work: WorkArgs,
 }
@@ -144,6 +147,7 @@ impl WorkArgs {
 
 impl RunArgs {
     pub fn request(&self) -> Request {
-        Request { new: self.new, key: self.key.clone(), ..self.work.on(self.focus.as_ref()) }
+        let Self { new, key, dry_run, .. } = self.clone();
+        Request { new, key, dry_run, ..self.work.on(self.focus.as_ref()) }
     }
 }
