@@ -4,7 +4,6 @@ mod agent;
 mod commit;
 mod journaled;
 mod line;
-mod lost;
 mod model;
 mod observe;
 mod order;
@@ -27,7 +26,6 @@ pub use commit::{
 };
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
 pub use line::{Line, Note};
-pub use lost::Lost;
 pub use model::{
     Answered, Ask, AskAnswer, Asked, AtMost, Attempted, Finish, ModelUsage, Reply, Unanswered, Usage,
 };

@@ -1,6 +1,6 @@
 //! A run as data, whatever its loop: pages and traces are made from it.
 
-mod contents;
+pub(crate) mod contents;
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};

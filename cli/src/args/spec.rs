@@ -147,7 +147,7 @@ impl WorkArgs {
 
 impl RunArgs {
     pub fn request(&self) -> Request {
-        let Self { new, key, dry_run, .. } = self.clone();
+        let (new, key, dry_run) = (self.new, self.key.clone(), self.dry_run);
         Request { new, key, dry_run, ..self.work.on(self.focus.as_ref()) }
     }
 }

@@ -59,7 +59,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     perform: agent apply dir engine guard llm logging names parser repo runner timeline trace
     prompt: names parser
     repo: dir names
-    report: engine llm logging names parser
+    report: engine llm logging names parser timeline
     runner: dir names
     runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner settings timeline
     settings: dir llm names parser

@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::Write as _;
 
-use code_commit_engine::{Line, ShellRan, Text};
+use code_commit_engine::{ShellRan, Text};
 use code_commit_logging::millis;
 use code_commit_runner::{Command, Ended};
+use code_commit_timeline::What;
 
 use crate::agents::fault::AgentFault;
 use crate::agents::world::AgentWorld;
@@ -16,7 +17,7 @@ impl<C> AgentWorld<'_, C> {
     pub(super) fn shell(&self, name: &str, line: &str) -> Result<ShellRan, AgentFault> {
         let folder = self.record.folder();
         let past = Past::read(folder.path())?;
-        let ran = past.lines.iter().filter(|line| matches!(line, Line::ShellRan(_))).count();
+        let ran = past.steps().all.iter().filter(|step| matches!(step.what, What::Command(_))).count();
         let number = u32::try_from(ran).unwrap_or(u32::MAX).saturating_add(1);
         let file = format!("{name}-{number}.txt");
         let mut log = folder.output_writer(&file)?;

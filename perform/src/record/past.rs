@@ -165,6 +165,12 @@ impl Past {
         Steps::of(self.at.iter().map(String::as_str).zip(&self.lines))
     }
 
+    /// The steps that hold: those that a resumed run repeated are left out. Notes are no answers, so nothing is known of
+    /// prompts and warnings.
+    pub fn steps_held(&self) -> Steps {
+        Steps::untimed(&self.holding().collect::<Vec<Line>>())
+    }
+
     /// The files with the prompts that were sent, to models and to agents.
     pub fn prompts(&self) -> impl Iterator<Item = Stored> + '_ {
         self.lines.iter().filter_map(|line| {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use code_commit_engine::{ModelUsage, Usage};
 use code_commit_llm::{Day, Money, Prices};
-use code_commit_logging::Journal;
 use code_commit_loop_phase::tokens::{self, Row, Table};
 use code_commit_names::ours::{ABL, STATE};
 use code_commit_perform::client_usage;
@@ -17,7 +16,7 @@ use code_commit_runs::registry::{Known, Registry};
 use code_commit_runs::{Failure, records, spec};
 use code_commit_settings::Settings;
 
-use crate::commands::costs::journal::{self, Paid, UNNAMED};
+use crate::commands::costs::journal::{self, UNNAMED};
 
 const PHASE: &str = "phase";
 
@@ -130,14 +129,13 @@ fn turn_of(row: &Row) -> Turn {
 fn said_of_turns(root: &Path, found: &mut Found) -> BTreeMap<Turn, Said> {
     let mut said = BTreeMap::new();
     for folder in folders_in(&root.join(ABL).join(LOGS)) {
-        let Ok(entries) = Journal::entries::<Paid>(&folder.join(code_commit_perform::JOURNAL)) else {
+        let Some(steps) = journal::steps(&folder) else {
             found.cannot_read(&folder);
             continue;
         };
-        for entry in entries {
-            if let Paid::Turned { at, role, session, usage, cost_usd } = entry.fact {
-                said.insert((at, role, session.unwrap_or_default()), (usage, cost_usd));
-            }
+        for call in steps.calls().filter(|call| call.is_over) {
+            let turn = (call.at.clone(), call.role.clone().unwrap_or_default(), call.session.clone());
+            said.insert(turn, (call.usage.clone(), call.cost_usd));
         }
     }
     said

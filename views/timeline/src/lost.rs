@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Asked, Line};
+use crate::step::{Call, Steps};
 
 /// Their number, and the most that they can have cost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -13,50 +13,29 @@ pub struct Lost {
     pub at_most_usd: Option<f64>,
 }
 
-/// What of the journal's last prompt has no answer yet.
-#[derive(Debug, Default)]
-struct Open<'l> {
-    asked: Option<&'l Asked>,
-    /// Nothing is known of a request since it was sent.
-    is_in_flight: bool,
-    /// Answers that the client has and the record has not.
-    answers: u64,
+impl Steps {
+    /// Calls of models that may have been paid for. A run that is killed while a model answers loses one call; so does
+    /// an attempt that broke off.
+    pub fn lost(&self) -> Lost {
+        let mut lost = Lost { calls: 0, at_most_usd: Some(0.0) };
+        for call in self.calls().filter(|call| call.role.is_none()) {
+            call.attempts.iter().for_each(|attempt| lost.add(u64::from(attempt.is_lost()), call));
+            // The usage of an answer is that of all of the client's answers.
+            if call.answer.is_none() {
+                let answers = call.attempts.iter().filter(|attempt| attempt.is_answer()).count();
+                lost.add(answers as u64 + u64::from(call.is_in_flight()), call);
+            }
+        }
+        lost
+    }
 }
 
 impl Lost {
-    /// Those in the journal of a run. A run that is killed while a model answers loses one call; so does an attempt that
-    /// broke off.
-    pub fn of(lines: &[Line]) -> Self {
-        let (mut lost, mut open) = (Self { calls: 0, at_most_usd: Some(0.0) }, Open::default());
-        for line in lines {
-            if let Line::Asked(asked) = line {
-                lost.close(&open);
-                open = Open { asked: Some(asked), is_in_flight: asked.at_most.is_some(), answers: 0 };
-            } else if let Line::Attempted(attempted) = line {
-                open.is_in_flight = attempted.is_retried();
-                open.answers += u64::from(attempted.is_answer());
-                lost.add(u64::from(attempted.is_lost()), open.asked);
-            } else if let Line::Answered(_) = line {
-                // Its usage is that of all of the client's answers.
-                open = Open::default();
-            } else if let Line::Unanswered(_) = line {
-                // A call that could not be made is not in flight either.
-                lost.close(&Open { is_in_flight: false, ..std::mem::take(&mut open) });
-            }
-        }
-        lost.close(&open);
-        lost
-    }
-
-    fn close(&mut self, open: &Open<'_>) {
-        self.add(open.answers + u64::from(open.is_in_flight), open.asked);
-    }
-
-    fn add(&mut self, calls: u64, asked: Option<&Asked>) {
+    fn add(&mut self, calls: u64, of: &Call) {
         if calls == 0 {
             return;
         }
-        let each = asked.and_then(|asked| asked.at_most?.cost_usd);
+        let each = of.at_most.and_then(|most| most.cost_usd);
         #[expect(clippy::cast_precision_loss, reason = "nobody makes so many calls")]
         let more = each.map(|each| each * calls as f64);
         self.calls += calls;
@@ -66,10 +45,10 @@ impl Lost {
 
 #[cfg(test)]
 mod tests {
+    use code_commit_engine::{Asked, AtMost, Attempted, Cause, Line, Stored, Unanswered};
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{AtMost, Attempted, Cause, Stored, Unanswered};
 
     fn asked(cost_usd: Option<f64>) -> Line {
         let prompt = Stored { file: "p".to_owned(), bytes: 1, sha256: String::new() };
@@ -87,7 +66,7 @@ mod tests {
 
     #[track_caller]
     fn check(lines: &[Line], calls: u64, at_most_usd: Option<f64>) {
-        assert_eq!(Lost::of(lines), Lost { calls, at_most_usd });
+        assert_eq!(Steps::untimed(lines).lost(), Lost { calls, at_most_usd });
     }
 
     /// Its word for what was spent is missing, or is none that is known here.
