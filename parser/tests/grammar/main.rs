@@ -2,7 +2,6 @@
 
 mod edits;
 mod fences;
-mod four_passes;
 mod habits;
 mod markers;
 mod properties;

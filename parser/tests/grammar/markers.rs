@@ -1,4 +1,4 @@
-//! S4's markers, whole and in pieces. `PROPTEST_CASES` (default 256) sets how many texts are tried.
+//! S4's markers, whole and in pieces. `PROPTEST_CASES` (default 64) sets how many texts are tried.
 #![expect(clippy::string_slice, reason = "a test that panics has failed")]
 
 use code_commit_parser::marker::{End, Event, Markers};

@@ -1,10 +1,12 @@
-//! What holds for every reply. `PROPTEST_CASES` (default 256) sets how many are tried.
+//! What holds for every reply. `PROPTEST_CASES` (default 64) sets how many are tried.
 #![expect(
     clippy::indexing_slicing,
     clippy::string_slice,
     clippy::unwrap_used,
     reason = "a test that panics has failed"
 )]
+
+mod four_passes;
 
 use std::collections::HashSet;
 
@@ -177,10 +179,10 @@ proptest! {
     }
 
     #[test]
-    fn one_pass_finds_what_four_passes_find(text in crate::four_passes::text()) {
-        let expected = crate::four_passes::read(&text);
+    fn one_pass_finds_what_four_passes_find(text in four_passes::text()) {
+        let expected = four_passes::read(&text);
         match parse(&text) {
-            Ok(reply) => prop_assert_eq!(Some(crate::four_passes::Blocks::of(&reply)), expected),
+            Ok(reply) => prop_assert_eq!(Some(four_passes::Blocks::of(&reply)), expected),
             Err(errors) => prop_assert_eq!(None, expected, "{}", errors.for_model()),
         }
     }

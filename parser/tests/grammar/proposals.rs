@@ -1,4 +1,4 @@
-//! S2's strict JSON write proposal, each error with its place. `PROPTEST_CASES` (default 256) sets how many texts
+//! S2's strict JSON write proposal, each error with its place. `PROPTEST_CASES` (default 64) sets how many texts
 //! are tried.
 #![expect(
     clippy::indexing_slicing,
