@@ -23,11 +23,12 @@ use std::sync::Arc;
 use code_commit_dir::Folder;
 
 pub use adopt::{Found, OldFile, PreImageOf, adopt};
+pub use code_commit_model::{Action, Changed};
 pub use error::ApplyError;
 pub use journal::{MANIFEST, kept_name};
 pub use lock::{LOCK, Lock, LockError};
 pub use recover::{RecoverError, Recovery, RolledBack, recover};
-pub use report::{Action, Applied, Changed, Warning};
+pub use report::{Applied, Warning};
 pub use set::{ChangeSet, dry_run};
 pub use transaction::TXN_FOLDER;
 pub use undo::{

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use code_commit_dir::Folder;
 use code_commit_guard::Before;
+use code_commit_model::Action;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -18,7 +19,7 @@ use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Unread, hex, kept_name, 
 use crate::location::Location;
 use crate::lock::Lock;
 use crate::place::Place;
-use crate::report::{Action, Applied};
+use crate::report::Applied;
 use crate::transaction::TXN_FOLDER;
 use crate::trust::{find_root, undo_folder};
 use crate::{Steps, finish};

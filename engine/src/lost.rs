@@ -33,9 +33,9 @@ impl Lost {
                 lost.close(&open);
                 open = Open { asked: Some(asked), is_in_flight: asked.at_most.is_some(), answers: 0 };
             } else if let Line::Attempted(attempted) = line {
-                open.is_in_flight = attempted.is_retried();
-                open.answers += u64::from(attempted.is_answer());
-                lost.add(u64::from(attempted.is_lost()), open.asked);
+                open.is_in_flight = attempted.attempt.wait_ms.is_some();
+                open.answers += u64::from(attempted.attempt.is_answer());
+                lost.add(u64::from(attempted.attempt.is_lost()), open.asked);
             } else if let Line::Answered(_) = line {
                 // Its usage is that of all of the client's answers.
                 open = Open::default();
@@ -69,7 +69,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{AtMost, Attempted, Cause, Stored, Unanswered};
+    use crate::{AtMost, Attempt, Attempted, Cause, Stored, Unanswered};
 
     fn asked(cost_usd: Option<f64>) -> Line {
         let prompt = Stored { file: "p".to_owned(), bytes: 1, sha256: String::new() };
@@ -77,7 +77,7 @@ mod tests {
     }
 
     fn attempted(attempt: Value) -> Line {
-        Line::Attempted(Attempted { round: 1, attempt })
+        Line::Attempted(Attempted { round: 1, attempt: Attempt::recorded(attempt).unwrap() })
     }
 
     fn unanswered() -> Line {

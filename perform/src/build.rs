@@ -17,7 +17,6 @@ use crate::fault::Fault;
 use crate::machine::Ran;
 use crate::record::{Record, output_text};
 use crate::spending::Spending;
-use crate::translate;
 use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
 
 /// The command that decides whether the work is done.
@@ -58,7 +57,7 @@ impl BuildCommand {
         let lack = if broken.note.is_none() { ran.lack(record.folder().redactor()) } else { None };
         Ok(Built {
             round,
-            ended: translate::ended(output.ended),
+            ended: output.ended,
             seal_broken: broken.note.is_some(),
             output: output_text(record.folder(), file)?,
             elapsed_ms: millis(output.elapsed),

@@ -50,11 +50,11 @@ impl Spending {
                 }
                 (open, is_in_flight) = (Some(asked), asked.at_most.is_some());
             } else if let Line::Attempted(attempted) = line {
-                let attempt = Attempt::recorded(&attempted.attempt);
-                attempts.add(&attempt);
-                is_in_flight = attempted.is_retried();
+                let attempt = &attempted.attempt;
+                attempts.add(attempt);
+                is_in_flight = attempt.wait_ms.is_some();
                 if let Some(asked) = open {
-                    self.add(&attempt, &forecast(asked), &model_of(asked, first));
+                    self.add(attempt, &forecast(asked), &model_of(asked, first));
                 }
             } else if let Line::Warned { warning } = line {
                 goes_on |= [OTHER_MODEL, OUT_OF_QUOTA].contains(&warning.code.as_str());

@@ -27,11 +27,12 @@ mod wait;
 
 pub use cancel::Cancel;
 pub use capture::Captured;
+pub use code_commit_model::Ended;
 pub use command::{Command, Leftovers, Limits, Resources, Stream, Streams};
 pub use env::{Env, RUN_MARKER};
 pub use explain::{explain, shows};
 pub use orphans::{Containers, Orphans, remove_orphans};
-pub use output::{Apart, Ended, Output};
+pub use output::{Apart, Output};
 pub use program::{is_program, programs_in};
 pub use proxy::AllowedHost;
 pub use reap::{Swept, sweep};

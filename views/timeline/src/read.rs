@@ -150,9 +150,9 @@ impl Reader {
     }
 
     fn attempted(&mut self, attempted: &Attempted) {
-        let message = attempted.attempt.get("message").and_then(Value::as_str);
+        let message = attempted.attempt.message.clone();
         if let (Some((_, call)), Some(message)) = (&mut self.open, message) {
-            call.retries.push(message.to_owned());
+            call.retries.push(message);
         }
     }
 
@@ -170,7 +170,7 @@ impl Reader {
             usage: vec![usage],
             cost_usd: of.cost_usd,
             failed: of.for_person.clone(),
-            finish: Some(finish(&of.finish.0)),
+            finish: Some(of.finish.code().to_owned()),
             ..call
         };
         self.end(began.unwrap_or(self.now - i64::try_from(of.elapsed_ms).unwrap_or_default()), call);
@@ -294,10 +294,4 @@ impl Reader {
             self.event(Tone::Warning, reason);
         }
     }
-}
-
-/// `complete`, `truncated`, or the name of what else it was.
-fn finish(value: &Value) -> String {
-    let key = value.as_object().and_then(|object| object.keys().next());
-    value.as_str().or(key.map(String::as_str)).unwrap_or("unknown").to_owned()
 }

@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use code_commit_engine::{AtMost, ModelUsage, Usage};
-use code_commit_llm::{Attempt, Spend};
+use code_commit_engine::{AtMost, Attempt, ModelUsage, Usage};
 use code_commit_logging::Journal;
-use code_commit_perform::engine_usage;
 use code_commit_runs::registry::RUN_JSON;
 use code_commit_runs::spec;
 use serde::Deserialize;
@@ -28,8 +26,8 @@ pub(super) enum Paid {
         at_most: Option<AtMost>,
     },
     Attempted {
-        #[serde(default)]
-        attempt: Value,
+        #[serde(default = "Attempt::unreadable", deserialize_with = "Attempt::recorded")]
+        attempt: Attempt,
     },
     Answered {
         #[serde(default)]
@@ -91,15 +89,13 @@ impl Reader<'_> {
                 self.sent = Some((Call { model, ..call }, at_most.is_some()));
             }
             Paid::Attempted { attempt } => {
-                let attempt = Attempt::recorded(&attempt);
                 let Some((call, is_in_flight)) = &mut self.sent else { return };
                 *is_in_flight = attempt.wait_ms.is_some();
                 if attempt.is_lost() {
                     self.calls.push(call.clone());
-                } else if attempt.error.is_none() && attempt.spend != Spend::Nothing {
-                    let usage = engine_usage(attempt.usage);
+                } else if attempt.is_answer() {
                     let call = call.clone();
-                    self.answers.push(self.run.answered(call, usage, attempt.served_model, None));
+                    self.answers.push(self.run.answered(call, attempt.usage, attempt.served_model, None));
                 }
             }
             Paid::Answered { usage, served_model, cost_usd } => {
