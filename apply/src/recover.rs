@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use code_commit_dir::Folder;
 use code_commit_guard::Before;
-use code_commit_model::Action;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -19,9 +18,9 @@ use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Unread, hex, kept_name, 
 use crate::location::Location;
 use crate::lock::Lock;
 use crate::place::Place;
-use crate::report::Applied;
 use crate::transaction::TXN_FOLDER;
 use crate::trust::{find_root, undo_folder};
+use crate::{Action, Applied};
 use crate::{Steps, finish};
 
 /// What was found, and what was done.
