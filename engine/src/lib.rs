@@ -4,7 +4,6 @@ mod agent;
 mod commit;
 mod journaled;
 mod line;
-mod lost;
 mod model;
 mod observe;
 mod order;
@@ -28,7 +27,6 @@ pub use commit::{
 };
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
 pub use line::{Line, Note};
-pub use lost::Lost;
 pub use model::{Answered, Ask, AskAnswer, Asked, AtMost, Attempted, ModelUsage, Reply, Unanswered};
 pub use observe::{Event, Observer, Silent};
 pub use order::{

@@ -1,17 +1,15 @@
 //! Where the pre-images of a run are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use code_commit_engine::{Action, Line};
+use code_commit_engine::Action;
 use code_commit_logging::RunFolder;
+use code_commit_timeline::{Steps, What};
 
 use crate::fault::Fault;
-use crate::{JOURNAL, Past};
-
-/// Folder for pre-images in a run folder, one subfolder for each round.
-pub const UNDO: &str = "undo";
+use crate::record::{JOURNAL, Past, UNDO};
 
 /// The folders with pre-images of the run in `folder`, the oldest first. A round whose reply was rejected has none.
 ///
@@ -39,7 +37,7 @@ pub fn folders_to_undo(run: &RunFolder) -> Result<Vec<PathBuf>, Fault> {
     let past = checked(run.path())?;
     let mut rounds = rounds_on_disk(run.path())?;
     let folder = |(round, name): (u32, String)| (round, run.path().join(UNDO).join(name));
-    rounds.extend(rounds_written(past.holding()).into_iter().map(folder));
+    rounds.extend(rounds_written(&past.steps_held()).into_iter().map(folder));
     Ok(rounds.into_iter().map(|(_, path)| path).collect())
 }
 
@@ -51,25 +49,6 @@ pub(crate) fn checked(run: &Path) -> Result<Past, Fault> {
     let past = Past::read(run)?;
     past.sets_are_its_own(run)?;
     Ok(past)
-}
-
-/// The names of the sets in a run folder, each with the SHA-256 of its manifest.
-pub(crate) fn manifests(run: &Path) -> io::Result<BTreeMap<String, String>> {
-    let mut found = BTreeMap::new();
-    let entries = match code_commit_dir::list(run.join(UNDO)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
-        entries => entries?,
-    };
-    for entry in entries {
-        let entry = entry?;
-        if let Ok(Some(mut manifest)) =
-            code_commit_dir::open_regular(&entry.path().join(code_commit_apply::MANIFEST))
-        {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            found.insert(name, code_commit_logging::sha256_of(&mut manifest)?);
-        }
-    }
-    Ok(found)
 }
 
 fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
@@ -99,23 +78,20 @@ pub fn after_build(round: u32) -> String {
 }
 
 /// The rounds whose changes are in the tree, with their folder names.
-fn rounds_written(answers: impl Iterator<Item = Line>) -> BTreeSet<(u32, String)> {
+fn rounds_written(steps: &Steps) -> BTreeSet<(u32, String)> {
     let mut rounds = BTreeSet::new();
-    for answer in answers {
-        if matches!(answer, Line::Restored(_) | Line::RolledBack(_)) {
-            rounds.clear();
-        }
-        let (round, name, changes) = if let Line::Applied(applied) = answer {
-            (applied.round, applied.round.to_string(), applied.changes)
-        } else if let Line::Built(built) = answer {
-            (built.round, after_build(built.round), built.changes)
-        } else if let Line::Written(written) = answer {
-            (written.attempt, written.attempt.to_string(), written.changes)
-        } else {
-            continue;
+    for step in &steps.all {
+        let name = match &step.what {
+            What::Event(event) if event.is_restore => {
+                rounds.clear();
+                continue;
+            }
+            What::Change(_) => step.round.to_string(),
+            What::Command(command) if command.is_build => after_build(step.round),
+            What::Call(_) | What::Command(_) | What::Event(_) => continue,
         };
-        if changes.iter().any(|change| change.action != Action::None) {
-            rounds.insert((round, name));
+        if step.changes().iter().any(|change| change.action != Action::None) {
+            rounds.insert((step.round, name));
         }
     }
     rounds
@@ -123,7 +99,7 @@ fn rounds_written(answers: impl Iterator<Item = Line>) -> BTreeSet<(u32, String)
 
 #[cfg(test)]
 mod tests {
-    use code_commit_engine::{Changed, RolledBack, Written};
+    use code_commit_engine::{Changed, Line, RolledBack, Written};
 
     use super::*;
 
@@ -151,7 +127,7 @@ mod tests {
         };
         let (first, second) = (written(1, Action::Write), written(2, Action::Write));
         let rounds = |answers: &[Line]| {
-            let written = rounds_written(answers.iter().cloned());
+            let written = rounds_written(&Steps::untimed(answers));
             written.into_iter().map(|(round, _)| round).collect::<Vec<_>>()
         };
         assert_eq!(rounds(&[first.clone(), second.clone()]), [1, 2]);

@@ -73,13 +73,7 @@ fn change(run: &mut Run, file: ChangedIn) -> Changed {
 }
 
 fn committed(commit: &str, changes: Vec<Changed>, at_ms: i64) -> Step {
-    let what = What::Event(Event {
-        tone: Tone::Good,
-        text: String::new(),
-        commit: Some(commit.to_owned()),
-        repository: None,
-        changes,
-        is_restore: false,
-    });
+    let what =
+        What::Event(Event { tone: Tone::Good, commit: Some(commit.to_owned()), changes, ..Event::default() });
     Step { round: 0, from_ms: at_ms, to_ms: at_ms, what }
 }

@@ -9,11 +9,15 @@ use code_commit_llm::{
     Usage, Watch,
 };
 
+use code_commit_engine::{AtMost, Cause, Line};
 use code_commit_runner::Cancel;
+use code_commit_timeline::{Call, Event, Steps, What};
 
-use code_commit_engine::{Asked, AtMost, BaselineBuilt, Built, Cause, Line, Ran};
+/// The code of the warning that another model is asked for the same answer.
+pub(crate) const OTHER_MODEL: &str = "other-model";
 
-use crate::ask::{OTHER_MODEL, OUT_OF_QUOTA, now};
+/// The code of the warning that the same answer is waited for.
+pub(crate) const OUT_OF_QUOTA: &str = "out-of-quota";
 
 /// The limits of a run, the prices, and the usage so far.
 #[derive(Debug, Clone, Default)]
@@ -36,43 +40,38 @@ impl Spending {
     /// Counts the earlier usage of a resumed run, whose first model is `first`. A call without an answer counts as the
     /// most it can have used, plus the time of its attempts.
     pub fn count(&self, lines: &[Line], first: &ModelId) {
-        let mut open: Option<&Asked> = None;
-        // Sent, and nothing is known of it since.
-        let mut is_in_flight = false;
         let mut attempts = Attempts::default();
-        // The next call is for the same answer: for another model, or after a wait.
+        // Another call is for the same answer: of another model, or after a wait.
         let mut goes_on = false;
-        for line in lines {
-            if let Line::Asked(asked) = line {
-                self.lost(open.take().filter(|_| is_in_flight), first);
-                if !std::mem::take(&mut goes_on) {
-                    self.take_time(std::mem::take(&mut attempts).took_ms);
+        for step in Steps::untimed(lines).all {
+            match &step.what {
+                What::Call(call) => {
+                    self.count_call(call, first, &mut attempts);
+                    if call.answer.is_some() || !std::mem::take(&mut goes_on) {
+                        // An answer includes all of its attempts, unless the run was killed in between.
+                        self.take_time(call.elapsed_ms.max(std::mem::take(&mut attempts).took_ms));
+                    }
                 }
-                (open, is_in_flight) = (Some(asked), asked.at_most.is_some());
-            } else if let Line::Attempted(attempted) = line {
-                let attempt = &attempted.attempt;
-                attempts.add(attempt);
-                is_in_flight = attempt.wait_ms.is_some();
-                if let Some(asked) = open {
-                    self.add(attempt, &forecast(asked), &model_of(asked, first));
+                What::Command(_) => self.take_time(step.elapsed_ms()),
+                What::Event(Event { warning: Some(warning), .. }) => {
+                    goes_on |= [OTHER_MODEL, OUT_OF_QUOTA].contains(&warning.code.as_str());
                 }
-            } else if let Line::Warned { warning } = line {
-                goes_on |= [OTHER_MODEL, OUT_OF_QUOTA].contains(&warning.code.as_str());
-            } else if let Line::Answered(answered) = line {
-                // It includes all of its attempts, unless the run was killed in between.
-                self.take_time(answered.elapsed_ms.max(std::mem::take(&mut attempts).took_ms));
-                open = None;
-            } else if let Line::Unanswered(_) = line {
-                open = None;
-            } else if let Line::Built(Built { elapsed_ms, .. })
-            | Line::BaselineBuilt(BaselineBuilt { elapsed_ms, .. })
-            | Line::Ran(Ran { elapsed_ms, .. }) = line
-            {
-                self.take_time(*elapsed_ms);
+                What::Change(_) | What::Event(_) => {}
             }
         }
-        self.lost(open.filter(|_| is_in_flight), first);
         self.take_time(attempts.took_ms);
+    }
+
+    fn count_call(&self, call: &Call, first: &ModelId, attempts: &mut Attempts) {
+        let model = call.asked_model.as_ref().and_then(|model| model.parse().ok());
+        let (model, forecast) = (model.as_ref().unwrap_or(first), forecast(call.at_most));
+        for attempt in &call.attempts {
+            attempts.add(attempt);
+            self.add(attempt, &forecast, model);
+        }
+        if call.is_in_flight() {
+            self.add(&Attempt { spend: Spend::Unknown, ..Attempt::default() }, &forecast, model);
+        }
     }
 
     /// The usage so far.
@@ -148,13 +147,6 @@ impl Spending {
         Some(self.price(model, served)?.cost(usage)?.as_usd())
     }
 
-    /// Counts a call that was cut off.
-    fn lost(&self, asked: Option<&Asked>, first: &ModelId) {
-        let Some(asked) = asked else { return };
-        let attempt = Attempt { spend: Spend::Unknown, ..Attempt::default() };
-        self.add(&attempt, &forecast(asked), &model_of(asked, first));
-    }
-
     fn take_time(&self, elapsed_ms: u64) {
         let mut spent = self.spent.get();
         spent.time += Duration::from_millis(elapsed_ms);
@@ -177,14 +169,10 @@ pub(crate) fn at_most(forecast: &Forecast, model: &ModelId) -> AtMost {
     AtMost { tokens: forecast.tokens(), cost_usd: cost.map(Money::as_usd) }
 }
 
-fn forecast(asked: &Asked) -> Forecast {
-    let AtMost { tokens, cost_usd } = asked.at_most.unwrap_or_default();
+fn forecast(at_most: Option<AtMost>) -> Forecast {
+    let AtMost { tokens, cost_usd } = at_most.unwrap_or_default();
     let cost = cost_usd.and_then(|usd| Money::from_usd(usd).ok());
     Forecast { input_tokens: tokens, output_tokens: None, cost }
-}
-
-fn model_of(asked: &Asked, first: &ModelId) -> ModelId {
-    asked.model.as_ref().and_then(|model| model.parse().ok()).unwrap_or_else(|| first.clone())
 }
 
 /// Time spent on the attempts of a call whose answer is not on record.
@@ -234,6 +222,11 @@ pub(crate) fn cause(error: &BudgetError) -> Cause {
     };
     let code = error.limit().code().to_owned();
     Cause { code, message: error.to_string(), remedy: Some(remedy) }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the driver measures how long a call takes")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
 }
 
 #[cfg(test)]

@@ -6,15 +6,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use code_commit_apply::Lock;
-use code_commit_engine::Line;
 use code_commit_guard::{Difference, Guard, Policy, Survey};
 use code_commit_logging::RunFolder;
+use code_commit_timeline::{Step, What};
 
-use super::view::{self, Layers};
-use super::{Account, BEFORE, note};
+use super::layers::Layers;
+use super::note::BEFORE;
+use super::{Account, note, view};
 use crate::fault::Fault;
-use crate::kept::{UNDO, after_build, undo_folders};
-use crate::record::Past;
+use crate::kept::{after_build, undo_folders};
+use crate::record::{Past, UNDO};
 use crate::seal::Attic;
 
 /// What was cleaned up after a command.
@@ -66,7 +67,10 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
 /// holds none.
 fn is_recorded(run: &Path, set: &str) -> bool {
     let past = Past::read(run).unwrap_or_default();
-    past.holding().any(|line| matches!(line, Line::Built(built) if after_build(built.round) == set))
+    let is_its = |step: &Step| {
+        matches!(&step.what, What::Command(command) if command.is_build) && after_build(step.round) == set
+    };
+    past.steps_held().all.iter().any(is_its)
 }
 
 fn put_all_back(

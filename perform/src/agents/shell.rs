@@ -3,19 +3,20 @@
 use std::fs::File;
 use std::io::Write as _;
 
-use code_commit_engine::{Line, ShellRan, Text};
+use code_commit_engine::{ShellRan, Text};
 use code_commit_logging::millis;
 use code_commit_runner::{Command, Ended};
+use code_commit_timeline::What;
 
 use crate::agents::fault::AgentFault;
 use crate::agents::world::AgentWorld;
 use crate::record::{Past, both_ends, output_text, store};
 
-impl<C> AgentWorld<'_, '_, C> {
+impl<C> AgentWorld<'_, C> {
     pub(super) fn shell(&self, name: &str, line: &str) -> Result<ShellRan, AgentFault> {
         let folder = self.record.folder();
         let past = Past::read(folder.path())?;
-        let ran = past.lines.iter().filter(|line| matches!(line, Line::ShellRan(_))).count();
+        let ran = past.steps().all.iter().filter(|step| matches!(step.what, What::Command(_))).count();
         let number = u32::try_from(ran).unwrap_or(u32::MAX).saturating_add(1);
         let file = format!("{name}-{number}.txt");
         let mut log = folder.output_writer(&file)?;
@@ -56,18 +57,15 @@ impl<C> AgentWorld<'_, '_, C> {
 
 #[cfg(test)]
 mod tests {
+    use crate::agents::world::tests::world;
     use code_commit_logging::{Redactor, RunFolder};
     use code_commit_runner::{Ended, Limits};
-
-    use crate::Silent;
-    use crate::agents::world::tests::{Deaf, unguarded, world};
 
     /// How this line ended and what the loop sees of its output, also after a resume.
     fn check(line: &str, limits: Limits) -> (Ended, String) {
         let folder = tempfile::tempdir().unwrap();
-        let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
         let run = RunFolder::create(folder.path(), "run", Redactor::new(["secret-key-77"])).unwrap();
-        let mut world = world(folder.path(), run, (), &mut watch, &mut around, &mut observer);
+        let mut world = world(folder.path(), run, ());
         world.shell.limits = limits;
         let ran = world.shell("check", line).unwrap();
         let mut again = ran.output.clone();

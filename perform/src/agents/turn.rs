@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 
 use code_commit_agent::{End, Home, Kind, Session, Spawn};
 use code_commit_engine::{
-    Amount, Denial, LimitReached, Line, Marked, ModelUsage, Named as _, Note, Project, Turn, TurnAdvice,
+    Amount, Denial, LimitReached, Marked, ModelUsage, Named as _, Note, Project, Turn, TurnAdvice,
     TurnAnswer, TurnBegins, TurnEnd, Turned, Usage,
 };
 use code_commit_logging::Stamp;
@@ -48,7 +48,7 @@ pub fn taken(number: u32) -> String {
     format!("taken-{number}")
 }
 
-impl<C> AgentWorld<'_, '_, C> {
+impl<C> AgentWorld<'_, C> {
     pub(super) fn turn<P: Project>(&mut self, turn: &Turn<P>) -> Result<TurnAnswer, AgentFault>
     where
         C: Cast<P>,
@@ -57,7 +57,7 @@ impl<C> AgentWorld<'_, '_, C> {
             return Ok(TurnAnswer::LimitReached(LimitReached { cause }));
         }
         let past = Past::read(self.record.folder().path())?;
-        let begun = past.lines.iter().filter(|line| matches!(line, Line::TurnBegins(_))).count();
+        let begun = past.steps().calls().filter(|call| call.prompt.is_some()).count();
         let number = u32::try_from(begun).unwrap_or(u32::MAX).saturating_add(1);
         let session = match &turn.session {
             code_commit_engine::Session::Resume(session) => Session::Resume(session.clone()),
@@ -232,13 +232,7 @@ fn used_before(role: &Role, asked: &Asked<'_>, past: &Past) -> Option<code_commi
         return None;
     }
     let mut sum = Usage::default();
-    for line in &past.lines {
-        if let Line::Turned(turned) = line
-            && turned.session.as_ref() == Some(session)
-        {
-            turned.usage.iter().for_each(|one| sum += one.usage);
-        }
-    }
+    past.steps().calls().filter(|call| call.session == *session).for_each(|call| sum += call.tokens());
     Some(code_commit_agent::ModelUsage {
         input_tokens: sum.input_tokens,
         cache_read_tokens: sum.cache_read_tokens,

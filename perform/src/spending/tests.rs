@@ -5,7 +5,9 @@ use code_commit_llm::{Blind, Money};
 use super::*;
 use serde_json::json;
 
-use code_commit_engine::{Answered, Asked, Attempted, Ended, Finish, Problem, Stored, Text, Unanswered};
+use code_commit_engine::{
+    Answered, Asked, Attempted, Built, Ended, Finish, Problem, Stored, Text, Unanswered,
+};
 
 fn flash() -> ModelId {
     "gemini-3.8-flash".parse().unwrap()

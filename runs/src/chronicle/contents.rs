@@ -5,12 +5,15 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use code_commit_apply::PreImage;
 use code_commit_engine::{Action, Changed};
 use code_commit_logging::{Redactor, sha256_hex};
 use code_commit_names::ours::PHASE_CONFIG;
+use code_commit_parser::proposal::{self, Edit, Limits, normalized_path};
+use code_commit_parser::{FileAction, edit};
 use code_commit_repo::{ChangedIn, WorkTree};
 use code_commit_settings::phase::Config;
-use code_commit_timeline::{Change, Contents, Run, Step, What};
+use code_commit_timeline::{Change, Contents, Run, Step, Steps, What};
 
 use crate::changes::{MOST_BYTES, on_disk};
 use crate::exit::Failure;
@@ -37,35 +40,31 @@ pub(super) fn add(run: &mut Run, folder: &Path, root: &Path, redactor: &Redactor
 
 fn of_record(run: &mut Run, folder: &Path, root: &Path, store: &mut Store<'_>) -> Result<(), Failure> {
     let unreadable = "its files still exist: look in the folder";
-    let refused = |error: anyhow::Error| Failure::refused(error, unreadable);
-    let rounds = code_commit_perform::undo_folders(folder).map_err(|error| refused(error.into()))?;
-    let mut applied = Vec::new();
-    for round in &rounds {
-        let images = code_commit_apply::pre_images(std::slice::from_ref(round))
-            .map_err(|error| refused(error.into()))?;
-        for image in images {
-            let content = image.content(MOST_BYTES).map_err(|error| refused(error.into()))?;
-            content.into_iter().for_each(|content| drop(store.keep(content)));
-            applied.push((image.path, image.sha256, image.left_as));
-        }
-    }
+    let rounds = code_commit_perform::undo_folders(folder).map_err(anyhow::Error::from);
+    let images = rounds.and_then(|rounds| store.pre_images(&rounds, MOST_BYTES, &|_| true));
+    let images = images.map_err(|error| Failure::refused(error, unreadable))?;
     if run.kind == "apply" {
-        run.steps.all.push(written(applied));
+        run.steps.all.push(written(images));
     }
-    let paths: BTreeSet<&str> =
-        run.steps.all.iter().flat_map(Step::changes).map(|change| change.path.as_str()).collect();
-    for path in paths {
-        if let Some(content) = on_disk(&root.join(path)) {
-            store.keep(content);
-        }
-    }
-    of_replies(run, folder, store);
+    store.results(&run.steps, folder, root, &|_| true);
     Ok(())
 }
 
+/// The same for other readers: the raw contents of these files, as the record of one run has them.
+pub(crate) fn raw(steps: &Steps, paths: &BTreeSet<String>, folder: &Path, root: &Path) -> Contents {
+    let mut store = Store { contents: Contents::default(), redactor: &Redactor::default() };
+    let is_meant = |path: &str| paths.contains(path);
+    for round in code_commit_perform::undo_folders(folder).unwrap_or_default() {
+        // A set that cannot be read names no content; the others do.
+        let _ = store.pre_images(&[round], u64::MAX, &is_meant);
+    }
+    store.results(steps, folder, root, &is_meant);
+    store.contents
+}
+
 /// `apply` has no journal: what it wrote is in the manifest of its pre-images.
-fn written(files: Vec<(String, Option<String>, Option<String>)>) -> Step {
-    let changes = files.into_iter().map(|(path, before, after)| change(path, before, after)).collect();
+fn written(images: Vec<PreImage>) -> Step {
+    let changes = images.into_iter().map(|of| change(of.path, of.sha256, of.left_as)).collect();
     let what = What::Change(Change { changes, ..Change::default() });
     Step { round: 0, from_ms: 0, to_ms: 0, what }
 }
@@ -74,32 +73,6 @@ fn change(path: String, before_sha256: Option<String>, after_sha256: Option<Stri
     let action = if after_sha256.is_some() { Action::Write } else { Action::Delete };
     let created = before_sha256.is_none();
     Changed { path, action, before_sha256, after_sha256, created, before_mode: None, after_mode: None }
-}
-
-/// Whole files in replies, and files that were made from edits.
-fn of_replies(run: &Run, folder: &Path, store: &mut Store<'_>) {
-    let (record, limits) = (records::open(folder), code_commit_parser::proposal::Limits::default());
-    for call in run.steps.calls() {
-        let Some(text) = call.answer.as_ref().and_then(|stored| record.read(&stored.file).ok()) else {
-            continue;
-        };
-        for file in code_commit_parser::parse(&text).iter().flat_map(code_commit_parser::Reply::files) {
-            if let code_commit_parser::FileAction::Write(content) = file.action {
-                store.keep(content.as_bytes().to_vec());
-            }
-        }
-        for write in code_commit_parser::proposal::parse(text.as_bytes(), &limits)
-            .iter()
-            .flat_map(|proposal| &proposal.writes)
-        {
-            if let code_commit_parser::proposal::Change::Content(content) = &write.change {
-                store.keep(content.as_bytes().to_vec());
-            }
-        }
-    }
-    let edited = code_commit_dir::list(folder).into_iter().flatten().flatten();
-    let edited = edited.filter(|entry| entry.file_name().to_string_lossy().contains("-edited-"));
-    edited.filter_map(|entry| on_disk(&entry.path())).for_each(|content| drop(store.keep(content)));
 }
 
 /// The repository that a commit is in, and what its paths begin with in the project.
@@ -132,10 +105,74 @@ impl Store<'_> {
         sha256
     }
 
+    /// Keeps the files of these sets as they were before.
+    fn pre_images(
+        &mut self,
+        rounds: &[PathBuf],
+        most: u64,
+        is_meant: &dyn Fn(&str) -> bool,
+    ) -> anyhow::Result<Vec<PreImage>> {
+        let mut images = Vec::new();
+        for round in rounds {
+            images.extend(code_commit_apply::pre_images(std::slice::from_ref(round))?);
+        }
+        for image in images.iter().filter(|image| is_meant(&image.path)) {
+            image.content(most)?.into_iter().for_each(|content| drop(self.keep(content)));
+        }
+        Ok(images)
+    }
+
+    /// Keeps what is on disk now, files that were made from edits, and what each reply makes of a file.
+    fn results(&mut self, steps: &Steps, folder: &Path, root: &Path, is_meant: &dyn Fn(&str) -> bool) {
+        let paths = steps.all.iter().flat_map(Step::changes).map(|change| change.path.as_str());
+        let paths: BTreeSet<&str> = paths.filter(|path| is_meant(path)).collect();
+        let edited = code_commit_dir::list(folder).into_iter().flatten().flatten();
+        let edited = edited.filter(|entry| entry.file_name().to_string_lossy().contains("-edited-"));
+        let files = paths.iter().map(|path| root.join(path)).chain(edited.map(|entry| entry.path()));
+        files.filter_map(|file| on_disk(&file)).for_each(|content| drop(self.keep(content)));
+        let (record, mut reply) = (records::open(folder), None);
+        for step in &steps.all {
+            match &step.what {
+                What::Call(call) => reply = call.answer.as_ref().and_then(|of| record.read(&of.file).ok()),
+                What::Change(change) => {
+                    let reply = reply.as_deref().unwrap_or_default();
+                    for change in change.changes.iter().filter(|change| is_meant(&change.path)) {
+                        let before = change.before_sha256.as_ref().and_then(|hash| self.contents.0.get(hash));
+                        let before = before.map(Vec::as_slice).unwrap_or_default();
+                        let proposed = proposed(reply, &change.path, before);
+                        let made = [fenced(reply, &change.path), proposed].into_iter().flatten();
+                        made.for_each(|content| drop(self.keep(content)));
+                    }
+                }
+                What::Command(_) | What::Event(_) => {}
+            }
+        }
+    }
+
     fn committed(&mut self, file: ChangedIn, prefix: &Path) -> Changed {
         let path = code_commit_logging::name_as_text(&prefix.join(file.path)).into_owned();
         let before = file.before.map(|content| self.keep(content));
         let after = file.after.map(|content| self.keep(content));
         change(path, before, after)
+    }
+}
+
+/// The content that a reply in fences gives a file.
+fn fenced(reply: &str, path: &str) -> Option<Vec<u8>> {
+    let parsed = code_commit_parser::parse(reply).ok()?;
+    let block = parsed.files().find(|file| file.path == path)?;
+    if let FileAction::Write(content) = block.action { Some(content.as_bytes().to_vec()) } else { None }
+}
+
+/// The content that a proposal in JSON gives a file.
+fn proposed(reply: &str, path: &str, before: &[u8]) -> Option<Vec<u8>> {
+    let proposal = proposal::parse(reply.as_bytes(), &Limits::default()).ok()?;
+    let write = proposal.writes.iter().find(|write| normalized_path(&write.path) == path)?;
+    match &write.change {
+        proposal::Change::Content(content) => Some(content.as_bytes().to_vec()),
+        proposal::Change::Edits(edits) => {
+            let before = std::str::from_utf8(before).ok()?;
+            Some(edit::apply(before, edits.iter().map(Edit::hunk)).ok()?.into_bytes())
+        }
     }
 }

@@ -7,6 +7,7 @@ use code_commit_engine::Line;
 use code_commit_logging::RunFolder;
 use code_commit_loop_order::RunSummary;
 use code_commit_report::{SUMMARY, phrases, printable};
+use code_commit_timeline::Steps;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -42,10 +43,7 @@ impl Account {
 
     /// For the run of an order, whose title replaces the query.
     pub fn of_order(title: Option<&str>, lines: &[Line], summary: Option<&RunSummary>) -> Self {
-        let cost =
-            |line: &Line| if let Line::Answered(answered) = line { Some(answered.cost_usd) } else { None };
-        // One unknown price makes the sum unknown.
-        let cost_usd = lines.iter().filter_map(cost).sum();
+        let cost_usd = Steps::untimed(lines).answers_usd();
         let ended = summary.and_then(elapsed_ms).map(|elapsed_ms| Ended { cost_usd, elapsed_ms });
         Self { query: title.map(shortened), ended }
     }

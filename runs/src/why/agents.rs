@@ -2,14 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use code_commit_engine::{CheckpointResult, Line, Turned};
-use code_commit_names::ours::ABL;
 use code_commit_perform::JOURNAL;
 use code_commit_repo::{Source, WorkTree};
+use code_commit_timeline::{Call, What};
 
-use crate::phase::past::{self, LOGS};
 use crate::records;
-use crate::spec;
+use crate::registry::Registry;
 
 /// A commit of a run, with the last turn before it.
 #[derive(Debug)]
@@ -36,10 +34,12 @@ impl Commit {
 
 /// Those that lines of the file came with.
 pub(super) fn commits(tree: &WorkTree, sources: &[Source]) -> Vec<Commit> {
-    let root = tree.root();
-    let phases = past::all(&root.join(ABL).join(LOGS)).into_iter().map(|past| past.path);
-    let specs = spec::history::all(root).into_iter().map(|past| past.path);
-    let mut commits: Vec<Commit> = phases.chain(specs).flat_map(|run| of_run(&run, tree)).collect();
+    let all = Registry::of(tree)
+        .all()
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|known| ["phase", "spec"].contains(&known.kind(tree.root()).as_str()));
+    let mut commits: Vec<Commit> = all.flat_map(|known| of_run(&known.path(tree.root()), tree)).collect();
     commits.retain(|commit| sources.iter().any(|source| commit.is(source)));
     commits
 }
@@ -53,38 +53,27 @@ fn of_run(run: &Path, tree: &WorkTree) -> Vec<Commit> {
     };
     let outcome = past.outcome().map(|outcome| outcome.code().to_owned());
     let (mut commits, mut turn) = (Vec::new(), None);
-    for line in past.holding() {
-        let id = if let Line::Turned(turned) = line {
-            turn = Some(turned);
-            continue;
-        } else if let Line::Committed(committed) = line {
-            committed.commit
-        } else if let Line::Checkpointed(checkpointed) = line {
-            made(checkpointed.checkpoint)
-        } else {
-            continue;
-        };
-        commits.extend(id.zip(turn.as_deref()).map(|(id, turn)| Commit {
-            run: run.to_owned(),
-            turn: turn.number,
-            role: turn.role.clone(),
-            model: model_of(turn),
-            outcome: outcome.clone(),
-            written: tree.written(&id),
-            id,
-        }));
+    for step in past.steps_held().all {
+        match step.what {
+            What::Call(call) => turn = Some(call),
+            What::Event(event) => {
+                commits.extend(event.commit.zip(turn.as_deref()).map(|(id, turn)| Commit {
+                    run: run.to_owned(),
+                    turn: turn.turn,
+                    role: turn.role.clone().unwrap_or_default(),
+                    model: model_of(turn),
+                    outcome: outcome.clone(),
+                    written: tree.written(&id),
+                    id,
+                }));
+            }
+            What::Change(_) | What::Command(_) => {}
+        }
     }
     commits
 }
 
-fn made(checkpoint: CheckpointResult) -> Option<String> {
-    match checkpoint {
-        CheckpointResult::Made { commit } => Some(commit),
-        CheckpointResult::Nothing | CheckpointResult::Failed { .. } => None,
-    }
-}
-
 /// The model that wrote most; others are asked for small things.
-fn model_of(turn: &Turned) -> Option<String> {
+fn model_of(turn: &Call) -> Option<String> {
     turn.usage.iter().max_by_key(|usage| usage.usage.output_tokens).map(|usage| usage.model.clone())
 }

@@ -3,20 +3,18 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use code_commit_apply::PreImage;
-use code_commit_engine::{Changed, Line, Present, Stored};
 use code_commit_logging::{RunFolder, sha256_hex};
-use code_commit_parser::proposal::{self, Edit, Limits, normalized_path};
-use code_commit_parser::{FileAction, edit};
-use code_commit_perform::{Past, UNDO, after_build, undo_folders};
+use code_commit_perform::{Past, undo_folders};
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
+use code_commit_timeline::{Steps, What};
 use jiff::Timestamp;
 
 use super::lines::Change;
+use crate::chronicle::contents;
 use crate::exit::Failure;
 use crate::records;
-use crate::registry::{self, Known};
+use crate::registry::{Known, Registry};
 
 /// A run that has changed the file.
 #[derive(Debug)]
@@ -24,6 +22,7 @@ pub(super) struct Run {
     pub known: Known,
     pub folder: RunFolder,
     pub past: Past,
+    pub steps: Steps,
     /// When it began, in seconds since 1970; 0 if that is not known.
     pub began: i64,
 }
@@ -59,7 +58,7 @@ pub(super) fn all(
     output: &Output,
 ) -> Result<(Vec<Run>, Vec<Step>), Failure> {
     let (mut runs, mut steps) = (Vec::new(), Vec::new());
-    for known in registry::with_imported(tree)?.into_iter().filter(Known::is_believed) {
+    for known in Registry::of(tree).with_imported()?.into_iter().filter(Known::is_believed) {
         let path = known.path(tree.root());
         // `apply` asks no model and keeps no journal.
         if records::is_applied(&path) || !changes_any(&path, paths) {
@@ -74,8 +73,9 @@ pub(super) fn all(
             continue;
         };
         let began = past.at.first().and_then(|first| first.parse::<Timestamp>().ok());
-        let run = Run { known, folder, past, began: began.map_or(0, Timestamp::as_second) };
-        let mut own = run.steps(runs.len(), paths);
+        let (steps_held, began) = (past.steps_held(), began.map_or(0, Timestamp::as_second));
+        let run = Run { known, folder, past, steps: steps_held, began };
+        let mut own = run.steps(runs.len(), paths, tree.root());
         own.reverse();
         steps.extend(own);
         runs.push(run);
@@ -90,109 +90,34 @@ fn changes_any(run: &Path, paths: &BTreeSet<String>) -> bool {
     changed.keys().any(|path| paths.contains(path))
 }
 
-/// What one round, or its build, did to the tree.
-struct Round {
-    number: u32,
-    by_build: bool,
-    changes: Vec<Changed>,
-    /// The new content of the files that the reply edits.
-    edited: Vec<Present>,
-    reply: Option<Stored>,
-}
-
 impl Run {
-    /// Oldest first.
-    fn steps(&self, run: usize, paths: &BTreeSet<String>) -> Vec<Step> {
+    /// What changed the tree and was not put back, oldest first.
+    fn steps(&self, run: usize, paths: &BTreeSet<String>, root: &Path) -> Vec<Step> {
+        let contents = contents::raw(&self.steps, paths, self.folder.path(), root);
+        let content = |hash: &str| contents.0.get(hash).cloned();
         let mut steps: Vec<Step> = Vec::new();
-        for round in self.rounds() {
-            let images = self.pre_images(&round);
-            for change in round.changes.iter().filter(|change| paths.contains(&change.path)) {
+        for of in &self.steps.all {
+            let by_build = match &of.what {
+                What::Change(_) => false,
+                What::Command(command) if command.is_build => true,
+                What::Event(event) => {
+                    if event.is_restore {
+                        steps.clear();
+                    }
+                    continue;
+                }
+                What::Call(_) | What::Command(_) => continue,
+            };
+            for change in of.changes().iter().filter(|change| paths.contains(&change.path)) {
                 let Some(after_sha256) = change.after_sha256.clone() else { continue };
-                let image = images.iter().find(|image| image.path == change.path);
-                let before =
-                    image.and_then(|image| image.content(u64::MAX).ok().flatten()).unwrap_or_default();
+                let before = change.before_sha256.as_deref().and_then(content).unwrap_or_default();
                 let first = steps.iter().find(|step| step.path == change.path);
                 let first = first.map_or_else(|| before.clone(), |step| step.first.clone());
-                let after = self.results(&round, &change.path, &before);
-                let after = after.into_iter().find(|content| sha256_hex(content) == after_sha256);
-                let (number, by_build, path) = (round.number, round.by_build, change.path.clone());
-                let change = after.map(|after| Change::new(&first, &before, after));
-                steps.push(Step { run, round: number, by_build, path, after_sha256, change, first, before });
+                let (round, path) = (of.round, change.path.clone());
+                let change = content(&after_sha256).map(|after| Change::new(&first, &before, after));
+                steps.push(Step { run, round, by_build, path, after_sha256, change, first, before });
             }
         }
-        let kept: Vec<Vec<u8>> = steps.iter().map(|step| step.before.clone()).collect();
-        for step in steps.iter_mut().filter(|step| step.change.is_none()) {
-            step.change = kept.iter().find_map(|content| step.change_to(content));
-        }
         steps
-    }
-
-    /// What changed the tree and was not put back.
-    fn rounds(&self) -> Vec<Round> {
-        let (mut rounds, mut reply) = (Vec::new(), None);
-        for line in self.past.holding() {
-            let (number, by_build, changes, edited) = if let Line::Answered(answered) = line {
-                reply = Some(answered.reply.stored);
-                continue;
-            } else if let Line::Restored(_) | Line::RolledBack(_) = line {
-                rounds.clear();
-                continue;
-            } else if let Line::Applied(applied) = line {
-                (applied.round, false, applied.changes, applied.edited)
-            } else if let Line::Built(built) = line {
-                (built.round, true, built.changes, Vec::new())
-            } else if let Line::Written(written) = line {
-                (written.attempt, false, written.changes, Vec::new())
-            } else {
-                continue;
-            };
-            rounds.push(Round { number, by_build, changes, edited, reply: reply.clone() });
-        }
-        rounds
-    }
-
-    fn pre_images(&self, round: &Round) -> Vec<PreImage> {
-        let name = if round.by_build { after_build(round.number) } else { round.number.to_string() };
-        let folder = self.folder.path().join(UNDO).join(name);
-        // A round that changed nothing has none.
-        code_commit_apply::pre_images(&[folder]).unwrap_or_default()
-    }
-
-    /// What the reply of a round may have made of a file; which of them it was, its hash says.
-    fn results(&self, round: &Round, path: &str, before: &[u8]) -> Vec<Vec<u8>> {
-        let edited = round.edited.iter().filter(|present| present.path == path);
-        let edited = edited.filter_map(|present| self.recall(&present.text.stored));
-        let reply = round.reply.as_ref().filter(|_| !round.by_build).and_then(|reply| self.recall(reply));
-        let reply = reply.unwrap_or_default();
-        edited
-            .map(String::into_bytes)
-            .chain(fenced(&reply, path))
-            .chain(proposed(&reply, path, before))
-            .collect()
-    }
-
-    fn recall(&self, stored: &Stored) -> Option<String> {
-        let Stored { file, bytes, sha256 } = stored.clone();
-        self.folder.recall(&code_commit_logging::Stored { file, bytes, sha256 }).ok()
-    }
-}
-
-/// The content that a reply in fences gives a file.
-fn fenced(reply: &str, path: &str) -> Option<Vec<u8>> {
-    let parsed = code_commit_parser::parse(reply).ok()?;
-    let block = parsed.files().find(|file| file.path == path)?;
-    if let FileAction::Write(content) = block.action { Some(content.as_bytes().to_vec()) } else { None }
-}
-
-/// The content that a proposal in JSON gives a file.
-fn proposed(reply: &str, path: &str, before: &[u8]) -> Option<Vec<u8>> {
-    let proposal = proposal::parse(reply.as_bytes(), &Limits::default()).ok()?;
-    let write = proposal.writes.iter().find(|write| normalized_path(&write.path) == path)?;
-    match &write.change {
-        proposal::Change::Content(content) => Some(content.as_bytes().to_vec()),
-        proposal::Change::Edits(edits) => {
-            let before = std::str::from_utf8(before).ok()?;
-            Some(edit::apply(before, edits.iter().map(Edit::hunk)).ok()?.into_bytes())
-        }
     }
 }

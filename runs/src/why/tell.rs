@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use code_commit_engine::{Ended, Line};
+use code_commit_engine::Ended;
 use code_commit_report::{Output, STRONG, phrases, printable};
+use code_commit_timeline::What;
 use serde_json::{Value, json};
 
 use super::origin::{Maker, Origins, Range};
@@ -14,7 +15,7 @@ use crate::records::{self, account::Account};
 /// What is known of the run, whatever its loop.
 struct Facts {
     run: String,
-    kind: &'static str,
+    kind: String,
     round: u32,
     by: String,
     model: Option<String>,
@@ -77,7 +78,7 @@ impl Origins {
                 };
                 Some(Facts {
                     run: records::name(&commit.run),
-                    kind,
+                    kind: kind.to_owned(),
                     round: commit.turn,
                     by: format!("turn {} of the {}", commit.turn, commit.role),
                     model: commit.model.clone(),
@@ -124,30 +125,28 @@ fn span(range: &Range) -> String {
 impl Facts {
     fn of_step(run: &Run, step: &Step, root: &std::path::Path) -> Self {
         let folder = &run.folder;
-        let (mut model, mut refused, mut builds) = (None, Vec::new(), Vec::new());
-        for line in run.past.holding() {
-            let codes = |problems: Vec<code_commit_engine::Problem>| {
-                let codes: BTreeSet<String> = problems.into_iter().map(|problem| problem.code).collect();
-                codes.into_iter().collect::<Vec<_>>()
-            };
-            if let Line::Answered(answered) = line {
-                model = answered.served_model.filter(|_| answered.round <= step.round).or(model);
-            } else if let Line::Rejected(rejected) = line {
-                refused.push((rejected.round, codes(rejected.problems)));
-            } else if let Line::Refused(one) = line {
-                refused.push((one.attempt, codes(one.problems)));
-            } else if let Line::Built(built) = line {
-                builds.push((built.round, built.ended));
+        let until = || run.steps.all.iter().filter(|of| of.round <= step.round);
+        let model = until().filter_map(|of| of.call()?.served_model.clone()).next_back();
+        let (mut refused, mut builds) = (Vec::new(), Vec::new());
+        for of in until() {
+            match &of.what {
+                What::Change(change) if change.is_refused && of.round < step.round => {
+                    let codes: BTreeSet<&String> = change.problems.iter().map(|one| &one.code).collect();
+                    refused.push((of.round, codes.into_iter().cloned().collect()));
+                }
+                What::Command(command) if command.is_build => {
+                    builds.extend(command.ended.map(|ended| (of.round, ended)));
+                }
+                What::Call(_) | What::Change(_) | What::Command(_) | What::Event(_) => {}
             }
         }
-        refused.retain(|(round, _)| *round < step.round);
-        builds.retain(|(round, _)| *round <= step.round);
-        let kind = records::loop_of(&run.known, root);
+        let kind = run.known.kind(root);
         let title = || {
             let recorded = order::Recorded::load(&run.known, folder.clone()).ok()?;
             Some(recorded.read.order.title)
         };
         let asked = || Account::of(folder).json().get("query")?.as_str().map(str::to_owned);
+        let query = if kind == "order" { title() } else { asked() };
         let summary = order::summary(folder, &run.past);
         Self {
             run: records::name(folder.path()),
@@ -155,7 +154,7 @@ impl Facts {
             round: step.round,
             by: format!("{}round {}", if step.by_build { "the build of " } else { "" }, step.round),
             model,
-            query: if kind == "order" { title() } else { asked() },
+            query,
             refused,
             builds,
             outcome: run.past.outcome().map(|outcome| outcome.code().to_owned()),

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use code_commit_report::phrases;
-use code_commit_timeline::Run;
+use code_commit_timeline::{Run, day};
 
-use crate::frame::{Bar, SCRIPT, STYLE, day, moment, policy};
+use crate::frame::{Bar, SCRIPT, STYLE, moment, policy};
 use crate::run::{tone, took};
 use crate::text::plain;
 

@@ -29,11 +29,6 @@ pub(crate) fn moment(ms: i64) -> String {
         .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-/// `2026-11-21`.
-pub(crate) fn day(ms: i64) -> String {
-    Timestamp::from_millisecond(ms).map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d").to_string())
-}
-
 /// A part of a bar that is 1,000 units wide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bar {

@@ -113,7 +113,7 @@ fn of_call(call: &Call, texts: &Texts<'_>) -> StepView {
     let mut view = StepView::new(class, &format!("{who} {ended}"));
     let tokens = phrases::tokens(&call.tokens());
     view.about = format!("{}{tokens}", phrases::cost(call.cost_usd));
-    for retry in &call.retries {
+    for retry in call.retries() {
         view.say("warn", &format!("a request failed: {retry}"));
     }
     if let Some(cause) = &call.failed {

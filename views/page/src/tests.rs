@@ -52,7 +52,10 @@ fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
         prompt: Some(stored(HOSTILE)),
         answer: Some(stored("answer")),
         served_model: Some(hostile()),
-        retries: vec![hostile()],
+        attempts: vec![code_commit_engine::Attempt {
+            message: Some(HOSTILE.to_owned()),
+            ..code_commit_engine::Attempt::default()
+        }],
         failed: Some(code_commit_engine::Cause {
             code: hostile(),
             message: hostile(),

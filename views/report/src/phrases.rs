@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use code_commit_engine::{Action, BaselineBuilt, Changed, Condition, Ended, Line, Lost, Usage};
+use code_commit_engine::{Action, BaselineBuilt, Changed, Condition, Ended, Line, Usage};
+use code_commit_timeline::Lost;
 
 use crate::output::{BAD, Output, WARN, printable, printable_name};
 

@@ -1,6 +1,7 @@
 //! The record of a run, printed line by line for a person.
 
 use code_commit_engine::{Built, Changed, Committed, GRADER, HoldsFor, Line, Problem};
+use code_commit_timeline::Steps;
 
 use crate::output::{BAD, DIM, GOOD, Output, WARN, printable};
 use crate::phrases;
@@ -18,8 +19,7 @@ pub fn holds_for(of: &HoldsFor, output: &Output) {
 
 /// The last round or attempt in which the model was asked; 0 if it never was.
 pub fn rounds_asked(lines: &[Line]) -> u32 {
-    let asked = |line: &Line| if let Line::Asked(asked) = line { Some(asked.round) } else { None };
-    lines.iter().filter_map(asked).max().unwrap_or_default()
+    Steps::untimed(lines).rounds_asked()
 }
 
 /// Prints what is of interest in these lines, each with its round or attempt: `what` says which of

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use code_commit_engine::{GRADER, HoldsFor, Line, Lost, Outcome, Problem, Usage};
+use code_commit_engine::{GRADER, HoldsFor, Line, Outcome, Problem, Usage};
 use code_commit_logging::millis;
+use code_commit_timeline::{Lost, Steps, What};
 use serde::Serialize;
 
 use crate::output::{BAD, GOOD, Output, STRONG, Volume, WARN, printable};
@@ -75,7 +76,6 @@ pub struct Summary {
 
 impl Summary {
     /// Sums up the record of a run.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
     pub fn of(
         lines: &[Line],
         outcome: Outcome,
@@ -83,44 +83,43 @@ impl Summary {
         elapsed: Duration,
         log: String,
     ) -> Self {
+        let steps = Steps::untimed(lines);
+        let lost = Some(steps.lost()).filter(|lost| lost.calls > 0);
+        let answers_usd = steps.answers_usd();
         let mut summary = Self {
             outcome,
-            rounds: 0,
+            rounds: steps.rounds_asked(),
             files,
             warnings: Vec::new(),
-            usage: Usage::default(),
-            cost_usd: None,
-            lost: Some(Lost::of(lines)).filter(|lost| lost.calls > 0),
-            answers_usd: Some(0.0),
+            usage: steps.usage(),
+            cost_usd: answers_usd.filter(|_| lost.is_none()),
+            lost,
+            answers_usd,
             elapsed_ms: millis(elapsed),
-            holds_for: HoldsFor::default(),
+            holds_for: steps.holds_for.clone(),
             log,
             has_built: false,
         };
-        let (mut by_reply, mut by_build) = (BTreeSet::new(), BTreeSet::new());
-        for line in lines {
-            match line {
-                Line::Asked(asked) => summary.rounds = summary.rounds.max(asked.round),
-                Line::Answered(answered) => {
-                    summary.usage += answered.usage;
-                    let sum = summary.answers_usd.zip(answered.cost_usd);
-                    summary.answers_usd = sum.map(|(sum, more)| sum + more);
-                }
-                Line::Applied(applied) => {
-                    let written = applied.changes.iter().filter(|change| change.letter().is_some());
+        let (mut by_reply, mut by_build, mut others) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        for step in &steps.all {
+            match &step.what {
+                What::Change(change) if !change.is_refused => {
+                    let written = change.changes.iter().filter(|change| change.letter().is_some());
                     by_reply.extend(written.map(|change| change.path.as_str()));
-                    summary.warn(&applied.warnings);
+                    summary.warn(&change.problems);
                 }
-                Line::Ended { holds_for, .. } => summary.holds_for = holds_for.clone(),
-                Line::Restored(_) => summary.warnings.clear(),
-                Line::Built(built) => {
-                    by_build.extend(built.changes.iter().map(|change| change.path.as_str()));
+                What::Command(command) if command.is_build => {
+                    by_build.extend(command.changes.iter().map(|change| change.path.as_str()));
                     summary.has_built = true;
                 }
-                _ => {}
+                What::Event(event) if event.is_restore => summary.warnings.clear(),
+                // A build that fails again for the same reason repeats its warning.
+                What::Event(event) => {
+                    others.extend(event.warning.clone().filter(|warning| !others.contains(warning)));
+                }
+                What::Call(_) | What::Change(_) | What::Command(_) => {}
             }
         }
-        summary.cost_usd = summary.answers_usd.filter(|_| summary.lost.is_none());
         // A later round may have restored a file.
         let Self { warnings, files, .. } = &mut summary;
         files.iter_mut().for_each(|file| {
@@ -131,7 +130,7 @@ impl Summary {
         warnings.retain(|one| !is_grader(one));
         let changed: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         warnings.retain(|warning| warning.path.as_deref().is_none_or(|path| changed.contains(path)));
-        warnings.extend(others(lines));
+        warnings.extend(others);
         summary
     }
 
@@ -209,20 +208,6 @@ impl Summary {
 
 fn is_grader(warning: &Problem) -> bool {
     warning.code == GRADER
-}
-
-/// Warnings that are not about a reply's changes. A build that fails again for the same reason
-/// repeats its warning.
-fn others(lines: &[Line]) -> Vec<Problem> {
-    let mut others: Vec<Problem> = Vec::new();
-    for line in lines {
-        if let Line::Warned { warning } = line
-            && !others.contains(warning)
-        {
-            others.push(warning.clone());
-        }
-    }
-    others
 }
 
 /// `  M src/a.rs  +3 −1`.

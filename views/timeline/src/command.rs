@@ -7,6 +7,7 @@ use crate::step::Command;
 impl From<&Built> for Command {
     fn from(built: &Built) -> Self {
         Self {
+            is_build: true,
             name: "build".to_owned(),
             ended: Some(built.ended),
             is_good: built.passed(),

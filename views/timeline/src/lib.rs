@@ -1,12 +1,15 @@
 #![doc = include_str!("../README.md")]
 
+mod call;
 mod command;
+mod lost;
 mod read;
 mod run;
 mod step;
 
+pub use lost::Lost;
 pub use run::{Contents, FileEdit, Run};
-pub use step::{Call, Change, Command, Event, Problems, Step, Steps, Tone, What, total};
+pub use step::{Call, Change, Command, Event, Problems, Step, Steps, Tone, What, day, total};
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,7 @@
 //! Lines of a journal, read as steps.
 
 use code_commit_engine::{
-    Answered, Asked, Attempted, Broke, Cause, CheckpointResult, Checkpointed, Committed, Line, Looked,
-    ModelUsage, TurnBegins, Turned, Unanswered,
+    Asked, Attempted, Broke, CheckpointResult, Checkpointed, Committed, Line, Looked, TurnBegins,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -27,6 +26,11 @@ impl Steps {
         steps.to_ms = ends.last().copied().unwrap_or_default();
         steps
     }
+
+    /// The same where nobody asks for the time.
+    pub fn untimed<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Self {
+        Self::of(lines.into_iter().map(|line| ("", line)))
+    }
 }
 
 #[derive(Default)]
@@ -48,10 +52,16 @@ impl Reader {
         match line {
             Line::Asked(asked) => self.asked(asked),
             Line::Attempted(attempted) => self.attempted(attempted),
-            Line::Answered(answered) => self.answered(answered),
-            Line::Unanswered(unanswered) => self.unanswered(unanswered),
+            Line::Answered(of) => {
+                self.round = of.round;
+                self.end(|call| call.answered(of));
+            }
+            Line::Unanswered(of) => {
+                self.round = of.round;
+                self.end(|call| call.unanswered(of));
+            }
             Line::TurnBegins(begins) => self.begins(begins),
-            Line::Turned(turned) => self.turned(turned),
+            Line::Turned(of) => self.end(|call| call.turned(of)),
             Line::Applied(of) => self.change(
                 of.round,
                 Change {
@@ -75,8 +85,6 @@ impl Reader {
             Line::Ran(ran) => self.command(ran.elapsed_ms, ran.into()),
             Line::ShellRan(ran) => self.command(ran.elapsed_ms, ran.into()),
             Line::Committed(of) => self.committed(of),
-            Line::Checkpointed(of) => self.checkpointed(of),
-            Line::Announced(of) => self.announced(&of.event),
             other => self.other(other),
         }
     }
@@ -85,9 +93,16 @@ impl Reader {
     #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
     fn other(&mut self, line: &Line) {
         match line {
+            Line::Checkpointed(of) => self.checkpointed(of),
+            Line::Announced(of) => self.announced(&of.event),
             Line::NotCommitted(of) => self.event(Tone::Bad, &format!("not committed: {}", of.message)),
             Line::Broke(Broke { message }) => self.event(Tone::Bad, message),
-            Line::Warned { warning } => self.event(Tone::Warning, &warning.message),
+            Line::Warned { warning } => self.tell(Event {
+                tone: Tone::Warning,
+                text: warning.message.clone(),
+                warning: Some(warning.clone()),
+                ..Event::default()
+            }),
             Line::LimitReached(of) => self.event(Tone::Bad, &of.cause.message),
             Line::Looked(Looked { failed }) => {
                 for condition in failed {
@@ -123,14 +138,7 @@ impl Reader {
     }
 
     fn event(&mut self, tone: Tone, text: &str) {
-        self.tell(Event {
-            tone,
-            text: text.to_owned(),
-            commit: None,
-            repository: None,
-            changes: Vec::new(),
-            is_restore: false,
-        });
+        self.tell(Event { tone, text: text.to_owned(), ..Event::default() });
     }
 
     fn tell(&mut self, event: Event) {
@@ -139,55 +147,29 @@ impl Reader {
 
     fn restored(&mut self, text: &str) {
         let text = text.to_owned();
-        let (commit, repository, changes) = (None, None, Vec::new());
-        self.tell(Event { tone: Tone::Warning, text, commit, repository, changes, is_restore: true });
+        self.tell(Event { tone: Tone::Warning, text, is_restore: true, ..Event::default() });
+    }
+
+    fn begin(&mut self, call: Call) {
+        self.open = Some((self.now, call));
     }
 
     fn asked(&mut self, asked: &Asked) {
         self.cut_off();
         self.round = asked.round;
-        self.open = Some((self.now, Call { prompt: Some(asked.prompt.clone()), ..Call::default() }));
+        self.begin(Call::asked(asked));
     }
 
     fn attempted(&mut self, attempted: &Attempted) {
-        let message = attempted.attempt.message.clone();
-        if let (Some((_, call)), Some(message)) = (&mut self.open, message) {
-            call.retries.push(message);
+        if let Some((_, call)) = &mut self.open {
+            call.attempts.push(attempted.attempt.clone());
         }
-    }
-
-    fn answered(&mut self, of: &Answered) {
-        let (began, call) = self.take();
-        self.round = of.round;
-        let usage = ModelUsage {
-            model: of.served_model.clone().unwrap_or_default(),
-            usage: of.usage,
-            cost_usd: of.cost_usd,
-        };
-        let call = Call {
-            answer: Some(of.reply.stored.clone()),
-            served_model: of.served_model.clone(),
-            usage: vec![usage],
-            cost_usd: of.cost_usd,
-            failed: of.for_person.clone(),
-            finish: Some(of.finish.code().to_owned()),
-            ..call
-        };
-        self.end(began.unwrap_or(self.now - i64::try_from(of.elapsed_ms).unwrap_or_default()), call);
-    }
-
-    fn unanswered(&mut self, of: &Unanswered) {
-        let (began, call) = self.take();
-        self.round = of.round;
-        self.end(began.unwrap_or(self.now), Call { failed: Some(of.cause.clone()), ..call });
     }
 
     fn begins(&mut self, begins: &TurnBegins) {
         self.cut_off();
         self.count(&begins.role);
-        let call =
-            Call { role: Some(begins.role.clone()), prompt: Some(begins.prompt.clone()), ..Call::default() };
-        self.open = Some((self.now, call));
+        self.begin(Call::begins(begins));
     }
 
     /// A round of agents begins with the role that begins the run, once another one has worked.
@@ -200,45 +182,17 @@ impl Reader {
         self.last_role = Some(role.to_owned());
     }
 
-    fn turned(&mut self, of: &Turned) {
-        let (began, call) = self.take();
-        let failed = (!of.end.is_ok()).then(|| Cause {
-            code: of.end.how.clone(),
-            message: format!("the agent {}", of.end.said),
-            remedy: None,
-        });
-        let models = of.usage.iter().map(|one| one.model.clone()).collect::<Vec<_>>();
-        let call = Call {
-            role: Some(of.role.clone()),
-            answer: Some(of.answer.stored.clone()),
-            served_model: (!models.is_empty()).then(|| models.join(", ")),
-            usage: of.usage.clone(),
-            cost_usd: of.cost_usd,
-            failed,
-            markers: of.markers.clone(),
-            denials: of.denials.clone(),
-            changed: of.changed.clone(),
-            put_back: of.put_back.clone(),
-            ..call
-        };
-        self.end(began.unwrap_or(self.now - i64::try_from(of.elapsed_ms).unwrap_or_default()), call);
-    }
-
-    fn take(&mut self) -> (Option<i64>, Call) {
-        self.open.take().map_or((None, Call::default()), |(began, call)| (Some(began), call))
-    }
-
-    fn end(&mut self, began: i64, call: Call) {
-        let took = u64::try_from(self.now - began).unwrap_or_default();
+    fn end(&mut self, ended: impl FnOnce(Call) -> Call) {
+        let (began, call) = self.open.take().unzip();
+        let call = ended(call.unwrap_or_default());
+        let took = began.and_then(|began| u64::try_from(self.now - began).ok()).unwrap_or(call.elapsed_ms);
         self.push(took, What::Call(Box::new(call)));
     }
 
     /// A call that began and has no end: the run was killed while it was open, or still works on it.
     fn cut_off(&mut self) {
-        if let Some((began, call)) = self.open.take() {
-            let message = "the record holds no answer to it".to_owned();
-            let failed = Some(Cause { code: "cut-off".to_owned(), message, remedy: None });
-            self.end(began, Call { failed, ..call });
+        if self.open.is_some() {
+            self.end(Call::cut_off);
         }
     }
 
@@ -278,8 +232,7 @@ impl Reader {
             text: format!("committed as {commit}{message}"),
             commit: Some(commit.to_owned()),
             repository: repository.map(str::to_owned),
-            changes: Vec::new(),
-            is_restore: false,
+            ..Event::default()
         });
     }
 

@@ -1,8 +1,10 @@
 //! The steps of a run, as plain data.
 
 use code_commit_engine::{
-    Cause, Changed, Denial, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem, Stored, Usage,
+    AtMost, Attempt, Cause, Changed, Denial, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem, Stored,
+    Usage,
 };
+use jiff::Timestamp;
 
 /// Everything that happened, in order.
 #[derive(Debug, Clone, Default)]
@@ -50,8 +52,24 @@ pub enum What {
 pub struct Call {
     /// The role of the agent; `None` for a call of a model.
     pub role: Option<String>,
+    /// The number of an agent's turn, from 1.
+    pub turn: u32,
+    /// When it ended, UTC, RFC 3339, as its answer says: of turns only.
+    pub at: String,
+    /// The session of the agent's CLI; empty without one.
+    pub session: String,
     /// The file with the prompt; `None` if the record begins later.
     pub prompt: Option<Stored>,
+    /// The model that was asked, if it is not the first one of the run.
+    pub asked_model: Option<String>,
+    /// The most that one attempt can use; `None` if nothing is sent.
+    pub at_most: Option<AtMost>,
+    /// The HTTP attempts of a model's call.
+    pub attempts: Vec<Attempt>,
+    /// Whether the record says how it ended.
+    pub is_over: bool,
+    /// How long it took, as its answer says.
+    pub elapsed_ms: u64,
     /// The file with the answer.
     pub answer: Option<Stored>,
     /// The model that answered, if the service or the agent says so.
@@ -64,8 +82,6 @@ pub struct Call {
     pub failed: Option<Cause>,
     /// How the service says that the answer ended.
     pub finish: Option<String>,
-    /// Requests that failed before one succeeded, one sentence each.
-    pub retries: Vec<String>,
     /// The markers in an agent's text.
     pub markers: Vec<Marked>,
     /// Tools that the agent was not allowed to use.
@@ -82,6 +98,11 @@ impl Call {
         let mut sum = Usage::default();
         self.usage.iter().for_each(|one| sum += one.usage);
         sum
+    }
+
+    /// Why attempts failed, one sentence each.
+    pub fn retries(&self) -> impl Iterator<Item = &str> {
+        self.attempts.iter().filter_map(|of| of.message.as_deref())
     }
 }
 
@@ -104,6 +125,8 @@ pub type Problems = Vec<Problem>;
 /// A command ran: a build, a check, a command of an order.
 #[derive(Debug, Clone, Default)]
 pub struct Command {
+    /// Whether it is the build of a round, whose changes have pre-images of their own.
+    pub is_build: bool,
     /// `build`, `build without the changes`, `check`, or the command itself.
     pub name: String,
     /// How it ended; `None` if it did not run.
@@ -125,12 +148,14 @@ pub struct Command {
 }
 
 /// Something else happened.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Event {
     /// Whether it is good or bad.
     pub tone: Tone,
     /// One sentence.
     pub text: String,
+    /// The warning, if it is one that the run gave.
+    pub warning: Option<Problem>,
     /// The commit, if one was made, in hex.
     pub commit: Option<String>,
     /// The repository of that commit, if the loop has several.
@@ -142,9 +167,10 @@ pub struct Event {
 }
 
 /// Whether something is good or bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tone {
     /// Neither.
+    #[default]
     Plain,
     /// As it should be.
     Good,
@@ -187,6 +213,17 @@ impl Steps {
         self.all.iter().map(|step| step.round).max().unwrap_or_default()
     }
 
+    /// The last round in which a model was asked; 0 if none was.
+    pub fn rounds_asked(&self) -> u32 {
+        let is_asked = |step: &&Step| step.call().is_some_and(|call| call.prompt.is_some());
+        self.all.iter().filter(is_asked).map(|step| step.round).max().unwrap_or_default()
+    }
+
+    /// The cost of the answers of models in US dollars, without calls that have none; `None` if one is unknown.
+    pub fn answers_usd(&self) -> Option<f64> {
+        total(self.calls().filter(|call| call.role.is_none() && call.answer.is_some()))
+    }
+
     /// Tokens of all calls.
     pub fn usage(&self) -> Usage {
         let mut sum = Usage::default();
@@ -209,4 +246,9 @@ impl Steps {
 pub fn total<'c>(mut calls: impl Iterator<Item = &'c Call>) -> Option<f64> {
     // The sum of no numbers would be -0.
     calls.try_fold(0.0, |sum, call| Some(sum + call.cost_usd?))
+}
+
+/// `2026-11-21`; UTC, as in the names of runs.
+pub fn day(ms: i64) -> String {
+    Timestamp::from_millisecond(ms).map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d").to_string())
 }

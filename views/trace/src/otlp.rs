@@ -144,7 +144,7 @@ impl Maker<'_> {
             ("gen_ai.usage.cache_read.input_tokens", tokens.cache_read_tokens.map(int)),
             ("gen_ai.usage.cache_creation.input_tokens", tokens.cache_write_tokens.map(int)),
             ("code_commit.cost_usd", call.cost_usd.map(double)),
-            ("code_commit.retries", Some(int(call.retries.len() as u64))),
+            ("code_commit.retries", Some(int(call.retries().count() as u64))),
             ("error.type", call.failed.as_ref().map(|cause| text(&cause.code))),
         ];
         all.extend(known.into_iter().filter_map(|(key, value)| attribute(key, value)));

@@ -45,14 +45,7 @@ fn change(changes: Vec<Changed>) -> What {
 
 fn event(commit: Option<&str>, changes: Vec<Changed>, is_restore: bool) -> What {
     let commit = commit.map(str::to_owned);
-    What::Event(Event {
-        tone: Tone::Good,
-        text: String::new(),
-        commit,
-        repository: None,
-        changes,
-        is_restore,
-    })
+    What::Event(Event { tone: Tone::Good, commit, changes, is_restore, ..Event::default() })
 }
 
 /// `MODEL FIRST-LAST` for each range of each record, and the revision.

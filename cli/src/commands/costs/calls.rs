@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 use code_commit_engine::{ModelUsage, Usage};
 use code_commit_llm::{Day, Money, Prices};
-use code_commit_logging::Journal;
 use code_commit_loop_phase::tokens::{self, Row, Table};
 use code_commit_names::ours::{ABL, STATE};
 use code_commit_repo::WorkTree;
 use code_commit_report::phrases;
 use code_commit_runs::model::today;
 use code_commit_runs::phase::{LOGS, read};
-use code_commit_runs::{Failure, records, registry, spec};
+use code_commit_runs::registry::{Known, Registry};
+use code_commit_runs::{Failure, records, spec};
 use code_commit_settings::Settings;
 
-use crate::commands::costs::journal::{self, Paid, UNNAMED};
+use crate::commands::costs::journal::{self, UNNAMED};
 
 const PHASE: &str = "phase";
 
@@ -128,14 +128,13 @@ fn turn_of(row: &Row) -> Turn {
 fn said_of_turns(root: &Path, found: &mut Found) -> BTreeMap<Turn, Said> {
     let mut said = BTreeMap::new();
     for folder in folders_in(&root.join(ABL).join(LOGS)) {
-        let Ok(entries) = Journal::entries::<Paid>(&folder.join(code_commit_perform::JOURNAL)) else {
+        let Some(steps) = journal::steps(&folder) else {
             found.cannot_read(&folder);
             continue;
         };
-        for entry in entries {
-            if let Paid::Turned { at, role, session, usage, cost_usd } = entry.fact {
-                said.insert((at, role, session.unwrap_or_default()), (usage, cost_usd));
-            }
+        for call in steps.calls().filter(|call| call.is_over) {
+            let turn = (call.at.clone(), call.role.clone().unwrap_or_default(), call.session.clone());
+            said.insert(turn, (call.usage.clone(), call.cost_usd));
         }
     }
     said
@@ -169,7 +168,10 @@ fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
     // A repository cannot contain the harness's own state.
     let mut state = root.join(STATE);
     if let Ok(tree) = WorkTree::at(root) {
-        own.extend(registry::all(&tree)?.iter().map(|run| run.path(tree.root())));
+        // Phases are counted in their own table.
+        let is_counted = |run: &&Known| run.kind(tree.root()) != "phase";
+        let all = Registry::of(&tree).all()?;
+        own.extend(all.iter().filter(is_counted).map(|run| run.path(tree.root())));
         state = tree.state_of_root()?;
     }
     own.extend([records::RUNS, spec::RUNS].iter().flat_map(|name| folders_in(&state.join(name))));

@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use code_commit_engine::{AtMost, Attempt, ModelUsage, Usage};
+use code_commit_engine::{Line, ModelUsage, Usage};
 use code_commit_logging::Journal;
 use code_commit_runs::registry::RUN_JSON;
 use code_commit_runs::spec;
+use code_commit_timeline::{Step, Steps};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::commands::costs::calls::{Call, Today};
@@ -17,117 +19,31 @@ const SPEC: &str = "spec";
 /// Stands for an unknown model.
 pub(super) const UNNAMED: &str = "not said";
 
-/// The billing facts of a journal of any loop.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "what", rename_all = "kebab-case")]
-pub(super) enum Paid {
-    Asked {
-        model: Option<String>,
-        at_most: Option<AtMost>,
-    },
-    Attempted {
-        #[serde(default = "Attempt::unreadable", deserialize_with = "Attempt::recorded")]
-        attempt: Attempt,
-    },
-    Answered {
-        #[serde(default)]
-        usage: Usage,
-        served_model: Option<String>,
-        cost_usd: Option<f64>,
-    },
-    Unanswered {},
-    TurnBegins {
-        role: String,
-    },
-    #[serde(alias = "cut-off")]
-    Turned {
-        #[serde(default)]
-        at: String,
-        role: String,
-        session: Option<String>,
-        #[serde(default)]
-        usage: Vec<ModelUsage>,
-        cost_usd: Option<f64>,
-    },
-    #[serde(other)]
-    Other,
+/// The steps of a journal, without lines that this version does not know; `None` if it is incomplete.
+pub(super) fn steps(folder: &Path) -> Option<Steps> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Known {
+        Line(Box<Line>),
+        Other(IgnoredAny),
+    }
+    let entries = Journal::entries::<Known>(&folder.join(code_commit_perform::JOURNAL)).ok()?;
+    let lines = entries.iter().filter_map(|entry| match &entry.fact {
+        Known::Line(line) => Some((entry.at.as_str(), &**line)),
+        Known::Other(_) => None,
+    });
+    Some(Steps::of(lines))
 }
 
 /// Every call; `None` if the journal is incomplete.
 pub(super) fn calls(folder: &Path, today: &Today) -> Option<Vec<Call>> {
-    let entries = Journal::entries::<Paid>(&folder.join(code_commit_perform::JOURNAL)).ok()?;
-    let mut reader =
-        Reader { run: Run::of(folder, today), calls: Vec::new(), sent: None, answers: Vec::new() };
-    entries.into_iter().for_each(|entry| reader.read(entry.fact, day(&entry.at)));
-    reader.close();
-    Some(reader.calls)
+    let (run, steps) = (Run::of(folder, today), steps(folder)?);
+    Some(steps.all.iter().flat_map(|step| run.of_step(step)).collect())
 }
 
 /// The day of an RFC 3339 time.
 pub(super) fn day(at: &str) -> Option<String> {
     at.split_once('T').map(|(day, _)| day.to_owned())
-}
-
-/// Collects the calls of one journal. A lost call counts like any other, without usage: see `code_commit_engine::Lost`.
-struct Reader<'t> {
-    run: Run<'t>,
-    calls: Vec<Call>,
-    /// The last call, and whether nothing is known of it since it was sent.
-    sent: Option<(Call, bool)>,
-    /// Attempts that reported their usage, but are not part of an answer yet.
-    answers: Vec<Call>,
-}
-
-impl Reader<'_> {
-    fn read(&mut self, fact: Paid, day: Option<String>) {
-        match fact {
-            Paid::Asked { model, at_most } => {
-                self.close();
-                let at_most_usd = at_most.and_then(|most| most.cost_usd);
-                let call = Call { at_most_usd, day, ..self.run.call(None) };
-                let model = model.map_or(call.model.clone(), |model| bare(&model));
-                self.sent = Some((Call { model, ..call }, at_most.is_some()));
-            }
-            Paid::Attempted { attempt } => {
-                let Some((call, is_in_flight)) = &mut self.sent else { return };
-                *is_in_flight = attempt.wait_ms.is_some();
-                if attempt.is_lost() {
-                    self.calls.push(call.clone());
-                } else if attempt.is_answer() {
-                    let call = call.clone();
-                    self.answers.push(self.run.answered(call, attempt.usage, attempt.served_model, None));
-                }
-            }
-            Paid::Answered { usage, served_model, cost_usd } => {
-                // Its usage is that of all attempts.
-                self.answers.clear();
-                let sent = self.sent.take().map(|(call, _)| call);
-                let call = sent.unwrap_or_else(|| Call { day, ..self.run.call(None) });
-                self.calls.push(self.run.answered(call, usage, served_model, cost_usd));
-            }
-            Paid::Unanswered {} => {
-                self.sent = None;
-                self.close();
-            }
-            Paid::TurnBegins { role } => {
-                self.close();
-                self.sent = Some((Call { day, ..self.run.call(Some(role)) }, true));
-            }
-            Paid::Turned { role, usage, cost_usd, .. } => {
-                self.sent = None;
-                let base = Call { day, ..self.run.call(Some(role)) };
-                self.calls.extend(self.run.turned(base, usage, cost_usd));
-            }
-            Paid::Other => {}
-        }
-    }
-
-    /// What is still open was paid for, or may have been.
-    fn close(&mut self) {
-        self.calls.append(&mut self.answers);
-        let lost = self.sent.take().filter(|(_, is_in_flight)| *is_in_flight);
-        self.calls.extend(lost.map(|(call, _)| call));
-    }
 }
 
 /// A model without its provider, as services report it.
@@ -159,6 +75,36 @@ impl<'t> Run<'t> {
     fn call(&self, role: Option<String>) -> Call {
         let model = if role.is_some() { UNNAMED.to_owned() } else { self.model.clone() };
         Call { origin: self.origin.clone(), role, model, ..Call::default() }
+    }
+
+    /// A lost call counts like any other, without usage: see `code_commit_timeline::Lost`.
+    fn of_step(&self, step: &Step) -> Vec<Call> {
+        let Some(of) = step.call() else { return Vec::new() };
+        // A turn counts on the day on which it ended.
+        let is_turn = of.role.is_some() && of.is_over;
+        let at_ms = if is_turn || of.prompt.is_none() { step.to_ms } else { step.from_ms };
+        let at_most_usd = of.at_most.and_then(|most| most.cost_usd);
+        let call =
+            Call { at_most_usd, day: Some(code_commit_timeline::day(at_ms)), ..self.call(of.role.clone()) };
+        if is_turn {
+            return self.turned(call, of.usage.clone(), of.cost_usd);
+        }
+        let call = Call { model: of.asked_model.as_deref().map_or(call.model.clone(), bare), ..call };
+        let lost = of.attempts.iter().filter(|attempt| attempt.is_lost());
+        let mut calls: Vec<Call> = lost.map(|_| call.clone()).collect();
+        if of.answer.is_some() {
+            // Its usage is that of all attempts.
+            calls.push(self.answered(call, of.tokens(), of.served_model.clone(), of.cost_usd));
+            return calls;
+        }
+        calls.extend(
+            of.attempts.iter().filter(|attempt| attempt.is_answer()).map(|attempt| {
+                self.answered(call.clone(), attempt.usage, attempt.served_model.clone(), None)
+            }),
+        );
+        // What is still open was paid for, or may have been.
+        calls.extend((of.is_in_flight() || of.role.is_some()).then_some(call));
+        calls
     }
 
     fn answered(&self, call: Call, usage: Usage, served: Option<String>, cost_usd: Option<f64>) -> Call {

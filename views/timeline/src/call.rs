@@ -1,0 +1,81 @@
+//! Calls of models and turns of agents, in one form.
+
+use code_commit_engine::{Answered, Asked, Cause, ModelUsage, TurnBegins, Turned, Unanswered};
+
+use crate::step::Call;
+
+impl Call {
+    pub(crate) fn asked(of: &Asked) -> Self {
+        Self {
+            prompt: Some(of.prompt.clone()),
+            asked_model: of.model.clone(),
+            at_most: of.at_most,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn begins(of: &TurnBegins) -> Self {
+        Self { role: Some(of.role.clone()), prompt: Some(of.prompt.clone()), ..Self::default() }
+    }
+
+    pub(crate) fn answered(self, of: &Answered) -> Self {
+        let usage = ModelUsage {
+            model: of.served_model.clone().unwrap_or_default(),
+            usage: of.usage,
+            cost_usd: of.cost_usd,
+        };
+        Self {
+            answer: Some(of.reply.stored.clone()),
+            served_model: of.served_model.clone(),
+            usage: vec![usage],
+            cost_usd: of.cost_usd,
+            failed: of.for_person.clone(),
+            finish: Some(of.finish.code().to_owned()),
+            is_over: true,
+            elapsed_ms: of.elapsed_ms,
+            ..self
+        }
+    }
+
+    pub(crate) fn unanswered(self, of: &Unanswered) -> Self {
+        Self { failed: Some(of.cause.clone()), is_over: true, ..self }
+    }
+
+    pub(crate) fn cut_off(self) -> Self {
+        let message = "the record holds no answer to it".to_owned();
+        Self { failed: Some(Cause { code: "cut-off".to_owned(), message, remedy: None }), ..self }
+    }
+
+    pub(crate) fn turned(self, of: &Turned) -> Self {
+        let failed = (!of.end.is_ok()).then(|| Cause {
+            code: of.end.how.clone(),
+            message: format!("the agent {}", of.end.said),
+            remedy: None,
+        });
+        let models = of.usage.iter().map(|one| one.model.clone()).collect::<Vec<_>>();
+        Self {
+            role: Some(of.role.clone()),
+            turn: of.number,
+            at: of.at.clone(),
+            session: of.session.clone().unwrap_or_default(),
+            answer: Some(of.answer.stored.clone()),
+            served_model: (!models.is_empty()).then(|| models.join(", ")),
+            usage: of.usage.clone(),
+            cost_usd: of.cost_usd,
+            failed,
+            is_over: true,
+            elapsed_ms: of.elapsed_ms,
+            markers: of.markers.clone(),
+            denials: of.denials.clone(),
+            changed: of.changed.clone(),
+            put_back: of.put_back.clone(),
+            ..self
+        }
+    }
+
+    /// Whether it was sent and nothing is known of it since: the run was killed, or still waits.
+    pub fn is_in_flight(&self) -> bool {
+        let is_sent = || self.at_most.is_some();
+        !self.is_over && self.attempts.last().map_or_else(is_sent, |attempt| attempt.wait_ms.is_some())
+    }
+}
