@@ -28,7 +28,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> End {
         Ended::TooMuchOutput => Err(End::TooMuchOutput),
         Ended::NotFound | Ended::NotExecutable => Err(End::NotInstalled),
         // Turns have no such limits.
-        Ended::TooMuchMemory | Ended::TooManyProcesses | _ => Err(End::NoResult),
+        Ended::TooMuchMemory | Ended::TooManyProcesses => Err(End::NoResult),
     };
     code.map_or_else(|end| end, |code| by_code(facts, code))
 }

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use code_commit_dir::{Folder, Interrupt, link_or_copy};
 use code_commit_guard::Before;
+use code_commit_model::{Action, Changed};
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
 
 use crate::error::ApplyError;
 use crate::journal::{Entry, Journal, MANIFEST, Old, hex, kept_name};
 use crate::place::{Finder, is_blocked};
-use crate::report::{Action, Applied, Changed};
+use crate::report::Applied;
 
 /// A regular file that a command created, changed or removed.
 pub struct Found<'f> {

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use code_commit_dir::Folder;
 use code_commit_guard::Before;
+use code_commit_model::{Action, Changed};
 use rustix::fs::{Gid, Mode, Uid};
 use sha2::{Digest, Sha256};
 
 use crate::journal::hex;
 use crate::place::Place;
-use crate::report::{Action, Changed};
 use code_commit_dir::protect_like;
 
 #[derive(Debug)]

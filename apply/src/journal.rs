@@ -5,9 +5,10 @@ use std::io::{self, Read, Write as _};
 
 use code_commit_dir::Folder;
 use code_commit_guard::Before;
+use code_commit_model::Changed;
 use serde::{Deserialize, Serialize};
 
-use crate::report::{Applied, Changed, Warning};
+use crate::report::{Applied, Warning};
 
 /// The name of the transaction's folder in the state folder.
 pub const TXN_FOLDER: &str = "txn";

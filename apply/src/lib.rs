@@ -23,11 +23,12 @@ use std::sync::Arc;
 use code_commit_dir::Folder;
 
 pub use adopt::{Found, OldFile, PreImageOf, adopt};
+pub use code_commit_model::{Action, Changed};
 pub use error::{ApplyError, RecoverError, RolledBack, UndoError};
 pub use journal::{MANIFEST, TXN_FOLDER, kept_name};
 pub use lock::{LOCK, Lock, LockError};
 pub use recover::{Recovery, recover};
-pub use report::{Action, Applied, Changed, Warning};
+pub use report::{Applied, Warning};
 pub use set::{ChangeSet, dry_run};
 pub use undo::{
     Force, PreImage, Undone, changed_anything, hashes_after, hashes_before, intact, pre_images, read_applied,

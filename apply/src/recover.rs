@@ -10,6 +10,7 @@ use code_commit_dir::Folder;
 use code_commit_guard::Before;
 use rustix::fs::FileType;
 
+use crate::Action;
 use crate::durable::sync_all;
 use crate::error::{RecoverError, RolledBack};
 use crate::finish::{self, discard, drop_record, remove_folder, set_aside};
@@ -17,7 +18,7 @@ use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Steps, TXN_FOLDER, hex, 
 use crate::location::Location;
 use crate::lock::Lock;
 use crate::place::Place;
-use crate::report::{Action, Applied};
+use crate::report::Applied;
 use crate::trust::{find_root, undo_folder};
 
 /// What was found, and what was done.

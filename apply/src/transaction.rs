@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use code_commit_dir::{Folder, link_or_copy};
 use code_commit_guard::Before;
+use code_commit_model::Action;
 use rustix::io::Errno;
 
 use crate::change::{Change, write_staged};
@@ -23,7 +24,7 @@ use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, Steps, TXN_FOLDER, 
 use crate::location::Location;
 use crate::lock::Lock;
 use crate::place::Folders;
-use crate::report::{Action, Applied, Warning};
+use crate::report::{Applied, Warning};
 use crate::{finish, recover};
 
 pub(crate) struct Site<'a> {

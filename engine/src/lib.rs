@@ -19,6 +19,7 @@ pub use agent::{
     Session, Shell, ShellRan, Survey, Surveyed, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
     Uncommitted, Wait, Waited, WasRead, Wrote,
 };
+pub use code_commit_model::{Action, Attempt, Changed, Ended, Finish, Usage};
 pub use commit::GRADER;
 pub use commit::{
     Applied, Apply, ApplyAnswer, BaselineBuilt, Build, BuildBaseline, Built, Present, Rejected, Restore,
@@ -26,9 +27,7 @@ pub use commit::{
 };
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
 pub use line::{Line, Note};
-pub use model::{
-    Answered, Ask, AskAnswer, Asked, AtMost, Attempted, Finish, ModelUsage, Reply, Unanswered, Usage,
-};
+pub use model::{Answered, Ask, AskAnswer, Asked, AtMost, Attempted, ModelUsage, Reply, Unanswered};
 pub use observe::{Event, Observer, Silent};
 pub use order::{
     Broke, Commit, CommitAnswer, Committed, Condition, Keep, Kept, Look, Looked, Measure, Measured,
@@ -40,4 +39,4 @@ pub use outcome::{Cause, HoldsFor, Outcome};
 pub use request::{Answer, Harness, Request, Stops};
 pub use scripted::{NoSuchAnswer, Scripted};
 pub use text::{Digest, Stored, Text, digest};
-pub use vocabulary::{Action, Changed, Ended, Problem};
+pub use vocabulary::Problem;

@@ -1,10 +1,9 @@
 //! Requests to a model.
 
-use std::ops::AddAssign;
 use std::sync::Arc;
 
+use code_commit_model::{Attempt, Finish, Usage};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{Answer, Cause, Request, Stored, Text, digest};
 
@@ -71,6 +70,7 @@ pub struct Answered {
     /// The whole answer as the service sent it.
     pub raw: Stored,
     /// How the answer ended.
+    #[serde(deserialize_with = "Finish::recorded")]
     pub finish: Finish,
     /// Set if only a person can do something about how it ended, for example about a filter: what
     /// to tell them.
@@ -105,11 +105,6 @@ pub struct Unanswered {
     pub cause: Cause,
 }
 
-/// How a service says that its answer ended. Loops only pass it on to whoever judges the reply.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Finish(pub Value);
-
 /// A model's answer, to be judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reply {
@@ -120,6 +115,13 @@ pub struct Reply {
     pub finish: Finish,
     /// Whether a key was redacted in it; such a reply is rejected.
     pub held_key: bool,
+}
+
+impl Reply {
+    /// A reply without a model call: given as text, or tried in place of a recorded one.
+    pub fn of_text(text: &str) -> Self {
+        Self { text: text.into(), finish: Finish::Complete, held_key: false }
+    }
 }
 
 /// A prompt is about to be sent to a model. Recorded first, so that a call without an answer is known.
@@ -151,70 +153,9 @@ pub struct AtMost {
 pub struct Attempted {
     /// The round.
     pub round: u32,
-    /// Its result, in the words of the client.
-    pub attempt: Value,
-}
-
-impl Attempted {
-    /// Whether it failed after it was sent: nobody will ever know what it cost.
-    pub fn is_lost(&self) -> bool {
-        !self.is_spent("nothing") && !self.is_spent("usage") && !self.is_null("error")
-    }
-
-    /// Whether the client has an answer, which was paid for, but may still ask for a better one.
-    pub fn is_answer(&self) -> bool {
-        self.is_null("error") && !self.is_spent("nothing")
-    }
-
-    /// Whether another attempt follows.
-    pub fn is_retried(&self) -> bool {
-        !self.is_null("wait_ms")
-    }
-
-    fn is_spent(&self, word: &str) -> bool {
-        self.attempt.get("spend").is_some_and(|spend| spend == word)
-    }
-
-    fn is_null(&self, name: &str) -> bool {
-        self.attempt.get(name).is_none_or(Value::is_null)
-    }
-}
-
-/// Tokens of one or more calls. `None` means that the service did not say, which is not zero.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Usage {
-    /// All input, including cached tokens.
-    pub input_tokens: Option<u64>,
-    /// The part of the input that came from a cache.
-    pub cache_read_tokens: Option<u64>,
-    /// The part of the input that was written to a cache.
-    pub cache_write_tokens: Option<u64>,
-    /// All output, including reasoning.
-    pub output_tokens: Option<u64>,
-    /// The part of the output that was reasoning.
-    pub reasoning_tokens: Option<u64>,
-}
-
-impl Usage {
-    /// Input and output together; `None` unless both are known.
-    pub fn total(&self) -> Option<u64> {
-        Some(self.input_tokens?.saturating_add(self.output_tokens?))
-    }
-}
-
-impl AddAssign for Usage {
-    /// Unknown plus known is the known part: a sum never loses what was reported.
-    fn add_assign(&mut self, other: Self) {
-        let add = |sum: &mut Option<u64>, more: Option<u64>| {
-            *sum = sum.zip(more).map(|(a, b)| a.saturating_add(b)).or(*sum).or(more);
-        };
-        add(&mut self.input_tokens, other.input_tokens);
-        add(&mut self.cache_read_tokens, other.cache_read_tokens);
-        add(&mut self.cache_write_tokens, other.cache_write_tokens);
-        add(&mut self.output_tokens, other.output_tokens);
-        add(&mut self.reasoning_tokens, other.reasoning_tokens);
-    }
+    /// Its result.
+    #[serde(deserialize_with = "Attempt::recorded")]
+    pub attempt: Attempt,
 }
 
 /// What one model used in one turn of an agent.

@@ -1,5 +1,6 @@
 //! How a run ends.
 
+use code_commit_model::{Advice, Finish};
 use serde::{Deserialize, Serialize};
 
 /// The end of a run, as the loop decides it. The program's exit code follows from it.
@@ -86,6 +87,17 @@ pub struct Cause {
     pub message: String,
     /// What can be done about it.
     pub remedy: Option<String>,
+}
+
+impl Cause {
+    /// The cause if the user has to do something about how an answer ended.
+    pub fn of_finish(finish: &Finish) -> Option<Self> {
+        (finish.advice() == Advice::TellPerson).then(|| Self {
+            code: finish.code().to_owned(),
+            message: finish.explain(),
+            remedy: Some(finish.hint().to_owned()),
+        })
+    }
 }
 
 #[cfg(test)]

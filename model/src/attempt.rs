@@ -1,6 +1,6 @@
 //! One HTTP attempt of a call.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{Advice, CallError, Finish, Reply, Usage};
@@ -43,11 +43,14 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// The row as it was recorded. One that cannot be read may have been paid for.
-    #[must_use]
-    pub fn recorded(row: &Value) -> Self {
-        let lost = || Self { spend: Spend::Unknown, error: Some("unreadable".to_owned()), ..Self::default() };
-        Self::deserialize(row).unwrap_or_else(|_| lost())
+    /// For `deserialize_with`: the row as it was recorded. One that cannot be read may have been paid for.
+    pub fn recorded<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(serde_json::from_value(Value::deserialize(from)?).unwrap_or_else(|_| Self::unreadable()))
+    }
+
+    /// A row that is damaged or missing: it may have been paid for.
+    pub fn unreadable() -> Self {
+        Self { spend: Spend::Unknown, error: Some("unreadable".to_owned()), ..Self::default() }
     }
 
     /// Whether it failed after the request was sent: it may have been paid for, and nobody will
@@ -55,6 +58,12 @@ impl Attempt {
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.error.is_some() && self.spend == Spend::Unknown
+    }
+
+    /// Whether the client has an answer, which was paid for, but may still ask for a better one.
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        self.error.is_none() && self.spend != Spend::Nothing
     }
 
     /// Records a part of an answer that the next attempt continues.

@@ -1,6 +1,7 @@
 //! How a reply ended, and what to do about it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 /// How an answer ended. Only [`Finish::Complete`] may be acted on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,6 +112,12 @@ impl Finish {
             "tool_calls" | "function_call" | "tool_use" => Self::ToolCall(ToolCall::Unexpected),
             _ => Self::Unknown { reason: word.to_owned() },
         }
+    }
+
+    /// For `deserialize_with`: how a recorded answer ended. An end that cannot be read is unknown, so the answer is not used.
+    pub fn recorded<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let end = Value::deserialize(from)?;
+        Ok(Self::deserialize(&end).unwrap_or_else(|_| Self::Unknown { reason: end.to_string() }))
     }
 
     /// What to do.

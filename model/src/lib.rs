@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod attempt;
+mod changed;
+mod ended;
 mod error;
 mod finish;
 mod reply;
@@ -8,6 +10,8 @@ mod request;
 mod usage;
 
 pub use attempt::{Attempt, AttemptStatus, Spend};
+pub use changed::{Action, Changed};
+pub use ended::Ended;
 pub use error::{CallError, Cause, ErrorCode, Unread};
 pub use finish::{Advice, Filter, Finish, ToolCall};
 pub use reply::{Raw, Reply};

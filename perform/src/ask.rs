@@ -22,7 +22,6 @@ use crate::paid::{Again, Paid};
 use crate::record::{Record, store, to_engine};
 use crate::reserve::Reserve;
 use crate::spending::{self, CallSpending, OTHER_MODEL, Spending, now};
-use crate::translate;
 
 /// Settings of the model calls.
 #[derive(Debug, Clone, Default)]
@@ -235,15 +234,14 @@ fn answered(
     // As large as its text, which is copied next.
     drop(raw);
     let held_key = folder.redactor().finds_key(&text);
-    let (finish, for_person) = translate::finish(&finish);
     Ok(AskAnswer::Answered(Answered {
         round: question.round,
         reply: store(record, &question.files.reply, &text)?,
         raw: to_engine(stored),
+        for_person: Cause::of_finish(&finish),
         finish,
-        for_person,
         held_key,
-        usage: translate::engine_usage(usage),
+        usage,
         served_model,
         cost_usd,
         elapsed_ms,

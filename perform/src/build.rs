@@ -16,7 +16,6 @@ use crate::account::Account;
 use crate::fault::Fault;
 use crate::record::{Record, output_text};
 use crate::spending::Spending;
-use crate::translate;
 use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
 
 /// The command that decides whether the work is done.
@@ -57,7 +56,7 @@ impl BuildCommand {
         let lack = broken.note.is_none().then(|| ran.lack()).flatten();
         Ok(Built {
             round,
-            ended: translate::ended(output.ended),
+            ended: output.ended,
             seal_broken: broken.note.is_some(),
             output: output_text(record.folder(), file)?,
             elapsed_ms: millis(output.elapsed),

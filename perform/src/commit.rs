@@ -20,12 +20,10 @@ use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
 use crate::fault::Fault;
 use crate::identity::HoldsNow;
-use crate::intake::{Code, Intake, Rules, Shown};
+use crate::intake::{Code, Intake, Rules, Shown, untidy};
 use crate::kept::{after_build, folders_of_replies, folders_to_undo, undo_folders};
-use crate::record::UNDO;
-use crate::record::{Record, store};
+use crate::record::{Record, UNDO, store};
 use crate::stash::Stash;
-use crate::translate::{changes, untidy};
 
 /// What the build of the tree before the run printed.
 const BASELINE_BUILD: &str = "baseline-build.txt";
@@ -123,8 +121,7 @@ impl Live<Apply> for CommitWorld<'_> {
                 let prompt = folder.path().join(self.layout.query(round));
                 warnings.extend(written_over(&applied, &prompt, &undo, &self.rules)?);
                 let warnings = warnings.into_iter().map(|one| self.record.portable(one)).collect();
-                let changes = changes(applied.changes);
-                let edited = self.store_edited(round, &edited)?;
+                let (changes, edited) = (applied.changes, self.store_edited(round, &edited)?);
                 Ok(ApplyAnswer::Applied(Applied { round, changes, warnings, edited, no_change }))
             }
             Intake::Rejected { problems, report, said } => {

@@ -27,7 +27,6 @@ use code_commit_parser::{ErrorCode, FileAction};
 
 use self::remarks::{flagged, habits};
 use crate::fault::Fault;
-use crate::translate::finish_of;
 
 pub use edits::{Code, Shown};
 pub use proposal::{InPrompt, Taken};
@@ -139,7 +138,7 @@ impl Rules {
 
     /// Why an answer was ended early: the problems of its beginning.
     fn refused_early(&self, answer: &Reply) -> Vec<Problem> {
-        if finish_of(answer) != Finish::Stopped {
+        if answer.finish != Finish::Stopped {
             return Vec::new();
         }
         let mut openers = Openers::default();
@@ -226,12 +225,17 @@ pub(crate) fn problem_of(refusal: &code_commit_guard::Refusal) -> Problem {
     Problem { path, ..Problem::new(refusal.code().as_str(), refusal.to_string()) }
 }
 
+/// A warning about what the transaction left behind.
+pub(crate) fn untidy(warning: &code_commit_apply::Warning) -> Problem {
+    Problem::new("apply", format!("{warning}."))
+}
+
 /// What makes a reply unusable whatever its content.
 fn unusable(answer: &Reply) -> Option<Problem> {
-    let finish = finish_of(answer);
+    let finish = &answer.finish;
     if finish.advice() != Advice::Use {
         let mut message = format!("The reply ended early: {}.", finish.explain());
-        let begun = Openers::default().read(&answer.text).pop().filter(|_| finish == Finish::Truncated);
+        let begun = Openers::default().read(&answer.text).pop().filter(|_| *finish == Finish::Truncated);
         if let Some(path) = begun {
             message += &format!(" The last file that it began is `{path}`: write less in one reply.");
         }

@@ -19,7 +19,6 @@ mod reserve;
 mod seal;
 mod spending;
 mod stash;
-mod translate;
 mod trial;
 
 pub use account::settle::{Settled, is_settled, settle};
@@ -39,7 +38,7 @@ pub use intake::{Code, InPrompt, Intake, Rules, Shown, Taken};
 pub use kept::{after_build, folders_to_undo, undo_folders};
 pub use note::{CannotNote, note_commit};
 pub use order::{Baseline, CommandSettings, Ignored, OrderWorld};
-pub use paid::Paid;
+pub use paid::{Paid, reply_again};
 pub use record::{
     Format, JOURNAL, OtherFormat, Past, RUN_JSON, Record, RecordError, UNDO, WITHHELD, note_withheld,
     output_text, withheld,
@@ -48,4 +47,3 @@ pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
 pub use seal::has_taken_in;
 pub use spending::Spending;
 pub use stash::{bring_back, were_undone};
-pub use translate::{changes, client_usage, engine_usage, reply_again, reply_of};

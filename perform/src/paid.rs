@@ -7,7 +7,8 @@ use std::fs::File;
 use std::rc::Rc;
 
 use code_commit_engine::{Answered, Ask, Digest, Recorded, Request as _, Usage};
-use code_commit_logging::RunFolder;
+use code_commit_llm::Reply;
+use code_commit_logging::{FolderError, RunFolder};
 
 use crate::Past;
 use crate::record::to_logging;
@@ -94,4 +95,15 @@ impl Paid {
 fn prompt_of(entry: &Recorded) -> Option<&str> {
     let is_answer = entry.kind == Ask::KIND && entry.answers("answered");
     is_answer.then(|| entry.request.pointer("/prompt/sha256")?.as_str()).flatten()
+}
+
+/// A recorded answer in the form that the model's client gave it, for reuse.
+///
+/// # Errors
+///
+/// Fails if its text has changed.
+pub fn reply_again(folder: &RunFolder, answered: Answered) -> Result<Reply, FolderError> {
+    let text = folder.recall(&to_logging(&answered.reply.stored))?;
+    let Answered { finish, usage, served_model, .. } = answered;
+    Ok(Reply { finish, usage, served_model, ..Reply::of_text(text) })
 }

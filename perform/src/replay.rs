@@ -15,7 +15,6 @@ use serde_json::Value;
 use crate::fault::Fault;
 use crate::intake::{Code, Intake, Rules, Shown};
 use crate::record::{Past, Texts};
-use crate::translate::changes;
 
 /// Why a replay ended before the recorded run did.
 #[derive(Debug, thiserror::Error)]
@@ -185,7 +184,7 @@ impl Live<Apply> for Replayed<'_> {
         (self.as_found)(*round).map_err(Fault::file("look at", &self.rules.root))?;
         let shown = Shown::Prompts { code: &self.code, seen };
         let now = match self.rules.take_in(reply, shown, &self.undo.join(round.to_string()))? {
-            Intake::Applied { applied, .. } => written(&changes(applied.changes)),
+            Intake::Applied { applied, .. } => written(&applied.changes),
             Intake::Rejected { problems, .. } => listed(&problems),
         };
         let then = match recorded {

@@ -64,10 +64,9 @@ impl Spending {
     fn count_call(&self, call: &Call, first: &ModelId, attempts: &mut Attempts) {
         let model = call.asked_model.as_ref().and_then(|model| model.parse().ok());
         let (model, forecast) = (model.as_ref().unwrap_or(first), forecast(call.at_most));
-        for attempted in &call.attempts {
-            let attempt = Attempt::recorded(&attempted.attempt);
-            attempts.add(&attempt);
-            self.add(&attempt, &forecast, model);
+        for attempt in &call.attempts {
+            attempts.add(attempt);
+            self.add(attempt, &forecast, model);
         }
         if call.is_in_flight() {
             self.add(&Attempt { spend: Spend::Unknown, ..Attempt::default() }, &forecast, model);

@@ -28,11 +28,12 @@ mod wait;
 
 pub use cancel::Cancel;
 pub use capture::Captured;
+pub use code_commit_model::Ended;
 pub use command::{Command, Leftovers, Limits, Resources, Stream, Streams};
 pub use diagnosis::{Kind, Lack, Ran, explain};
 pub use env::{Env, RUN_MARKER};
 pub use orphans::{Orphans, remove_orphans};
-pub use output::{Apart, Ended, Output, RunError};
+pub use output::{Apart, Output, RunError};
 pub use probe::{NoSandbox, Probed, Reason, has_layers, how_to_get_namespaces, probe, survey};
 pub use program::{is_program, programs_in};
 pub use proxy::AllowedHost;

@@ -175,7 +175,7 @@ pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
     let folder = open(run);
     let past = Past::read(run).map_err(|error| Failure::refused(error, unreadable))?;
     let answered =
-        |line| if let Line::Answered(answered) = line { Some(reply_again(&folder, &answered)) } else { None };
+        |line| if let Line::Answered(answered) = line { Some(reply_again(&folder, answered)) } else { None };
     let replies: Result<Vec<Reply>, _> = past.lines.into_iter().filter_map(answered).collect();
     replies.map_err(|error| Failure::refused(error, unreadable))
 }
@@ -267,7 +267,7 @@ pub fn pass_over(lines: &[Line], model: &dyn Model) {
     let models = code_commit_llm::all_of(model);
     for line in lines {
         let Line::Attempted(attempted) = line else { continue };
-        let attempt = code_commit_llm::Attempt::recorded(&attempted.attempt);
+        let attempt = &attempted.attempt;
         if attempt.error.as_deref() == Some(ErrorCode::NothingLeft.as_str()) {
             continue;
         }

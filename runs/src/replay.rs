@@ -9,11 +9,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use code_commit_engine::{
-    Apply, ApplyAnswer, Build, Journaled, Line, Live as _, Outcome, Recorded as Answered, Request as _, Stop,
+    Apply, ApplyAnswer, Build, Journaled, Line, Live as _, Outcome, Recorded as Answered, Reply,
+    Request as _, Stop,
 };
 use code_commit_logging::RunFolder;
 use code_commit_perform::{
-    CommitWorld, Fault, Past, Record, RecordOnly, ReplayFault, Rules, Silent, output_text, reply_of,
+    CommitWorld, Fault, Past, Record, RecordOnly, ReplayFault, Rules, Silent, output_text,
 };
 use code_commit_report::{Output, printable};
 use code_commit_settings::Environment;
@@ -151,7 +152,7 @@ struct WhatIf<'w> {
 impl WhatIf<'_> {
     /// Replays up to the round, then applies the other reply and runs a real build.
     fn answer(self, rules: Rules) -> Result<Exit, Failure> {
-        let (round, reply) = (self.round, reply_of(&self.reply));
+        let (round, reply) = (self.round, Reply::of_text(&self.reply));
         let rules = self.up_to_the_round(rules)?;
         let Self { plan, past, copy, host, .. } = self;
         let Host { environment, output, .. } = host;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use code_commit_dir::Folder;
 use code_commit_guard::Before;
+use code_commit_model::Action;
 use rustix::fs::FileType;
 
 use crate::change::{Change, Content};
 use crate::error::UndoError;
 use crate::journal::{Journal, MANIFEST, Unread, hex, kept_name};
 use crate::place::{Finder, Place, folders_above, is_blocked, name_of};
-use crate::report::Action;
 use crate::trust::may_be_written;
 
 /// The combined effect of several sets.

@@ -9,7 +9,7 @@ use code_commit_guard::Guard;
 use code_commit_logging::{Redactor, RunFolder, Stamp};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_parser::Errors;
-use code_commit_perform::{Fault, Intake, Rules, Shown, UNDO, changes, reply_of};
+use code_commit_perform::{Fault, Intake, Rules, Shown, UNDO};
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, Output, phrases, printable};
 use code_commit_runs::commit::leaves_tree_changed;
@@ -92,7 +92,7 @@ fn failed(error: Fault, record: &RunFolder) -> Failure {
 /// The reply in the form that a model gives.
 fn answer(text: &str, keys: &Keys) -> Reply {
     let held_key = Redactor::new(keys.exposed()).finds_key(text);
-    Reply { held_key, ..reply_of(text) }
+    Reply { held_key, ..Reply::of_text(text) }
 }
 
 fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {
@@ -115,8 +115,8 @@ fn unreadable(errors: &Errors, bytes: &[u8], args: &ApplyArgs, output: &Output) 
 }
 
 fn done(applied: Applied, mood: &str, output: &Output) -> Exit {
-    let changes = changes(applied.changes);
-    let changed: Vec<Value> = changes
+    let changed: Vec<Value> = applied
+        .changes
         .iter()
         .map(|change| {
             json!({
@@ -126,7 +126,7 @@ fn done(applied: Applied, mood: &str, output: &Output) -> Exit {
         })
         .collect();
     output.object(&json!({ "ok": true, "changed": changed, "refused": [], "errors": [] }));
-    for change in &changes {
+    for change in &applied.changes {
         let what = match (mood, change.action) {
             ("", _) => phrases::change(change),
             (_, Action::Write) => format!("{mood} written: {}", printable(&change.path)),

@@ -37,11 +37,11 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     crates.sort_unstable();
     insta::assert_snapshot!(crates.join("\n"), @"
     agent: dir runner
-    apply: dir guard names
+    apply: dir guard model names
     bundle: dir
     cli: agent apply dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names page parser perform prompt repo report runner runs settings timeline trace
     dir:
-    engine:
+    engine: model
     fixtures: llm
     guard: dir names
     llm-anthropic: llm
@@ -61,7 +61,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     prompt: names parser
     repo: dir names
     report: engine llm logging names parser timeline
-    runner: dir names
+    runner: dir model names
     runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner settings timeline
     settings: dir llm names parser
     timeline: engine

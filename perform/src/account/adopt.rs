@@ -10,7 +10,6 @@ use code_commit_guard::{Difference, Seen};
 
 use super::accounted::{Accounted, named};
 use crate::fault::Fault;
-use crate::translate::changes;
 
 /// The old state of a file, if available.
 pub(super) type Old<'o> = &'o dyn Fn(&Path, &Seen) -> Option<OldFile<'static>>;
@@ -45,7 +44,7 @@ impl Places<'_> {
         if !found.is_empty() || !folders.is_empty() {
             let applied =
                 code_commit_apply::adopt(self.root, self.now, self.undo, found, folders, self.interrupt);
-            accounted.changes = changes(applied.map_err(Fault::Apply)?.changes);
+            accounted.changes = applied.map_err(Fault::Apply)?.changes;
         }
         Ok(())
     }

@@ -11,7 +11,6 @@ use code_commit_timeline::What;
 use crate::agents::fault::AgentFault;
 use crate::agents::world::AgentWorld;
 use crate::record::{Past, both_ends, output_text, store};
-use crate::translate;
 
 impl<C> AgentWorld<'_, C> {
     pub(super) fn shell(&self, name: &str, line: &str) -> Result<ShellRan, AgentFault> {
@@ -38,7 +37,7 @@ impl<C> AgentWorld<'_, C> {
         }
         let closed = failed.map_or_else(|| log.finish().map(drop), Err);
         closed.map_err(|source| folder.error("write", &file, source))?;
-        let (ended, elapsed_ms) = (translate::ended(output.ended), millis(output.elapsed));
+        let (ended, elapsed_ms) = (output.ended, millis(output.elapsed));
         Ok(ShellRan { number, name: name.to_owned(), ended, output: self.shown(&file)?, elapsed_ms })
     }
 
@@ -60,10 +59,10 @@ impl<C> AgentWorld<'_, C> {
 mod tests {
     use crate::agents::world::tests::world;
     use code_commit_logging::{Redactor, RunFolder};
-    use code_commit_runner::Limits;
+    use code_commit_runner::{Ended, Limits};
 
     /// How this line ended and what the loop sees of its output, also after a resume.
-    fn check(line: &str, limits: Limits) -> (code_commit_engine::Ended, String) {
+    fn check(line: &str, limits: Limits) -> (Ended, String) {
         let folder = tempfile::tempdir().unwrap();
         let run = RunFolder::create(folder.path(), "run", Redactor::new(["secret-key-77"])).unwrap();
         let mut world = world(folder.path(), run, ());
@@ -80,15 +79,14 @@ mod tests {
     fn of_a_long_output_the_loop_hears_both_ends_without_half_a_key() {
         let limits = Limits { head_bytes: 10, tail_bytes: 4, ..Limits::default() };
         let line = "printf 'a secret-key-77 and more and the end'";
-        let heard =
-            (code_commit_engine::Ended::Exited(0), "a [key …\n[… 20 bytes left out …]\n end".to_owned());
+        let heard = (Ended::Exited(0), "a [key …\n[… 20 bytes left out …]\n end".to_owned());
         assert_eq!(check(line, limits), heard);
-        assert_eq!(check("echo short", limits), (code_commit_engine::Ended::Exited(0), "short\n".to_owned()));
+        assert_eq!(check("echo short", limits), (Ended::Exited(0), "short\n".to_owned()));
     }
 
     #[test]
     fn a_line_that_prints_without_end_is_stopped() {
         let limits = Limits { output_bytes: 1 << 16, ..Limits::default() };
-        assert_eq!(check("yes", limits).0, code_commit_engine::Ended::TooMuchOutput);
+        assert_eq!(check("yes", limits).0, Ended::TooMuchOutput);
     }
 }

@@ -76,8 +76,7 @@ impl Watch for Call<'_> {
         // After a failure nothing more is noted, so that a resumed run counts only what the record holds.
         if self.failed.is_none() {
             self.reserve.give_a_line();
-            let attempt = serde_json::to_value(attempt).unwrap_or_default();
-            let note = Note::Attempted(Attempted { round: self.round, attempt });
+            let note = Note::Attempted(Attempted { round: self.round, attempt: attempt.clone() });
             self.failed = self.record.note(&note).err();
         }
     }

@@ -52,7 +52,7 @@ fn nothing_is_noted_behind_an_attempt_that_could_not_be() {
     });
     let lines = Past::read(folder.path()).unwrap().lines;
     let [Line::Attempted(only)] = lines.as_slice() else { panic!("{lines:?}") };
-    assert_eq!(only.attempt["number"], 1);
+    assert_eq!(only.attempt.number, 1);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use code_commit_engine::Reply;
 use code_commit_guard::Policy;
 use code_commit_llm::Scripted;
 use code_commit_logging::{Redactor, RunFolder};
@@ -7,8 +8,8 @@ use code_commit_names::Binds;
 use code_commit_runner::{Confinement, Env, Limits};
 
 use super::*;
+use crate::Silent;
 use crate::intake::tests::rules;
-use crate::{Silent, reply_of};
 
 /// The stored messages of these replies, in sequence; the number is the round of each.
 fn kept(replies: &[(u32, &str)]) -> String {
@@ -36,7 +37,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
         cancel: Cancel::new().unwrap(),
     };
     for (round, reply) in replies {
-        world.perform(&Apply { round: *round, reply: reply_of(reply), seen: BTreeMap::new() }).unwrap();
+        world.perform(&Apply { round: *round, reply: Reply::of_text(reply), seen: BTreeMap::new() }).unwrap();
     }
     std::fs::read_to_string(said_log).unwrap()
 }

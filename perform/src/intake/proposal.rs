@@ -227,7 +227,6 @@ fn not_written(error: &ApplyError) -> Problem {
 mod tests {
     use super::*;
     use crate::intake::tests::rules;
-    use crate::reply_of;
 
     #[test]
     fn a_file_that_was_shown_in_part_is_not_replaced() {
@@ -241,7 +240,7 @@ mod tests {
             let reply = format!(r#"{{"summary": "s", "writes": [{}]}}"#, writes.join(", "));
             let in_part: Vec<String> = in_part.iter().map(|path| (*path).to_owned()).collect();
             let shown = InPrompt { whole: &[], in_part: &in_part };
-            rules.take_in_proposal(&reply_of(&reply), shown, &undo).unwrap()
+            rules.take_in_proposal(&Reply::of_text(&reply), shown, &undo).unwrap()
         };
         let stale = write("b.py", "deadbeef");
         for writes in [vec![write("src/a.py", nothing)], vec![write("./src//a.py", nothing), stale]] {
@@ -272,7 +271,7 @@ mod tests {
             let reply = serde_json::json!({ "summary": "s", "writes": [write] }).to_string();
             let whole = ["a.txt", "new.txt", "big.txt"].map(str::to_owned);
             let shown = InPrompt { whole: &whole, in_part: &["part.txt".to_owned()] };
-            match rules.take_in_proposal(&reply_of(&reply), shown, &top.path().join("undo")).unwrap() {
+            match rules.take_in_proposal(&Reply::of_text(&reply), shown, &top.path().join("undo")).unwrap() {
                 Taken::Written { touched, .. } => touched.concat(),
                 Taken::Refused { why, problems, .. } => {
                     let codes: Vec<&str> = problems.iter().map(|problem| &*problem.code).collect();
@@ -310,7 +309,7 @@ mod tests {
         let take = |writes: &[serde_json::Value]| {
             let reply = serde_json::json!({ "summary": "s", "writes": writes }).to_string();
             let shown = InPrompt { whole: &paths, in_part: &[] };
-            rules.take_in_proposal(&reply_of(&reply), shown, &top.path().join("undo")).unwrap()
+            rules.take_in_proposal(&Reply::of_text(&reply), shown, &top.path().join("undo")).unwrap()
         };
         let Taken::Refused { why, problems, .. } = take(&writes) else { panic!("written") };
         assert_eq!((why, problems[0].code.as_str()), (WhyRefused::Unusable, "proposal-too-large"));

@@ -27,7 +27,7 @@ fn a_model_is_told_of_many_problems_and_how_many_more_there_are() {
 }
 
 fn answer(reply: &str, finish: &Finish) -> Reply {
-    Reply { finish: crate::translate::finish(finish).0, ..crate::reply_of(reply) }
+    Reply { finish: finish.clone(), ..Reply::of_text(reply) }
 }
 
 /// The codes of the refusals; the tree must still be empty.

@@ -18,7 +18,6 @@ use crate::account::Account;
 use crate::fault::Fault;
 use crate::record::Record;
 use crate::spending::Spending;
-use crate::translate;
 use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
 
 /// Last lines of a stream that go to the record (S2 §6.4).
@@ -98,7 +97,7 @@ impl Run<'_> {
         let ran = Ran {
             log: (*log).to_owned(),
             argv: argv.to_vec(),
-            ended: translate::ended(output.ended),
+            ended: output.ended,
             seal_broken: broken.note.is_some(),
             stdout: tail(out_file, apart.out.text()),
             stderr: tail(err_file, err_text),
@@ -153,8 +152,7 @@ impl Run<'_> {
             | Ended::TooManyProcesses
             | Ended::NotFound
             | Ended::NotExecutable
-            | Ended::Interrupted
-            | _) => Some(format!("{program} {ended}")),
+            | Ended::Interrupted) => Some(format!("{program} {ended}")),
         }
     }
 }

@@ -17,15 +17,13 @@ use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::fault::{Fault, is_of_the_machine};
 use crate::identity::HoldsNow;
-use crate::intake::{InPrompt, Rules, Taken};
+use crate::intake::{InPrompt, Rules, Taken, untidy};
 use crate::kept::{after_build, undo_folders};
 use crate::note_commit;
 use crate::order::baseline::Baseline;
 use crate::order::command::{self, CommandSettings};
 use crate::order::commit::commit;
-use crate::record::UNDO;
-use crate::record::{Record, to_engine};
-use crate::translate::{changes, untidy};
+use crate::record::{Record, UNDO, to_engine};
 
 /// The world of a work order.
 #[expect(missing_docs, reason = "those without are what their types say")]
@@ -256,7 +254,7 @@ impl OrderWorld<'_> {
                 let warnings = self.portable(warnings);
                 let script = fs::symlink_metadata(self.rules.root.join(self.verify_script));
                 let verify_script = script.is_ok_and(|found| found.is_file());
-                let changes = changes(applied.changes);
+                let changes = applied.changes;
                 WriteAnswer::Written(Written { attempt, touched, changes, warnings, verify_script })
             }
             Taken::Refused { why, touched, problems } => {

@@ -180,7 +180,7 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
 fn an_attempt_whose_record_cannot_be_read_counts_as_the_most_it_can_have_used() {
     for attempt in [json!("damaged"), json!({"spend": 7}), json!({"error": "idle", "wait_ms": 5}), json!({})]
     {
-        let lines = [asked(1), Line::Attempted(Attempted { round: 1, attempt }), answered(10)];
+        let lines = [asked(1), attempted(&Attempt::recorded(attempt).unwrap()), answered(10)];
         let spending = spending(Budget::default());
         spending.count(&lines, &flash());
         let spent = spending.spent();
@@ -234,7 +234,7 @@ fn asked_of(model: &ModelId, cost_usd: Option<f64>) -> Line {
 }
 
 fn attempted(attempt: &Attempt) -> Line {
-    Line::Attempted(Attempted { round: 1, attempt: serde_json::to_value(attempt).unwrap() })
+    Line::Attempted(Attempted { round: 1, attempt: attempt.clone() })
 }
 
 fn answered(elapsed_ms: u64) -> Line {
@@ -242,7 +242,7 @@ fn answered(elapsed_ms: u64) -> Line {
         round: 1,
         reply: Text::in_file("f", "r"),
         raw: stored(1),
-        finish: Finish("complete".into()),
+        finish: Finish::Complete,
         for_person: None,
         held_key: false,
         usage: code_commit_engine::Usage::default(),
@@ -269,19 +269,4 @@ fn a_call_of_another_model_counts_at_its_price_and_a_lost_one_as_the_record_says
     // An answer that is known already is copied: nothing is sent.
     let Line::Asked(copied) = asked(1) else { unreachable!() };
     assert_eq!(spent(&[Line::Asked(Asked { at_most: None, ..copied })]).calls, 0);
-}
-
-/// What the engine reads of an attempt is what the client writes.
-#[test]
-fn an_attempt_is_told_alike_by_client_and_record() {
-    let told = |attempt: Attempt| {
-        let attempt = Attempted { round: 1, attempt: serde_json::to_value(attempt).unwrap() };
-        (attempt.is_lost(), attempt.is_answer(), attempt.is_retried())
-    };
-    let failed = |spend| Attempt { error: Some("server".to_owned()), spend, ..Attempt::default() };
-    assert_eq!(told(failed(Spend::Nothing)), (false, false, false));
-    assert_eq!(told(Attempt { wait_ms: Some(0), ..failed(Spend::Unknown) }), (true, false, true));
-    assert_eq!(told(paid(1, 1)), (false, true, false));
-    assert_eq!(told(Attempt { spend: Spend::Unknown, ..Attempt::default() }), (false, true, false));
-    assert!(failed(Spend::Unknown).is_lost(), "as the client says it");
 }

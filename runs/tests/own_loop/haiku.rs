@@ -20,15 +20,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Writes a poem of two verses, one question each.
-pub struct Haiku<'h> {
+pub(crate) struct Haiku<'h> {
     site: &'h Site<'h>,
     /// Ctrl-C after the first verse.
-    pub interrupted: Cell<bool>,
+    pub(crate) interrupted: Cell<bool>,
     cancel: Cancel,
 }
 
 #[derive(Serialize, Deserialize)]
-pub struct Theme {
+pub(crate) struct Theme {
     #[serde(rename = "loop")]
     kind: String,
     version: String,
@@ -37,7 +37,7 @@ pub struct Theme {
 }
 
 impl<'h> Haiku<'h> {
-    pub fn of(site: &'h Site<'h>) -> Self {
+    pub(crate) fn of(site: &'h Site<'h>) -> Self {
         Self { site, interrupted: Cell::new(false), cancel: Cancel::new().unwrap() }
     }
 
@@ -46,7 +46,7 @@ impl<'h> Haiku<'h> {
         Life { of: self, site: self.site, lock, cancel, redactor: Redactor::default() }
     }
 
-    pub fn start(&self, key: Option<&str>) -> Result<Finished, Failure> {
+    pub(crate) fn start(&self, key: Option<&str>) -> Result<Finished, Failure> {
         let [kind, version, theme] = ["haiku", "1", "snow"].map(str::to_owned);
         let plan = Theme { kind, version, key: key.map(str::to_owned), theme };
         self.live().start(plan, Asked { key, new: false })
@@ -57,7 +57,7 @@ fn go_on(known: &Known, _: &resume::Request, site: &Site<'_>) -> Result<Exit, Fa
     Haiku::of(site).live().go_on(known).map(|done| done.exit)
 }
 
-pub const ROWS: &[Row] = &[Row::of::<Haiku<'_>>(go_on, |_, _, _| Ok(Exit::NothingToDo))];
+pub(crate) const ROWS: &[Row] = &[Row::of::<Haiku<'_>>(go_on, |_, _, _| Ok(Exit::NothingToDo))];
 
 impl Loop for Haiku<'_> {
     const FACTS: Facts = Facts { kind: "haiku", step: "verse", work: "theme", ..Facts::PLAIN };

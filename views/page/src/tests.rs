@@ -52,9 +52,9 @@ fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
         prompt: Some(stored(HOSTILE)),
         answer: Some(stored("answer")),
         served_model: Some(hostile()),
-        attempts: vec![code_commit_engine::Attempted {
-            round: 1,
-            attempt: serde_json::json!({ "message": HOSTILE }),
+        attempts: vec![code_commit_engine::Attempt {
+            message: Some(HOSTILE.to_owned()),
+            ..code_commit_engine::Attempt::default()
         }],
         failed: Some(code_commit_engine::Cause {
             code: hostile(),

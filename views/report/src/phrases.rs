@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use code_commit_engine::{Action, BaselineBuilt, Changed, Condition, Ended, Line, Usage};
-use code_commit_llm::Attempt;
 use code_commit_timeline::Lost;
 
 use crate::output::{BAD, Output, WARN, printable, printable_name};
@@ -107,7 +106,7 @@ pub fn call(line: &Line, output: &Output) -> Option<String> {
     match line {
         Line::Asked(asked) => Some(format!("asked: {}, {}", asked.prompt.file, bytes(asked.prompt.bytes))),
         Line::Attempted(attempted) => {
-            let attempt = Attempt::recorded(&attempted.attempt);
+            let attempt = &attempted.attempt;
             let message = printable(attempt.message.as_ref()?);
             Some(output.paint(WARN, &format!("request {} failed: {message}", attempt.number)))
         }

@@ -1,7 +1,6 @@
 //! Calls of models and turns of agents, in one form.
 
-use code_commit_engine::{Answered, Asked, Attempted, Cause, ModelUsage, TurnBegins, Turned, Unanswered};
-use serde_json::Value;
+use code_commit_engine::{Answered, Asked, Cause, ModelUsage, TurnBegins, Turned, Unanswered};
 
 use crate::step::Call;
 
@@ -31,7 +30,7 @@ impl Call {
             usage: vec![usage],
             cost_usd: of.cost_usd,
             failed: of.for_person.clone(),
-            finish: Some(finish(&of.finish.0)),
+            finish: Some(of.finish.code().to_owned()),
             is_over: true,
             elapsed_ms: of.elapsed_ms,
             ..self
@@ -77,12 +76,6 @@ impl Call {
     /// Whether it was sent and nothing is known of it since: the run was killed, or still waits.
     pub fn is_in_flight(&self) -> bool {
         let is_sent = || self.at_most.is_some();
-        !self.is_over && self.attempts.last().map_or_else(is_sent, Attempted::is_retried)
+        !self.is_over && self.attempts.last().map_or_else(is_sent, |attempt| attempt.wait_ms.is_some())
     }
-}
-
-/// `complete`, `truncated`, or the name of what else it was.
-fn finish(value: &Value) -> String {
-    let key = value.as_object().and_then(|object| object.keys().next());
-    value.as_str().or(key.map(String::as_str)).unwrap_or("unknown").to_owned()
 }

@@ -45,7 +45,7 @@ impl Lost {
 
 #[cfg(test)]
 mod tests {
-    use code_commit_engine::{Asked, AtMost, Attempted, Cause, Line, Stored, Unanswered};
+    use code_commit_engine::{Asked, AtMost, Attempt, Attempted, Cause, Line, Stored, Unanswered};
     use serde_json::{Value, json};
 
     use super::*;
@@ -56,7 +56,7 @@ mod tests {
     }
 
     fn attempted(attempt: Value) -> Line {
-        Line::Attempted(Attempted { round: 1, attempt })
+        Line::Attempted(Attempted { round: 1, attempt: Attempt::recorded(attempt).unwrap() })
     }
 
     fn unanswered() -> Line {

@@ -162,7 +162,7 @@ impl Reader {
 
     fn attempted(&mut self, attempted: &Attempted) {
         if let Some((_, call)) = &mut self.open {
-            call.attempts.push(attempted.clone());
+            call.attempts.push(attempted.attempt.clone());
         }
     }
 

@@ -1,11 +1,10 @@
 //! The steps of a run, as plain data.
 
 use code_commit_engine::{
-    AtMost, Attempted, Cause, Changed, Denial, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem, Stored,
+    AtMost, Attempt, Cause, Changed, Denial, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem, Stored,
     Usage,
 };
 use jiff::Timestamp;
-use serde_json::Value;
 
 /// Everything that happened, in order.
 #[derive(Debug, Clone, Default)]
@@ -66,7 +65,7 @@ pub struct Call {
     /// The most that one attempt can use; `None` if nothing is sent.
     pub at_most: Option<AtMost>,
     /// The HTTP attempts of a model's call.
-    pub attempts: Vec<Attempted>,
+    pub attempts: Vec<Attempt>,
     /// Whether the record says how it ended.
     pub is_over: bool,
     /// How long it took, as its answer says.
@@ -103,7 +102,7 @@ impl Call {
 
     /// Why attempts failed, one sentence each.
     pub fn retries(&self) -> impl Iterator<Item = &str> {
-        self.attempts.iter().filter_map(|of| of.attempt.get("message").and_then(Value::as_str))
+        self.attempts.iter().filter_map(|of| of.message.as_deref())
     }
 }
 

@@ -7,7 +7,6 @@ use code_commit_engine::{ModelUsage, Usage};
 use code_commit_llm::{Day, Money, Prices};
 use code_commit_loop_phase::tokens::{self, Row, Table};
 use code_commit_names::ours::{ABL, STATE};
-use code_commit_perform::client_usage;
 use code_commit_repo::WorkTree;
 use code_commit_report::phrases;
 use code_commit_runs::model::today;
@@ -54,7 +53,7 @@ impl Today {
 
     /// US dollars; `None` if no price is known.
     pub fn cost(&self, model: &str, usage: Usage) -> Option<f64> {
-        self.prices.of_name(model, self.day.as_ref()?)?.cost(&client_usage(usage)).map(Money::as_usd)
+        self.prices.of_name(model, self.day.as_ref()?)?.cost(&usage).map(Money::as_usd)
     }
 }
 

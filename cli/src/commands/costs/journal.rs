@@ -4,9 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use code_commit_engine::{Line, ModelUsage, Usage};
-use code_commit_llm::{Attempt, Spend};
 use code_commit_logging::Journal;
-use code_commit_perform::engine_usage;
 use code_commit_runs::registry::RUN_JSON;
 use code_commit_runs::spec;
 use code_commit_timeline::{Step, Steps};
@@ -92,17 +90,18 @@ impl<'t> Run<'t> {
             return self.turned(call, of.usage.clone(), of.cost_usd);
         }
         let call = Call { model: of.asked_model.as_deref().map_or(call.model.clone(), bare), ..call };
-        let attempts = || of.attempts.iter().map(|attempted| Attempt::recorded(&attempted.attempt));
-        let mut calls: Vec<Call> = attempts().filter(Attempt::is_lost).map(|_| call.clone()).collect();
+        let lost = of.attempts.iter().filter(|attempt| attempt.is_lost());
+        let mut calls: Vec<Call> = lost.map(|_| call.clone()).collect();
         if of.answer.is_some() {
             // Its usage is that of all attempts.
             calls.push(self.answered(call, of.tokens(), of.served_model.clone(), of.cost_usd));
             return calls;
         }
-        let is_paid = |attempt: &Attempt| attempt.error.is_none() && attempt.spend != Spend::Nothing;
-        calls.extend(attempts().filter(is_paid).map(|attempt| {
-            self.answered(call.clone(), engine_usage(attempt.usage), attempt.served_model, None)
-        }));
+        calls.extend(
+            of.attempts.iter().filter(|attempt| attempt.is_answer()).map(|attempt| {
+                self.answered(call.clone(), attempt.usage, attempt.served_model.clone(), None)
+            }),
+        );
         // What is still open was paid for, or may have been.
         calls.extend((of.is_in_flight() || of.role.is_some()).then_some(call));
         calls

@@ -38,7 +38,7 @@ fn the_ends_of_answers_calls_and_turns_are_listed() {
 #[test]
 fn the_words_of_the_journal_are_listed() {
     assert_eq!(listed(PAGE, "Why a proposal was not written"), variants("engine/src/order.rs", "WhyRefused"));
-    assert_eq!(listed(PAGE, "How a command ended"), variants("runner/src/output.rs", "Ended"));
+    assert_eq!(listed(PAGE, "How a command ended"), variants("model/src/ended.rs", "Ended"));
     assert_eq!(listed(PAGE, "How a run ended"), variants("engine/src/outcome.rs", "Outcome"));
 }
 

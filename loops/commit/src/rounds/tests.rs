@@ -28,7 +28,7 @@ fn answered(reply: &str) -> Says {
         round: 1,
         reply: text(reply),
         raw: Stored { file: "raw".to_owned(), bytes: 2, sha256: String::new() },
-        finish: Finish("complete".into()),
+        finish: Finish::Complete,
         for_person: None,
         held_key: false,
         usage: Usage::default(),

@@ -148,7 +148,7 @@ impl Live<Ask> for World {
             round,
             reply: Text::in_file("reply", self.reply),
             raw: Stored { file: "raw".to_owned(), bytes: 0, sha256: String::new() },
-            finish: Finish("complete".into()),
+            finish: Finish::Complete,
             for_person: None,
             held_key: false,
             usage: Usage::default(),
