@@ -9,7 +9,7 @@ use code_commit_engine::Line;
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::{GOOD, STRONG, WARN, lines, rounds_asked};
-use code_commit_runs::order::Recorded;
+use code_commit_runs::order::{Recorded, summary};
 use code_commit_runs::records::account::Account;
 use code_commit_runs::spec::history;
 use code_commit_runs::{Exit, Failure, Host, changes, place, records, registry};
@@ -82,24 +82,27 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
     }
     let known = known?;
     let run = known.path(tree.root());
-    if Recorded::is_in(&run) {
-        return order::show(&known, &tree, output).map(|()| Exit::Done);
-    }
     let past = records::past(&run)?;
     let changes = changes_of(&run, &tree)?;
-    if output.json {
-        let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
-        output.object(&json!({
-            "run": records::name(&run), "loop": records::loop_of(&known, tree.root()), "undone": known.undone, "folder": run.to_string_lossy(), "facts": past.json, "files": stats,
-        }));
-        return Ok(Exit::Done);
+    let summary = Recorded::is_in(&run).then(|| summary(&records::open(&run), &past));
+    let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
+    let mut object = json!({
+        "run": records::name(&run), "loop": records::loop_of(&known, tree.root()), "undone": known.undone, "folder": run.to_string_lossy(), "facts": past.json, "files": stats,
+    });
+    if let (Some(members), Some(summary)) = (object.as_object_mut(), &summary) {
+        members.insert("summary".to_owned(), json!(summary));
     }
+    output.object(&object);
     output.report(&format!("{}{}", output.paint(STRONG, &records::name(&run)), known.since()));
-    lines("round", &past.lines, output);
+    match &summary {
+        Some(summary) => order::show(&past, summary.as_ref(), output),
+        None => lines("round", &past.lines, output),
+    }
     if records::is_applied(&run) {
         output.report("applied: a reply that was given as text");
     }
-    output.report(&format!("files: {}", run.strip_prefix(tree.root()).unwrap_or(&run).display()));
+    let shown = run.strip_prefix(tree.root()).ok().filter(|_| summary.is_none()).unwrap_or(&run);
+    output.report(&format!("files: {}", shown.display()));
     for change in &changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());
     }
