@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use code_commit_logging::Redactor;
-use code_commit_runs::{Exit, Failure, Host, Product};
+use code_commit_runs::{Exit, Failure, Host, LOOPS, Product};
 use code_commit_settings::{Bases, Environment, Keys};
 
 use crate::models::Services;
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     printing::redact_panics(&output);
     // Before anything is printed; a command that works in another folder also finds the keys of that folder.
     output.strike_out(keys(&environment).exposed());
-    let host = Host { folder, environment: &environment, output: &output, models: &Services };
+    let host = Host { folder, environment: &environment, output: &output, loops: LOOPS, models: &Services };
     let done = or_fault(|| commands::run(&arguments, host));
     let exit = done.unwrap_or_else(|failure| failure.tell(&output));
     ExitCode::from(exit.closing(arguments.product(), &output))

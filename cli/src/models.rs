@@ -14,6 +14,7 @@ use code_commit_llm_gemini::Gemini;
 use code_commit_llm_openai::{OpenAi, OutputLimit, Responses, Switches, SystemRole};
 use code_commit_repo::WorkTree;
 use code_commit_runs::model::{OpenModel, today, warn_in_the_clear};
+use code_commit_runs::registry::Registry;
 use code_commit_runs::{Exit, Failure, Host, preflight, records};
 use code_commit_settings::{Environment, Keys, Models, Origin, Settings};
 
@@ -150,7 +151,7 @@ fn from_file(model: &ModelId, tree: &WorkTree) -> Result<Box<dyn Model>, Failure
     if model.provider() == SCRIPTED {
         return Ok(Box::new(Scripted::read(Path::new(model.name())).map_err(no_script)?));
     }
-    let run = records::find(tree, Some(model.name()))?;
+    let run = Registry::of(tree).find(Some(model.name()))?.path(tree.root());
     let replies = records::replies(&run)?;
     Ok(Box::new(Recorded::new(model.clone(), replies)))
 }

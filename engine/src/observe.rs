@@ -1,5 +1,7 @@
 //! What observers see of a run while it is in progress.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -52,6 +54,19 @@ pub enum Event<'a> {
 pub trait Observer {
     /// Takes one event.
     fn see(&mut self, event: &Event<'_>);
+}
+
+/// Shared by those who look at it afterwards.
+impl<O: Observer> Observer for Rc<RefCell<O>> {
+    fn see(&mut self, event: &Event<'_>) {
+        self.borrow_mut().see(event);
+    }
+}
+
+impl Observer for Box<dyn Observer> {
+    fn see(&mut self, event: &Event<'_>) {
+        (**self).see(event);
+    }
 }
 
 /// Sees nothing.

@@ -7,8 +7,10 @@ use std::time::Duration;
 use crate::body::{self, Form};
 use crate::http::{Agent, Exchange, Head, Post};
 use crate::retry::{Answer, Tried, Try, with_retry};
-use crate::watch::{Attempt, Spend};
-use crate::{CallError, ErrorBody, Model, ModelId, Progress, Reply, Request, Retry, Secret, Unread, Watch};
+use crate::{
+    Attempt, CallError, ErrorBody, Model, ModelId, Progress, Reply, Request, Retry, Secret, Spend, Unread,
+    Watch,
+};
 
 /// The maximum that is read of an error's body, or of a page in place of a reply; the important
 /// part is at the beginning.

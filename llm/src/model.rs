@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::provider::{RECORDED, SCRIPTED};
-use crate::{CallError, List, Provider, Reply, Watch};
+use crate::{CallError, List, Provider, Reply, Request, Watch};
 
 /// Something that replies to prompts. Every implementation does its own retries and reports each
 /// HTTP attempt to the [`Watch`]; its result is final.
@@ -138,36 +137,6 @@ impl TryFrom<String> for ModelId {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.parse()
-    }
-}
-
-/// One request. Everything is borrowed: the prompt is copied once, into the request body.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Request<'a> {
-    /// The user turn.
-    pub prompt: &'a str,
-    /// The number of bytes at the beginning of the prompt that later calls will repeat: what a cache is good for.
-    /// Zero if that is not known.
-    pub stable: usize,
-    /// The system instruction.
-    pub system: Option<&'a str>,
-    /// If `None`, the service decides, which services recommend for their newest models.
-    pub temperature: Option<f64>,
-    /// A JSON schema for the answer, which is then a single JSON text.
-    pub schema: Option<&'a serde_json::Value>,
-    /// Stream the answer: progress, idle detection and early stop need it.
-    pub stream: bool,
-    /// The maximum number of tokens that the model may write, including reasoning.
-    pub max_output_tokens: Option<u64>,
-    /// What the caller has left for the whole call, including retries; no retry starts that would
-    /// exceed it.
-    pub time_left: Option<Duration>,
-}
-
-impl<'a> Request<'a> {
-    /// The beginning of the prompt that later calls will repeat, and the rest.
-    pub fn stable_and_rest(&self) -> (&'a str, &'a str) {
-        self.prompt.split_at_checked(self.stable).unwrap_or(("", self.prompt))
     }
 }
 

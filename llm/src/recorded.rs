@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::watch::{Attempt, Spend};
-use crate::{CallError, Model, ModelId, Progress, Reply, Request, Watch};
+use crate::{Attempt, CallError, Model, ModelId, Progress, Reply, Request, Spend, Watch};
 
 /// The replies of a run. The caller knows where they are stored.
 #[derive(Debug)]

@@ -3,8 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use crate::watch::{Attempt, Spend, Waited, Watch};
-use crate::{Advice, CallError, Finish, Progress, Reply, Usage};
+use crate::{Advice, Attempt, CallError, Finish, Progress, Reply, Spend, Usage, Waited, Watch};
 
 /// The retry rules. The defaults follow the services' own clients, without their surprises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

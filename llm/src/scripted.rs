@@ -18,9 +18,9 @@ use serde::Deserialize;
 
 use crate::provider::SCRIPTED;
 use crate::retry::{Answer, Tried, with_retry};
-use crate::watch::{Attempt, Waited};
 use crate::{
-    CallError, ErrorCode, Finish, Model, ModelId, ModelIdError, Progress, Reply, Request, Retry, Usage, Watch,
+    Attempt, CallError, ErrorCode, Finish, Model, ModelId, ModelIdError, Progress, Reply, Request, Retry,
+    Usage, Waited, Watch,
 };
 
 /// Separates replies in a plain file.

@@ -12,6 +12,7 @@ pub mod proposal;
 mod reply;
 mod scan;
 mod walk;
+pub mod words;
 
 pub use code::{ErrorCode, WarningCode, Wording};
 pub use diagnostic::{Diagnostic, Errors, MOST_KEPT, Related};

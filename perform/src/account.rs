@@ -6,12 +6,14 @@
 //! summary know them. Everything else is restored: ignore rules, repositories, symlinks, protected files.
 //! Ignored files are not surveyed: build caches stay.
 
+mod accounted;
 mod adopt;
 mod layer;
+mod layers;
 mod layout;
 mod note;
 mod put_back;
-mod settle;
+pub(crate) mod settle;
 mod source;
 mod triage;
 mod view;
@@ -26,12 +28,15 @@ use code_commit_guard::{Difference, Guard, Policy, Seen, Survey, Tracked};
 use code_commit_logging::RunFolder;
 use code_commit_repo::WorkTree;
 
+pub use self::accounted::Accounted;
+pub(crate) use self::accounted::named;
+use self::accounted::{not_restored, warning};
 use self::adopt::Places;
+use self::layers::Layers;
 use self::layout::{Layout, Role};
+use self::note::BEFORE;
 use self::put_back::PutBack;
-pub use self::settle::{Settled, is_settled, settle};
 use self::source::Source;
-use self::view::Layers;
 use crate::fault::Fault;
 use crate::seal::Attic;
 
@@ -68,25 +73,6 @@ enum State {
     InView(Layers),
     /// The tree as it was before the command.
     Surveyed(Survey),
-}
-
-/// Folder in the run folder that holds the state before a command while the command runs.
-const BEFORE: &str = "before";
-
-/// What a command changed.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Accounted {
-    /// Kept; `undo` reverts it.
-    pub changes: Vec<code_commit_engine::Changed>,
-    /// Paths that were restored.
-    pub put_back: Vec<String>,
-    /// The size of new and changed files that are not accounted for, if it is known.
-    pub unaccounted_bytes: u64,
-    /// For the user.
-    pub warnings: Vec<Problem>,
-    /// Whether the account was interrupted: then the tree is as before the command, and the warnings say where its
-    /// changes are.
-    pub is_interrupted: bool,
 }
 
 impl Account {
@@ -370,36 +356,6 @@ impl Account {
 fn forget_note(run: &RunFolder) -> Result<(), Fault> {
     let folder = run.path().join(BEFORE);
     note::remove(&folder).map_err(Fault::file("remove what was noted in", &folder))
-}
-
-/// For the user, who may have made the change at the same time.
-fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> Option<Problem> {
-    if put_back.is_empty() {
-        return None;
-    }
-    let mut message = format!("{who} changed {}, which it may not; it was restored", named(put_back));
-    if let Some(attic) = attic {
-        message += &format!("; what was there is in {}", attic.display());
-    }
-    Some(Problem::new("put-back", message))
-}
-
-/// What has no usable copy: a socket, a file that is too large.
-fn not_restored(who: &str, gone: &[String]) -> Option<Problem> {
-    let message = format!("{who} changed or removed {}, which could not be restored", named(gone));
-    (!gone.is_empty()).then(|| Problem::new("not-restored", message))
-}
-
-/// Paths named in a message.
-const NAMED: usize = 10;
-
-/// The first paths, and the number of the others.
-pub(crate) fn named(paths: &[String]) -> String {
-    let mut text = paths.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if let Some(more) = paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        text += &format!(" and {more} more");
-    }
-    text
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ mod call;
 mod partial;
 mod quota;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use code_commit_engine::{Answered, AskAnswer, Asked, Cause, Note, Problem, Stored, Unanswered};
 use code_commit_guard::Guard;
-use code_commit_llm::{BudgetError, CallError, Limit, Model, ModelId, Reply, Request, Waited, Watch};
+use code_commit_llm::{CallError, Model, ModelId, Reply, Request, Waited, Watch};
 use code_commit_logging::millis;
 use code_commit_parser::partial::Openers;
 use code_commit_runner::Cancel;
@@ -16,18 +16,13 @@ use code_commit_runner::Cancel;
 use crate::Event;
 use crate::ask::call::Call;
 use crate::ask::partial::Partial;
-use crate::ask::quota::{Patience, Quotas};
+use crate::ask::quota::{NoAnswer, Patience, Quotas};
 use crate::fault::{Fault, with_sources};
 use crate::paid::{Again, Paid};
 use crate::record::{Record, store, to_engine};
 use crate::reserve::Reserve;
-use crate::spending::{self, CallSpending, Spending};
+use crate::spending::{self, CallSpending, OTHER_MODEL, Spending, now};
 use crate::translate;
-
-/// The code of the warning that another model is asked for the same answer.
-pub(crate) const OTHER_MODEL: &str = "other-model";
-/// The code of the warning that the same answer is waited for.
-pub(crate) const OUT_OF_QUOTA: &str = "out-of-quota";
 
 /// Settings of the model calls.
 #[derive(Debug, Clone, Default)]
@@ -90,7 +85,7 @@ pub(crate) struct Asker<'a> {
 
 impl Asker<'_> {
     /// Gives the answer; events during the call go to the record.
-    pub(crate) fn ask(&self, question: &Question<'_>, record: &mut Record<'_>) -> Result<AskAnswer, Fault> {
+    pub(crate) fn ask(&self, question: &Question<'_>, record: &mut Record) -> Result<AskAnswer, Fault> {
         let Question { round, prompt, files, .. } = *question;
         if record.folder().redactor().finds_key(prompt) {
             return Err(Fault::KeyInPrompt { round });
@@ -131,7 +126,7 @@ impl Asker<'_> {
         question: &Question<'_>,
         prompt: &Stored,
         quotas: &mut Quotas,
-        record: &mut Record<'_>,
+        record: &mut Record,
     ) -> Result<Result<Paying, NoAnswer>, Fault> {
         let (first, others) = code_commit_llm::choices(self.model, question.round);
         let mut model = first;
@@ -160,7 +155,7 @@ impl Asker<'_> {
         model: &dyn Model,
         question: &Question<'_>,
         prompt: &Stored,
-        record: &mut Record<'_>,
+        record: &mut Record,
     ) -> Result<Result<(Reply, Partial), NoAnswer>, Fault> {
         let (round, spending) = (question.round, &self.asking.spending);
         let mut request = self.asking.request(question);
@@ -206,7 +201,7 @@ impl Asker<'_> {
     }
 
     /// A call that timed out because the run did is reported as the run's limit: `--call-limit` would not help.
-    fn cause(&self, no_answer: &NoAnswer, record: &Record<'_>) -> Cause {
+    fn cause(&self, no_answer: &NoAnswer, record: &Record) -> Cause {
         match no_answer {
             NoAnswer::OverLimit(limit) => spending::cause(limit),
             NoAnswer::Failed(error) => {
@@ -225,33 +220,13 @@ struct Paying {
     partial: Partial,
 }
 
-/// Why a model gave no answer.
-#[derive(Debug, thiserror::Error)]
-enum NoAnswer {
-    /// It was not asked.
-    #[error(transparent)]
-    OverLimit(BudgetError),
-    #[error(transparent)]
-    Failed(CallError),
-}
-
-impl NoAnswer {
-    /// Whether another model may answer. A cheaper one may fit into a limit that this one would exceed.
-    fn asks_for_another_model(&self) -> bool {
-        match self {
-            Self::OverLimit(limit) => matches!(limit.limit(), Limit::Cost | Limit::Tokens),
-            Self::Failed(error) => error.asks_for_another_model(),
-        }
-    }
-}
-
 /// The answer's files are on disk before the fact that names them.
 fn answered(
     question: &Question<'_>,
     reply: Reply,
     cost_usd: Option<f64>,
     elapsed_ms: u64,
-    record: &Record<'_>,
+    record: &Record,
 ) -> Result<AskAnswer, Fault> {
     let folder = record.folder();
     // Nothing is decided from the raw answer: only the text must survive a power cut.
@@ -282,7 +257,7 @@ fn passed_over(model: &ModelId, no_answer: &NoAnswer, next: &ModelId) -> Problem
 }
 
 /// Copies the answer: the other record may be removed.
-fn answered_before(question: &Question<'_>, again: Again, record: &Record<'_>) -> Result<AskAnswer, Fault> {
+fn answered_before(question: &Question<'_>, again: Again, record: &Record) -> Result<AskAnswer, Fault> {
     let Again { answered, text, mut raw } = again;
     let folder = record.folder();
     let raw = folder.store_with(&question.files.raw, |out| std::io::copy(&mut raw, out).map(drop))?;
@@ -299,7 +274,7 @@ fn unanswered(round: u32, cause: Cause) -> AskAnswer {
     AskAnswer::Unanswered(Unanswered { round, cause })
 }
 
-fn cause(error: &CallError, record: &Record<'_>) -> Cause {
+fn cause(error: &CallError, record: &Record) -> Cause {
     let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
     Cause {
         code: error.code().to_owned(),
@@ -319,11 +294,6 @@ impl Watch for Waiting<'_> {
     fn wait(&mut self, duration: Duration) -> Waited {
         if self.0.wait(duration) { Waited::Cancelled } else { Waited::Through }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the driver measures how long a call takes")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]

@@ -6,15 +6,14 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use code_commit_engine::Built;
+use code_commit_engine::{Built, Cause};
 use code_commit_guard::Guard;
-use code_commit_logging::{RedactWriter, millis};
-use code_commit_runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output};
+use code_commit_logging::{RedactWriter, Redactor, millis};
+use code_commit_runner::{Cancel, Captured, Command, Confinement, Ended, Env, Lack, Limits, Output, Ran};
 
 use crate::Event;
 use crate::account::Account;
 use crate::fault::Fault;
-use crate::machine::Ran;
 use crate::record::{Record, output_text};
 use crate::spending::Spending;
 use crate::translate;
@@ -46,16 +45,16 @@ impl BuildCommand {
         (guard, account): (&Guard, &Account),
         cancel: &Cancel,
         spending: &Spending,
-        record: &mut Record<'_>,
+        record: &mut Record,
     ) -> Result<Built, Fault> {
         record.tell(&Event::BuildBegins { round });
-        let once = |trial: &Trial<'_>, record: &mut Record<'_>| {
+        let once = |trial: &Trial<'_>, record: &mut Record| {
             let timeout = self.timeout.into_iter().chain(spending.time_left()).min();
             self.once(file, (guard, account), (cancel, timeout), trial, record)
         };
         let (output, broken) = under_seal("build", guard.root(), &self.sealed, record, once)?;
         let ran = Ran { output: &output, root: guard.root(), env: &self.env, confinement: &self.confinement };
-        let lack = if broken.note.is_none() { ran.lack(record.folder().redactor()) } else { None };
+        let lack = broken.note.is_none().then(|| ran.lack()).flatten();
         Ok(Built {
             round,
             ended: translate::ended(output.ended),
@@ -65,7 +64,7 @@ impl BuildCommand {
             changes: Vec::new(),
             present: Vec::new(),
             put_back: Vec::new(),
-            lack,
+            lack: lack.map(|lack| cause(lack, record.folder().redactor())),
             ignored_bytes: 0,
         })
     }
@@ -76,7 +75,7 @@ impl BuildCommand {
         (guard, account): (&Guard, &Account),
         (cancel, deadline): (&Cancel, Option<Duration>),
         trial: &Trial<'_>,
-        record: &mut Record<'_>,
+        record: &mut Record,
     ) -> Result<(Output, Broken), Fault> {
         let folder = record.folder().clone();
         let failed = |source| folder.error("write", file, source);
@@ -111,12 +110,12 @@ impl BuildCommand {
 }
 
 /// Writes redacted output to the file and to the observer.
-struct Tee<'t, 'o> {
+struct Tee<'t> {
     file: File,
-    record: &'t mut Record<'o>,
+    record: &'t mut Record,
 }
 
-impl io::Write for Tee<'_, '_> {
+impl io::Write for Tee<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_all(bytes)?;
         if !bytes.is_empty() {
@@ -131,7 +130,7 @@ impl io::Write for Tee<'_, '_> {
 }
 
 /// The last lines of `N-build.txt`: the harness's notes about the build, and how it ended.
-fn close(mut log: RedactWriter<Tee<'_, '_>>, output: &Output, note: Option<&str>) -> io::Result<()> {
+fn close(mut log: RedactWriter<Tee<'_>>, output: &Output, note: Option<&str>) -> io::Result<()> {
     let Captured { head, tail, .. } = &output.captured;
     if tail.last().or(head.last()).is_some_and(|last| *last != b'\n') {
         log.write_all(b"\n")?;
@@ -148,5 +147,14 @@ fn ending(ended: Ended) -> String {
     match ended.exit_code() {
         Some(code) => format!("exit code: {code}"),
         None => format!("no exit code: the build {ended}"),
+    }
+}
+
+/// The words may be of the program that ran, so keys are redacted.
+fn cause(Lack { kind, what, help }: Lack, redactor: &Redactor) -> Cause {
+    Cause {
+        code: kind.code().to_owned(),
+        message: redactor.redact(&what).into_owned(),
+        remedy: Some(redactor.redact(&help).into_owned()),
     }
 }

@@ -2,14 +2,13 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::SystemTime;
 
 use code_commit_apply::Action;
-use code_commit_dir::Interrupt;
 use code_commit_engine::{
     Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Digest,
-    Ended, HoldsFor, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text,
-    World,
+    Ended, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text, World,
 };
 use code_commit_llm::Model;
 use code_commit_logging::{Layout, Stamp, sha256_hex};
@@ -20,8 +19,10 @@ use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
 use crate::fault::Fault;
+use crate::identity::HoldsNow;
 use crate::intake::{Code, Intake, Rules, Shown};
-use crate::kept::{UNDO, after_build, folders_of_replies, folders_to_undo, undo_folders};
+use crate::kept::{after_build, folders_of_replies, folders_to_undo, undo_folders};
+use crate::record::UNDO;
 use crate::record::{Record, store};
 use crate::stash::Stash;
 use crate::translate::{changes, untidy};
@@ -34,11 +35,11 @@ const MOST_PRESENT: u64 = 1 << 20;
 
 /// Everything that a run of a commit loop needs.
 #[expect(missing_docs, reason = "those without are what their types say")]
-pub struct CommitWorld<'w, 'o> {
-    pub record: Record<'o>,
+pub struct CommitWorld<'w> {
+    pub record: Record,
     /// Where replies are applied, and by which rules.
     pub rules: Rules,
-    pub model: &'w dyn Model,
+    pub model: Rc<dyn Model>,
     pub asking: Asking,
     /// What decides whether the work is done.
     pub build: BuildCommand,
@@ -51,12 +52,12 @@ pub struct CommitWorld<'w, 'o> {
     /// Where the model's messages to the user are kept, besides the terminal (S0 §Implementation Details).
     pub said_log: Option<PathBuf>,
     /// What a verdict given now holds for.
-    pub holds_for: &'w dyn Fn(&Outcome, Interrupt<'_>) -> HoldsFor,
+    pub holds_for: HoldsNow<'w>,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
 
-impl World for CommitWorld<'_, '_> {
+impl World for CommitWorld<'_> {
     type Fault = Fault;
 
     fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Fault> {
@@ -84,7 +85,7 @@ impl World for CommitWorld<'_, '_> {
     }
 }
 
-impl Live<Ask> for CommitWorld<'_, '_> {
+impl Live<Ask> for CommitWorld<'_> {
     fn perform(&mut self, Ask { round, prompt, stable }: &Ask) -> Result<AskAnswer, Fault> {
         self.cancel_point()?;
         let files = Files {
@@ -94,12 +95,12 @@ impl Live<Ask> for CommitWorld<'_, '_> {
         };
         let question = Question { round: *round, prompt, stable: *stable, schema: None, files: &files };
         let forbid = self.asking.early_stop.then_some(&self.rules.guard);
-        let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel, forbid };
+        let asker = Asker { model: &*self.model, asking: &self.asking, cancel: &self.cancel, forbid };
         asker.ask(&question, &mut self.record)
     }
 }
 
-impl Live<Apply> for CommitWorld<'_, '_> {
+impl Live<Apply> for CommitWorld<'_> {
     fn perform(&mut self, Apply { round, reply, seen }: &Apply) -> Result<ApplyAnswer, Fault> {
         self.cancel_point()?;
         let round = *round;
@@ -135,7 +136,7 @@ impl Live<Apply> for CommitWorld<'_, '_> {
     }
 }
 
-impl Live<Build> for CommitWorld<'_, '_> {
+impl Live<Build> for CommitWorld<'_> {
     fn perform(&mut self, Build { round }: &Build) -> Result<Built, Fault> {
         self.cancel_point()?;
         let file = self.layout.build(*round);
@@ -162,7 +163,7 @@ impl Live<Build> for CommitWorld<'_, '_> {
     }
 }
 
-impl Live<BuildBaseline> for CommitWorld<'_, '_> {
+impl Live<BuildBaseline> for CommitWorld<'_> {
     /// The tree is as before the run while the build runs, and whatever happens the changes come back.
     fn perform(&mut self, BuildBaseline { round }: &BuildBaseline) -> Result<BaselineBuilt, Fault> {
         self.cancel_point()?;
@@ -184,7 +185,7 @@ impl Live<BuildBaseline> for CommitWorld<'_, '_> {
     }
 }
 
-impl Live<Restore> for CommitWorld<'_, '_> {
+impl Live<Restore> for CommitWorld<'_> {
     /// Reverts the changes of every round, newest first. Not interrupted: Ctrl-C would leave them in the tree.
     fn perform(&mut self, _: &Restore) -> Result<Restored, Fault> {
         let rounds = folders_to_undo(self.record.folder())?;
@@ -210,7 +211,7 @@ impl Live<Restore> for CommitWorld<'_, '_> {
     }
 }
 
-impl CommitWorld<'_, '_> {
+impl CommitWorld<'_> {
     /// Opens the account and runs the build, in a view of the tree if the system allows one.
     fn build_accounted(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
         match self.build_once(round, file)? {

@@ -8,10 +8,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use code_commit_dir::{Folder, Interrupt, Interruptible};
+use code_commit_engine::{HoldsFor, Outcome};
 use code_commit_guard::{Guard, Policy, Seen};
 use code_commit_logging::{sha256_hex, sha256_of};
 use code_commit_names::ours::STATE;
 use rustix::fs::fstat;
+
+/// What the end of a run holds for, as the tree is now.
+pub type HoldsNow<'w> = Box<dyn Fn(&Outcome, Interrupt<'_>) -> HoldsFor + 'w>;
 
 /// SHA-256 in hex over the files and symlinks below `root` that the ignore rules of now do not ignore, sorted by
 /// path: path, executable bit, content. Leaves out repositories' own files, the harness's state, and the paths

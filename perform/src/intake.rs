@@ -15,6 +15,7 @@ mod proposal;
 mod remarks;
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use code_commit_apply::{Applied, ChangeSet, Lock};
 use code_commit_engine::{Problem, Reply};
@@ -39,7 +40,7 @@ pub struct Rules {
     /// Judges every path; holds the ignore rules as they were when the run began.
     pub guard: Guard,
     /// Held during the run.
-    pub lock: Lock,
+    pub lock: Rc<Lock>,
 }
 
 /// The result of a reply.

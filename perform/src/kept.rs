@@ -1,6 +1,6 @@
 //! Where the pre-images of a run are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,7 @@ use code_commit_logging::RunFolder;
 use code_commit_timeline::{Steps, What};
 
 use crate::fault::Fault;
-use crate::{JOURNAL, Past};
-
-/// Folder for pre-images in a run folder, one subfolder for each round.
-pub const UNDO: &str = "undo";
+use crate::record::{JOURNAL, Past, UNDO};
 
 /// The folders with pre-images of the run in `folder`, the oldest first. A round whose reply was rejected has none.
 ///
@@ -52,25 +49,6 @@ pub(crate) fn checked(run: &Path) -> Result<Past, Fault> {
     let past = Past::read(run)?;
     past.sets_are_its_own(run)?;
     Ok(past)
-}
-
-/// The names of the sets in a run folder, each with the SHA-256 of its manifest.
-pub(crate) fn manifests(run: &Path) -> io::Result<BTreeMap<String, String>> {
-    let mut found = BTreeMap::new();
-    let entries = match code_commit_dir::list(run.join(UNDO)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
-        entries => entries?,
-    };
-    for entry in entries {
-        let entry = entry?;
-        if let Ok(Some(mut manifest)) =
-            code_commit_dir::open_regular(&entry.path().join(code_commit_apply::MANIFEST))
-        {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            found.insert(name, code_commit_logging::sha256_of(&mut manifest)?);
-        }
-    }
-    Ok(found)
 }
 
 fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {

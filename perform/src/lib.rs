@@ -9,7 +9,6 @@ mod fault;
 mod identity;
 mod intake;
 mod kept;
-mod machine;
 mod note;
 mod order;
 mod paid;
@@ -23,7 +22,8 @@ mod stash;
 mod translate;
 mod trial;
 
-pub use account::{Account, Accounted, Settled, is_settled, settle};
+pub use account::settle::{Settled, is_settled, settle};
+pub use account::{Account, Accounted};
 pub use agents::{
     AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, COPIES, Cast, Counted, Guarded, Kept,
     NotPutBack, Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies, taken,
@@ -34,15 +34,15 @@ pub use build::BuildCommand;
 pub use code_commit_engine::{Event, Observer, Silent};
 pub use commit::CommitWorld;
 pub use fault::Fault;
-pub use identity::identity;
+pub use identity::{HoldsNow, identity};
 pub use intake::{Code, InPrompt, Intake, Rules, Shown, Taken};
-pub use kept::{UNDO, after_build, folders_to_undo, undo_folders};
+pub use kept::{after_build, folders_to_undo, undo_folders};
 pub use note::{CannotNote, note_commit};
 pub use order::{Baseline, CommandSettings, Ignored, OrderWorld};
 pub use paid::Paid;
 pub use record::{
-    Format, JOURNAL, OtherFormat, Past, RUN_JSON, Record, RecordError, WITHHELD, note_withheld, output_text,
-    withheld,
+    Format, JOURNAL, OtherFormat, Past, RUN_JSON, Record, RecordError, UNDO, WITHHELD, note_withheld,
+    output_text, withheld,
 };
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
 pub use seal::has_taken_in;

@@ -6,84 +6,55 @@ mod texts;
 mod unsynced;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use code_commit_engine::{Apply, Build, Measure, Note, Problem, Recorded, Request as _, Stored, Write};
-use code_commit_logging::{FolderError, Journal, JournalError, RunFolder};
+use code_commit_engine::{Apply, Build, Measure, Note, Problem, Recorded, Request as _, Stored, Text, Write};
+use code_commit_logging::{FolderError, Journal, RunFolder};
 use serde_json::{Value, json};
 
 use crate::fault::with_sources;
-use crate::kept::{UNDO, manifests};
 use crate::places::Places;
 use crate::reserve::Reserve;
 use crate::{Event, Observer};
 
-pub use format::{Format, OtherFormat, RUN_JSON};
-pub use past::{Past, WITHHELD, note_withheld, withheld};
+pub use format::{Format, JOURNAL, OtherFormat, RUN_JSON, RecordError};
+use format::{SETS, other_version};
+use past::manifests;
+pub use past::{Past, UNDO, WITHHELD, note_withheld, withheld};
 pub use texts::output_text;
 use texts::visit_stored;
-pub(crate) use texts::{Texts, both_ends, store, to_engine, to_logging};
+pub(crate) use texts::{Texts, both_ends, to_engine, to_logging};
 use unsynced::Unsynced;
 
-/// Name of the journal in a run folder.
-pub const JOURNAL: &str = "events.jsonl";
-/// The member of an answer that names the sets of pre-images made for it, with the hashes of their manifests.
-const SETS: &str = "sets";
-
 /// Stores answers and notes. What was paid for is on disk before anything else uses it.
-pub struct Record<'o> {
+pub struct Record {
     texts: Texts,
     journal: Journal,
     unsynced: Unsynced,
     /// The sets of pre-images that the journal names.
     sets: BTreeMap<String, String>,
     places: Places,
-    observer: &'o mut dyn Observer,
+    observer: Box<dyn Observer>,
 }
 
-/// Why a record cannot be kept or read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecordError {
-    /// A file of the run folder.
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    /// The journal.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// A line that this version does not write.
-    #[error("line {line} of the journal {} was written by another version", path.display())]
-    OtherVersion {
-        /// The journal.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-        /// What it lacks.
-        source: serde_json::Error,
-    },
-    /// Its format.
-    #[error(transparent)]
-    OtherFormat(#[from] OtherFormat),
-}
-
-impl std::fmt::Debug for Record<'_> {
+impl std::fmt::Debug for Record {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Record").field("folder", self.folder()).finish_non_exhaustive()
     }
 }
 
-impl<'o> Record<'o> {
+impl Record {
     /// Begins the journal of a new run. Fails if the disk has no room for an answer: nothing has been paid
     /// for yet.
-    pub fn begin(folder: RunFolder, observer: &'o mut dyn Observer) -> Result<Self, RecordError> {
+    pub fn begin(folder: RunFolder, observer: impl Observer + 'static) -> Result<Self, RecordError> {
         drop(Reserve::hold(folder.path())?);
         let journal = Journal::create(&folder.path().join(JOURNAL), folder.redactor().clone())?;
         let (places, unsynced, sets) = (Places::around(folder.path()), Unsynced::default(), BTreeMap::new());
-        Ok(Self { places, texts: Texts::of(folder), journal, unsynced, sets, observer })
+        Ok(Self { places, texts: Texts::of(folder), journal, unsynced, sets, observer: Box::new(observer) })
     }
 
     /// Continues the journal of an unfinished run, or begins it; gives its content.
-    pub fn resume(folder: RunFolder, observer: &'o mut dyn Observer) -> Result<(Self, Past), RecordError> {
+    pub fn resume(folder: RunFolder, observer: impl Observer + 'static) -> Result<(Self, Past), RecordError> {
         if !past::has_journal(folder.path()) {
             return Ok((Self::begin(folder, observer)?, Past::default()));
         }
@@ -94,6 +65,7 @@ impl<'o> Record<'o> {
         past.intact(&folder)?;
         let (places, unsynced) = (Places::around(folder.path()), Unsynced::default());
         let (texts, sets) = (past.texts(folder), past.sets());
+        let observer = Box::new(observer);
         let mut record = Self { texts, journal, unsynced, sets, places, observer };
         if past.is_torn {
             record.note(&Note::Resumed { kept: past.answers.len() })?;
@@ -217,8 +189,10 @@ impl<'o> Record<'o> {
     }
 }
 
-fn other_version(path: &Path, line: u64, source: serde_json::Error) -> RecordError {
-    RecordError::OtherVersion { path: path.to_owned(), line, source }
+/// Stores a text, with keys redacted, and keeps it in memory in that form.
+pub(crate) fn store(record: &Record, file: &str, text: &str) -> Result<Text, FolderError> {
+    let (stored, text) = record.folder().store_and_tell(file, text)?;
+    Ok(Text::new(to_engine(stored), text.into()))
 }
 
 #[cfg(test)]
@@ -242,8 +216,7 @@ mod tests {
     #[test]
     fn what_was_done_again_since_does_not_hold_and_is_still_on_record() {
         let (_base, folder) = run();
-        let mut silent = Silent;
-        let mut record = Record::begin(folder.clone(), &mut silent).unwrap();
+        let mut record = Record::begin(folder.clone(), Silent).unwrap();
         for path in ["a", "b", "c"] {
             record.answer(&restored(path), false).unwrap();
         }
@@ -268,8 +241,7 @@ mod tests {
     #[test]
     fn a_record_is_whole_as_long_as_the_files_are_what_its_answers_say() {
         let (_base, folder) = run();
-        let mut silent = Silent;
-        let mut record = Record::begin(folder.clone(), &mut silent).unwrap();
+        let mut record = Record::begin(folder.clone(), Silent).unwrap();
         let text = store(&record, "kept.txt", "kept").unwrap();
         let kept = code_commit_engine::Kept { stored: text.stored };
         let request = code_commit_engine::Keep { file: "kept.txt".to_owned(), text: "kept".into() };

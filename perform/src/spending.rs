@@ -13,7 +13,11 @@ use code_commit_engine::{AtMost, Cause, Line};
 use code_commit_runner::Cancel;
 use code_commit_timeline::{Call, Event, Steps, What};
 
-use crate::ask::{OTHER_MODEL, OUT_OF_QUOTA, now};
+/// The code of the warning that another model is asked for the same answer.
+pub(crate) const OTHER_MODEL: &str = "other-model";
+
+/// The code of the warning that the same answer is waited for.
+pub(crate) const OUT_OF_QUOTA: &str = "out-of-quota";
 
 /// The limits of a run, the prices, and the usage so far.
 #[derive(Debug, Clone, Default)]
@@ -219,6 +223,11 @@ pub(crate) fn cause(error: &BudgetError) -> Cause {
     };
     let code = error.limit().code().to_owned();
     Cause { code, message: error.to_string(), remedy: Some(remedy) }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the driver measures how long a call takes")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
 }
 
 #[cfg(test)]

@@ -54,8 +54,8 @@ pub(crate) fn under_seal<T>(
     what: &'static str,
     root: &Path,
     sealed: &[PathBuf],
-    record: &mut Record<'_>,
-    once: impl Fn(&Trial<'_>, &mut Record<'_>) -> Result<(T, Broken), Fault>,
+    record: &mut Record,
+    once: impl Fn(&Trial<'_>, &mut Record) -> Result<(T, Broken), Fault>,
 ) -> Result<(T, Broken), Fault> {
     let seal = Seal::take(root, sealed).map_err(Fault::file("look at", root))?;
     let (came, broken) = once(&Trial { what, seal: &seal, time: Time::First }, record)?;
@@ -79,7 +79,7 @@ impl Broken {
     }
 
     /// For the user, if the command did not finish and is not run again.
-    pub(crate) fn tell(&self, trial: &Trial<'_>, record: &mut Record<'_>) -> Result<(), RecordError> {
+    pub(crate) fn tell(&self, trial: &Trial<'_>, record: &mut Record) -> Result<(), RecordError> {
         if self.changed.is_empty() {
             return Ok(());
         }
@@ -126,7 +126,7 @@ pub(crate) fn tell_about(
     output: &Output,
     confinement: &Confinement,
     hints: Hints,
-    record: &mut Record<'_>,
+    record: &mut Record,
 ) -> Result<(), RecordError> {
     if let Some(message) = code_commit_runner::explain(output, confinement) {
         let hint = Problem::new(SANDBOX, message);
@@ -158,6 +158,8 @@ mod tests {
     use code_commit_engine::Line;
     use code_commit_logging::{Redactor, RunFolder};
     use code_commit_runner::{Captured, Ended};
+    use std::cell::RefCell;
+    use std::rc::Rc;
     use std::time::Duration;
 
     #[derive(Default)]
@@ -174,9 +176,9 @@ mod tests {
     #[test]
     fn processes_that_could_not_be_ended_are_told() {
         let folder = tempfile::tempdir().unwrap();
-        let mut heard = Warnings::default();
+        let heard = Rc::new(RefCell::new(Warnings::default()));
         let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
-        let mut record = Record::begin(run.clone(), &mut heard).unwrap();
+        let mut record = Record::begin(run.clone(), Rc::clone(&heard)).unwrap();
         for survivors_left in [0, 1, 3] {
             let output = Output {
                 ended: Ended::Exited(0),
@@ -191,7 +193,8 @@ mod tests {
         drop(record);
         let noted = Past::read(run.path()).unwrap().lines;
         assert!(matches!(noted.as_slice(), [Line::Warned { .. }, Line::Warned { .. }]), "{noted:?}");
-        let [one, three] = heard.0.as_slice() else { panic!("{:?}", heard.0) };
+        let heard = &heard.borrow().0;
+        let [one, three] = heard.as_slice() else { panic!("{heard:?}") };
         assert!(one.contains("survivors: ") && one.contains("a process that it started"), "{one}");
         assert!(three.contains("3 processes"), "{three}");
     }

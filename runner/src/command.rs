@@ -137,3 +137,12 @@ pub enum Leftovers {
     /// They are the user's own and nothing of ours: an editor that stays open. Only without a sandbox.
     Leave,
 }
+
+/// Which process group a command is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Its own, which can be killed as a whole.
+    Own,
+    /// Ours, so that it can use the terminal.
+    Ours,
+}

@@ -6,11 +6,12 @@
 mod cancel;
 mod capture;
 mod command;
+mod diagnosis;
 mod env;
-mod explain;
 mod orphans;
 mod output;
 mod owner;
+mod probe;
 mod procfs;
 mod program;
 mod proxy;
@@ -28,18 +29,16 @@ mod wait;
 pub use cancel::Cancel;
 pub use capture::Captured;
 pub use command::{Command, Leftovers, Limits, Resources, Stream, Streams};
+pub use diagnosis::{Kind, Lack, Ran, explain};
 pub use env::{Env, RUN_MARKER};
-pub use explain::{explain, shows};
-pub use orphans::{Containers, Orphans, remove_orphans};
-pub use output::{Apart, Ended, Output};
+pub use orphans::{Orphans, remove_orphans};
+pub use output::{Apart, Ended, Output, RunError};
+pub use probe::{NoSandbox, Probed, Reason, has_layers, how_to_get_namespaces, probe, survey};
 pub use program::{is_program, programs_in};
 pub use proxy::AllowedHost;
 pub use reap::{Swept, sweep};
-pub use resolve::{Differs, differing};
-pub use run::{RunError, run};
-pub use sandbox::{
-    Access, Confinement, Mode, NoSandbox, Probed, Reason, Rung, View, has_layers, helper, helper_is,
-    how_to_get_namespaces, probe, survey,
-};
+pub use resolve::{Differs, differing, shows};
+pub use run::run;
+pub use sandbox::{Access, Confinement, Containers, Mode, Rung, View, helper, helper_is};
 pub use temporary::{TemporaryFolder, remove_left, temporary_folder};
 pub use trusted::{NoProgram, Programs};

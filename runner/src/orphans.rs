@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::procfs::{self, Process};
-use crate::reap::{PATIENCE, kill_all, own_pid, wait_for_one};
-use crate::run::now;
-use crate::{RUN_MARKER, owner, sandbox, temporary};
+use crate::procfs::{self, Process, own_pid};
+use crate::reap::{PATIENCE, kill_all, wait_for_one};
+use crate::wait::now;
+use crate::{Containers, RUN_MARKER, owner, sandbox, temporary};
 
 /// What was found and ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,15 +17,6 @@ pub struct Orphans {
     pub processes: usize,
     /// Containers, or the reason why the Docker daemon could not be asked.
     pub containers: Result<Containers, String>,
-}
-
-/// The result for the containers that were found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Containers {
-    /// How many were removed.
-    pub removed: usize,
-    /// The names of those that the daemon did not remove.
-    pub left: Vec<String>,
 }
 
 /// Ends everything that is left of the commands of dead harnesses, and removes their temporary

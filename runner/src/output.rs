@@ -1,10 +1,12 @@
 //! The result of a command.
 
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Captured;
+use crate::{Captured, Rung};
 
 /// The result of a command: how it ended, and the part of its output that is kept in memory.
 #[derive(Debug, Clone)]
@@ -122,6 +124,39 @@ impl std::fmt::Display for Ended {
             Self::Interrupted => f.write_str("was interrupted"),
         }
     }
+}
+
+/// Why a command could not run. None of its processes is left.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "what the texts say is not repeated")]
+pub enum RunError {
+    #[error("cannot read the input file {}", path.display())]
+    Input { path: PathBuf, source: io::Error },
+    /// The working folder does not exist.
+    #[error("cannot work in {}", path.display())]
+    Cwd { path: PathBuf, source: io::Error },
+    #[error("cannot start {}", program.display())]
+    Start {
+        /// The program, or the launcher of the sandbox.
+        program: PathBuf,
+        source: io::Error,
+    },
+    #[error("cannot follow the command")]
+    Wait { source: io::Error },
+    /// The system does not allow a view of this tree; the command did not run. Without the view it may.
+    #[error("no view of the tree could be made: {message}")]
+    View {
+        /// The message, in one line.
+        message: String,
+    },
+    /// The sandbox could not be set up; the command did not run.
+    #[error("the {rung} sandbox could not be set up: {message}")]
+    Sandbox {
+        rung: Rung,
+        /// The message, in one line.
+        message: String,
+    },
 }
 
 #[cfg(test)]

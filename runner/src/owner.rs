@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, test_kill_process};
 
-use crate::procfs::Process;
-use crate::reap::own_pid;
+use crate::procfs::{Process, own_pid};
 
 /// A marker that no other command of any harness has: `PID-STARTED-NAMESPACE-COUNT`.
 pub(crate) fn next_marker() -> String {

@@ -129,6 +129,10 @@ pub(crate) fn numbers() -> impl Iterator<Item = i32> {
     all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
+pub(crate) fn own_pid() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -87,6 +87,12 @@ fn interpreter_is_missing(line: &[u8]) -> bool {
     !Path::new(OsStr::from_bytes(word)).exists()
 }
 
+/// The only place where this crate creates something that starts a process.
+#[expect(clippy::disallowed_methods, reason = "this crate owns the starting of commands")]
+pub(crate) fn program(path: impl AsRef<std::ffi::OsStr>) -> std::process::Command {
+    std::process::Command::new(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,8 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::capture::Capture;
-use crate::run::now;
 use crate::usage::Watch;
+use crate::wait::now;
 use crate::{Apart, Cancel, Captured, Ended, Limits, RunError, Stream};
 
 /// The capacity of a pipe: the maximum that the system allows. Node.js programs write to a pipe

@@ -17,10 +17,10 @@ use rustix::process::{
 };
 
 use crate::Leftovers;
-use crate::procfs::{Process, children_of};
-use crate::run::now;
+use crate::command::Group;
+use crate::procfs::{Process, children_of, own_pid};
 use crate::sandbox::Container;
-use crate::spawn::Group;
+use crate::wait::now;
 
 /// How long a sweep continues while new processes appear.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
@@ -184,10 +184,6 @@ fn is_dead_child(pid: i32) -> bool {
 fn alive(mut processes: Vec<Process>) -> Vec<Process> {
     processes.retain(|process| !process.is_dead);
     processes
-}
-
-pub(crate) fn own_pid() -> i32 {
-    rustix::process::getpid().as_raw_nonzero().get()
 }
 
 fn with_descendants(process: Process, found: &mut Vec<Process>) {

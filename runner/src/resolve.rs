@@ -1,6 +1,6 @@
 //! Which tools a command in a sandbox would find, compared with its user.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::program::programs_in;
 use crate::sandbox::Visible;
@@ -40,4 +40,9 @@ pub fn differing(confinement: &Confinement, env: &Env) -> Vec<Differs> {
         (inside.as_ref() != Some(outside)).then(|| Differs { name, outside: outside.clone(), inside })
     };
     TOOLS.into_iter().filter_map(differs).collect()
+}
+
+/// Whether a sandboxed command can see a file of the host, given by its canonical path.
+pub fn shows(confinement: &Confinement, file: &Path) -> bool {
+    confinement.rung == Rung::Off || Visible::behind(&confinement.access).has(file)
 }

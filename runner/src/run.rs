@@ -1,7 +1,7 @@
 //! Runs one command from start to end.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,43 +9,11 @@ use crate::pump::{Pump, Room, Stop};
 use crate::reap::Swept;
 use crate::spawn::{connect, start};
 use crate::usage::Watch;
-use crate::{Cancel, Command, Confinement, Ended, Leftovers, Output, Rung, Stream, sandbox};
+use crate::wait::now;
+use crate::{Cancel, Command, Confinement, Ended, Leftovers, Output, RunError, Stream, sandbox};
 
 /// How long to wait for open pipes after the command is gone.
 const DRAIN: Duration = Duration::from_millis(250);
-
-/// Why a command could not run. None of its processes is left.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "what the texts say is not repeated")]
-pub enum RunError {
-    #[error("cannot read the input file {}", path.display())]
-    Input { path: PathBuf, source: io::Error },
-    /// The working folder does not exist.
-    #[error("cannot work in {}", path.display())]
-    Cwd { path: PathBuf, source: io::Error },
-    #[error("cannot start {}", program.display())]
-    Start {
-        /// The program, or the launcher of the sandbox.
-        program: PathBuf,
-        source: io::Error,
-    },
-    #[error("cannot follow the command")]
-    Wait { source: io::Error },
-    /// The system does not allow a view of this tree; the command did not run. Without the view it may.
-    #[error("no view of the tree could be made: {message}")]
-    View {
-        /// The message, in one line.
-        message: String,
-    },
-    /// The sandbox could not be set up; the command did not run.
-    #[error("the {rung} sandbox could not be set up: {message}")]
-    Sandbox {
-        rung: Rung,
-        /// The message, in one line.
-        message: String,
-    },
-}
 
 /// Runs one command to its end and leaves no process behind.
 ///
@@ -111,9 +79,4 @@ fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant) -> Output 
     let elapsed = now().saturating_duration_since(begun);
     let Swept { killed: survivors_killed, left: survivors_left } = swept;
     Output { ended, captured, apart, elapsed, survivors_killed, survivors_left }
-}
-
-#[expect(clippy::disallowed_methods, reason = "deadlines are kept here, by the monotonic clock")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, prlimit, setrlimit};
 
+use crate::command::Group;
 use crate::owner::next_marker;
 use crate::procfs::Process;
 use crate::program::{Found, find};
@@ -33,21 +34,6 @@ pub(crate) struct Ends {
     stdout: Stdio,
     stderr: Stdio,
     group: Group,
-}
-
-/// Which process group a command is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Group {
-    /// Its own, which can be killed as a whole.
-    Own,
-    /// Ours, so that it can use the terminal.
-    Ours,
-}
-
-/// The only place where this crate creates something that starts a process.
-#[expect(clippy::disallowed_methods, reason = "this crate owns the starting of commands")]
-pub(crate) fn program(path: impl AsRef<std::ffi::OsStr>) -> std::process::Command {
-    std::process::Command::new(path)
 }
 
 /// Opens the input and the pipes for the command, and gives our ends to `pump`.
@@ -197,7 +183,7 @@ fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
 
 type Spawned = io::Result<(Child, Aftercare)>;
 
-fn spawn(mut launch: Launch, ends: Ends, resources: Resources) -> Result<Spawned, RunError> {
+fn spawn(mut launch: Launch<Aftercare>, ends: Ends, resources: Resources) -> Result<Spawned, RunError> {
     let input = ends.stdin.try_clone().map_err(|source| RunError::Wait { source })?;
     let stdin = launch.stdin.take().unwrap_or(ends.stdin);
     launch.command.stdin(stdin).stdout(ends.stdout).stderr(ends.stderr);

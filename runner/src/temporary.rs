@@ -47,6 +47,12 @@ impl Drop for TemporaryFolder {
     }
 }
 
+/// Creates something in `TMPDIR`, or in `/tmp` if that fails: a sandbox must not depend on that
+/// folder.
+pub(crate) fn in_temporary<T>(folder: PathBuf, make: impl Fn(PathBuf) -> io::Result<T>) -> io::Result<T> {
+    make(folder).or_else(|_| make(PathBuf::from("/tmp")))
+}
+
 /// Removes what dead harnesses left in `parent`. What cannot be removed stays; nothing depends on it.
 pub fn remove_left(parent: &Path) {
     let Ok(folder) = code_commit_dir::reach::root(parent, code_commit_dir::reach::LOOK) else { return };

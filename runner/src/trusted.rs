@@ -133,6 +133,12 @@ impl Programs {
     }
 }
 
+/// The path of a system program. Never searched in a `PATH` that a project could set.
+pub(crate) fn system_program(name: &str) -> Result<PathBuf, String> {
+    let folders = OsStr::new("/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin");
+    Programs::new(Some(folders), []).find(name).map_err(|_| format!("{name} is not installed"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

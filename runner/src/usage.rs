@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::procfs::Process;
-use crate::run::now;
+use crate::wait::now;
 use crate::{Ended, Resources};
 
 /// How often it is looked at, unless looking takes long.

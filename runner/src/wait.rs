@@ -1,12 +1,15 @@
-//! Waits that signals do not cut short.
+//! The clock, and waits that signals do not cut short.
 
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::run::now;
+#[expect(clippy::disallowed_methods, reason = "deadlines are kept here, by the monotonic clock")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
 
 /// Returns when `handle` is readable, after `limit`, or at once if it cannot be waited for.
 pub(crate) fn wait_for(handle: &impl AsFd, limit: Duration) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use code_commit_agent::Kind;
-use code_commit_engine::{Journaled, Outcome, Project, Stop};
+use code_commit_engine::{Project, Recorded};
 use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
 use code_commit_perform::{AgentFault, AgentLimits, AgentWorld, Cast, Past, Repository, UncommittedCopies};
@@ -89,20 +89,9 @@ pub(crate) struct Words {
     pub(crate) worker: &'static str,
     /// Where a key could have come from.
     pub(crate) key_in: &'static str,
-    /// What to do about a record of another run.
-    pub(crate) unlike_recorded: fn(&RunFolder) -> String,
 }
 
 impl Words {
-    fn stopped(&self, stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {
-        match stop {
-            Stop::Fault(error) => self.fault(error, folder).of_run(folder.path()),
-            stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => {
-                Failure::refused(stop, (self.unlike_recorded)(folder))
-            }
-        }
-    }
-
     /// Why a run was stopped from the outside.
     pub(crate) fn fault(&self, error: AgentFault, folder: &RunFolder) -> Failure {
         if matches!(error, AgentFault::KeyInPrompt { .. }) {
@@ -116,50 +105,31 @@ impl Words {
         let help = format!("{}; what happened is in {}", self.go_on, folder.path().display());
         Failure::new(exit, error).help(help)
     }
-}
 
-pub(crate) struct Work<'w> {
-    pub(crate) past: Past,
-    /// The repositories that its agents change, by name.
-    pub(crate) repositories: BTreeMap<String, Repository>,
-    pub(crate) words: &'w Words,
-    pub(crate) output: &'w Output,
-    /// Called once the paths that the interrupted agent may not modify are restored: from then on the user
-    /// may change them.
-    pub(crate) restored: &'w dyn Fn(&[String]) -> Result<(), Failure>,
-}
-
-impl Work<'_> {
-    /// Runs the loop to its end, after restoring what an agent may not touch if the harness was killed during
-    /// its turn.
-    pub(crate) fn run<'a, 'o, P: Project, C: Cast<P>>(
-        self,
-        mut world: AgentWorld<'a, 'o, C>,
+    /// Restores what the agent that a killed harness left behind may not touch, and records that its turn was cut
+    /// off. Gives the answers that hold, and the restored paths.
+    pub(crate) fn settle<P: Project, C: Cast<P>>(
+        &self,
+        world: &mut AgentWorld<'_, C>,
+        past: &Past,
         role_of: impl Fn(&str) -> Option<P::Role>,
-        run: impl FnOnce(&mut Journaled<AgentWorld<'a, 'o, C>>) -> Result<Outcome, Stop<AgentFault>>,
-    ) -> Result<Outcome, Failure> {
-        let Self { past, repositories, words, output, restored } = self;
+        output: &Output,
+    ) -> Result<(Vec<Recorded>, Vec<String>), Failure> {
         let folder = world.record.folder().clone();
-        if past.lines.is_empty() {
-            keep_uncommitted(&repositories, folder.path(), output)?;
-        }
-        let cut_off = world.cut_off::<P>(&past, role_of);
-        let (paths, answer) = cut_off.map_err(|error| words.fault(error, &folder))?;
+        let cut_off = world.cut_off::<P>(past, role_of);
+        let (paths, answer) = cut_off.map_err(|error| self.fault(error, &folder))?;
         for path in &paths {
-            let (path, worker) = (printable(path), words.worker);
+            let (path, worker) = (printable(path), self.worker);
             output.warn(&format!(
                 "{path} may not be changed by the {worker} that was interrupted; it was restored"
             ));
         }
-        restored(&paths)?;
-        let mut answers = past.answers;
+        let mut answers = past.answers.clone();
         if let Some(answer) = answer {
             world.record.answer(&answer, false).map_err(anyhow::Error::from)?;
             answers.push(answer);
         }
-        let outcome = Journaled::new(world, answers).run(run).map_err(|stop| words.stopped(stop, &folder))?;
-        say_uncommitted(&repositories, folder.path(), output);
-        Ok(outcome)
+        Ok((answers, paths))
     }
 }
 
@@ -168,7 +138,7 @@ const NAMED: usize = 5;
 
 /// Copies uncommitted files into the folder of a new run: agents may change them, and git could not restore
 /// them.
-fn keep_uncommitted(
+pub(crate) fn keep_uncommitted(
     repositories: &BTreeMap<String, Repository>,
     run: &Path,
     output: &Output,
@@ -198,7 +168,7 @@ pub(crate) fn as_changed(turn: u32) -> String {
 }
 
 /// Reports which of these files the run changed, and where the old copies are. Removes the other copies.
-fn say_uncommitted(repositories: &BTreeMap<String, Repository>, run: &Path, output: &Output) {
+pub(crate) fn say_uncommitted(repositories: &BTreeMap<String, Repository>, run: &Path, output: &Output) {
     for (name, repository) in repositories {
         let copies = UncommittedCopies::of(repository, name, run);
         let folder = printable(&copies.folder().display().to_string());

@@ -2,6 +2,7 @@
 //! nothing paid.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -17,14 +18,16 @@ use serde_json::json;
 
 use crate::commit::plan::{Plan, Task};
 use crate::commit::run::{account, build_command};
-use crate::commit::{guard, plan, seal, stopped};
+use crate::commit::{fault, guard, plan, seal};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
+use crate::life::{UNLIKE_RECORDED, failure};
 use crate::model::asking;
 use crate::preflight::{self, Missing};
 use crate::records::{NewRun, RUNS, discard};
+use crate::registry::Registry;
 use crate::sandbox::{self, Otherwise};
-use crate::{lock, order, place, records, registry, spec};
+use crate::{lock, order, place, records, spec};
 
 /// How the name of the record's folder goes on after the time.
 const CHECK: &str = "-check";
@@ -71,22 +74,21 @@ pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     let new = NewRun::create(&place::state(&tree)?.join(RUNS), &name, redactor, "make the folder writable")?;
     let folder = new.folder().clone();
     // Listed as long as it lasts: if this is killed, the next command finds it and clears up.
-    registry::add(&tree, folder.path(), None)?;
+    Registry::of(&tree).add(folder.path(), None)?;
     lock::under_way(&lock, &tree, folder.path())?;
     let account = account(&plan, &tree, &command.confinement)?.keeping_nothing();
     let nobody = code_commit_llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
-    let mut ears = Ears(output);
     let world = CommitWorld {
-        record: new.record(&mut ears).map_err(Failure::no_record)?,
-        rules: Rules { root: tree.root().to_owned(), guard, lock },
-        model: &nobody,
+        record: new.record(Ears(output.clone())).map_err(Failure::no_record)?,
+        rules: Rules { root: tree.root().to_owned(), guard, lock: lock.into() },
+        model: Rc::new(nobody),
         asking: asking(&plan.settings),
         build: command.clone(),
         account,
         code: plan.task.code(),
         layout: plan.task.layout(),
         said_log: None,
-        holds_for: &|_, _| code_commit_engine::HoldsFor::default(),
+        holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),
         cancel: crate::interrupt::watched()?,
     };
     let mut harness = Journaled::new(world, Vec::new());
@@ -98,7 +100,8 @@ pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
         let printed = printed.map(|text| text.as_str().to_owned()).unwrap_or_default();
         Ok(worse(worst, tell(&fitness, &built, &printed, subject, output)))
     });
-    let checked = checked.map_err(|stop| stopped(stop, tree.root(), &folder));
+    let fault = |error| fault(error, tree.root(), &folder);
+    let checked = checked.map_err(|stop| failure(stop, &folder, UNLIKE_RECORDED.to_owned(), fault));
     // Otherwise the next command restores what is left.
     if code_commit_perform::is_settled(&folder).unwrap_or(false) {
         put_away(&tree, &folder)?;
@@ -153,7 +156,7 @@ pub(crate) fn is_check(run: &Path, state: &Path) -> bool {
 /// Removes the records of checks that were killed before they were listed or after they were forgotten: none of
 /// their changes is left.
 pub(crate) fn sweep(tree: &WorkTree, state: &Path) -> Result<(), Failure> {
-    let known = registry::all(tree)?;
+    let known = Registry::of(tree).all()?;
     let is_listed = |run: &Path| known.iter().any(|known| known.path(tree.root()) == run);
     let runs =
         code_commit_dir::list(state.join(RUNS)).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -165,7 +168,7 @@ pub(crate) fn sweep(tree: &WorkTree, state: &Path) -> Result<(), Failure> {
 
 /// Removes the record of a check whose changes are reverted, unless it keeps what was in the tree.
 pub(crate) fn put_away(tree: &WorkTree, folder: &RunFolder) -> Result<(), Failure> {
-    registry::forget(tree, folder.path())?;
+    Registry::of(tree).forget(folder.path())?;
     if !code_commit_perform::has_taken_in(folder.path()) {
         discard(folder);
     }
@@ -207,9 +210,9 @@ fn tell(fitness: &Fitness, built: &Built, printed: &str, subject: &Subject, outp
 }
 
 /// Hears warnings only; the output of the build is shown at its end.
-struct Ears<'o>(&'o Output);
+struct Ears(Output);
 
-impl Observer for Ears<'_> {
+impl Observer for Ears {
     fn see(&mut self, event: &Event<'_>) {
         if let Event::Warning(problem) = event {
             self.0.warn(&printable(&problem.message));

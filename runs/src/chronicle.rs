@@ -10,19 +10,17 @@ use code_commit_dir::Folder;
 use code_commit_engine::Outcome;
 use code_commit_logging::{Journal, Redactor, RunFolder};
 use code_commit_loop_order::Verdict;
-use code_commit_names::ours::ABL;
 use code_commit_perform::{JOURNAL, Past};
 use code_commit_timeline::{FileEdit, Run};
 use serde_json::Value;
 
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::phase::past::{self, LOGS};
 use crate::records::account::query_of;
 use crate::records::{self, name};
-use crate::registry::{self, Known, RUN_JSON};
-use crate::travel::meant;
-use crate::{order, place, spec};
+use crate::registry::{Known, RUN_JSON};
+use crate::site::Site;
+use crate::{order, place};
 
 /// Bytes of a query to read.
 const LONGEST_QUERY: u64 = 64 << 10;
@@ -36,6 +34,11 @@ pub struct Found {
 }
 
 impl Found {
+    /// The run in this folder.
+    pub fn at(path: PathBuf) -> Self {
+        Self { path, known: None }
+    }
+
     /// What its record says, without the content of files. Nothing is judged but the journal's chain: a run whose
     /// journal is damaged has no steps.
     pub fn facts(&self) -> Run {
@@ -87,26 +90,16 @@ impl Found {
 
 /// The named run, or the newest, of any loop.
 pub fn find(named: Option<&str>, host: Host<'_>) -> Result<Found, Failure> {
-    let path = meant::find(named, host)?;
-    let known = listed(&place::root(host)?)?.into_iter().find(|found| found.path == path);
-    Ok(known.unwrap_or(Found { path, known: None }))
+    let site = Site::here(host)?;
+    let known = site.registry().find(named)?;
+    Ok(Found { path: known.path(&site.root), known: Some(known) })
 }
 
 /// Every run of the project, of all loops.
 pub fn all(host: Host<'_>) -> Result<Vec<Found>, Failure> {
-    let root = place::root(host)?;
-    let mut all = listed(&root)?;
-    let specs = spec::history::all(&root).into_iter().map(|past| past.path);
-    let phases = past::all(&root.join(ABL).join(LOGS)).into_iter().map(|past| past.path);
-    all.extend(specs.chain(phases).map(|path| Found { path, known: None }));
-    Ok(all)
-}
-
-/// Those that the list names. A folder outside of a work tree has none.
-fn listed(root: &Path) -> Result<Vec<Found>, Failure> {
-    let Ok(tree) = place::work_tree(root) else { return Ok(Vec::new()) };
-    let found = |known: Known| Found { path: known.path(tree.root()), known: Some(known) };
-    Ok(registry::with_imported(&tree)?.into_iter().map(found).collect())
+    let site = Site::here(host)?;
+    let found = |known: Known| Found { path: known.path(&site.root), known: Some(known) };
+    Ok(site.registry().with_imported()?.into_iter().map(found).collect())
 }
 
 fn ends(file: &mut File, most: u64) -> io::Result<(String, String, u64)> {

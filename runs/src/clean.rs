@@ -6,21 +6,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use code_commit_names::ours::STATE;
 use code_commit_perform::{JOURNAL, UNDO};
-use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, Output, phrases, printable};
 use serde_json::json;
 
-use crate::clean::place::Place;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::registry::{Known, RUN_JSON};
-use crate::resume::is_over;
+use crate::site::Site;
 use crate::staging::Staging;
-use crate::{caches, records, registry};
+use crate::{caches, records};
 
 mod agents;
-mod place;
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -43,7 +41,7 @@ pub struct Request {
 struct Run {
     path: PathBuf,
     /// Its loop; `keep` counts per loop.
-    kind: &'static str,
+    kind: String,
     /// Why it is never removed.
     stays: Option<String>,
 }
@@ -51,9 +49,12 @@ struct Run {
 /// Removes the requested runs, oldest first. Takes the lock, so that no active run is removed.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let place = Place::here(host)?;
-    let _lock = place.lock(host)?;
-    let all = all(&place)?;
+    let site = Site::here(host)?;
+    if site.tree.is_none() && !site.root.join(STATE).is_dir() {
+        site.tree()?;
+    }
+    let _lock = site.lock()?;
+    let all = all(&site)?;
     let count = all.len();
     let chosen = chosen(all, args, records::now());
     let mut tally = Tally::default();
@@ -65,16 +66,16 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
             None => match Staging::take(&run.path) {
                 Err(error) => Done::Failed(error),
                 Ok(aside) => {
-                    place.forget(&run.path)?;
+                    site.registry().forget(&run.path)?;
                     aside.remove().map_or_else(Done::Failed, |()| Done::Gone)
                 }
             },
         };
         tally.count(&done, bytes);
-        tell(run, &done, bytes, place.root(), output);
+        tell(run, &done, bytes, &site.root, output);
     }
     if args.caches {
-        empty_caches(place.state(), args.dry_run, output)?;
+        empty_caches(&site.state()?, args.dry_run, output)?;
     }
     tally.tell(count, args.dry_run, output);
     Ok(if tally.failed == 0 { Exit::Done } else { Exit::Failed })
@@ -93,26 +94,26 @@ fn empty_caches(state: &Path, dry_run: bool, output: &Output) -> Result<(), Fail
 }
 
 /// Every run; the newest of each loop first.
-fn all(place: &Place) -> Result<Vec<Run>, Failure> {
-    let mut runs = Vec::new();
-    if let Some(tree) = place.tree() {
-        runs.extend(registry::with_imported(tree)?.iter().map(|known| listed(known, tree, place.state())));
-    }
-    runs.extend(agents::specs(place.root()));
-    runs.extend(agents::phases(place)?);
+fn all(site: &Site<'_>) -> Result<Vec<Run>, Failure> {
+    let known = site.registry().with_imported()?;
+    let mut tracked = None;
+    let mut runs: Vec<Run> = known.iter().map(|known| listed(known, site, &mut tracked)).collect();
+    runs.extend(agents::others(&site.root));
     Ok(runs)
 }
 
-fn listed(known: &Known, tree: &WorkTree, state: &Path) -> Run {
-    let path = known.path(tree.root());
-    let kind = records::loop_of(known, tree.root());
-    let needed = match is_over(known, tree, state) {
+fn listed(known: &Known, site: &Site<'_>, tracked: &mut Option<Vec<String>>) -> Run {
+    let path = known.path(&site.root);
+    let needed = match site.is_over(known) {
         Some(true) => None,
         Some(false) => Some(format!("not over: code-commit resume {}", records::name(&path))),
         None => Some(UNREADABLE.to_owned()),
     };
-    let stays = needed.or_else(|| is_no_record(&path));
-    Run { path, kind, stays }
+    // What the list does not name may have come with a clone.
+    let is_listed = known.has_plan() || known.is_imported();
+    let foreign = if is_listed { None } else { agents::known_to_git(&path, site, tracked) };
+    let stays = needed.or(foreign).or_else(|| is_no_record(&path));
+    Run { path, kind: known.kind(&site.root), stays }
 }
 
 /// The runs that both limits allow to remove, oldest first. None without a limit.
@@ -120,10 +121,10 @@ fn chosen(newest_first: Vec<Run>, args: &Request, now: SystemTime) -> Vec<Run> {
     if args.keep.is_none() && args.older_than.is_none() {
         return Vec::new();
     }
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut chosen: Vec<(SystemTime, Run)> = Vec::new();
     for run in newest_first {
-        let place = seen.entry(run.kind).or_default();
+        let place = seen.entry(run.kind.clone()).or_default();
         *place += 1;
         let ended = records::last_written(&run.path);
         let age = now.duration_since(ended).unwrap_or_default();

@@ -6,22 +6,20 @@ mod fault;
 mod files;
 mod imported;
 mod inputs;
-pub(crate) mod missing_summary;
 pub(crate) mod paid;
 pub(crate) mod plan;
 mod query;
-pub(crate) mod rerun;
 pub mod rollup;
 pub(crate) mod run;
 mod tree_checks;
 
+pub(crate) use self::fault::fault;
 pub use self::fault::leaves_tree_changed;
-pub(crate) use self::fault::stopped;
-pub(crate) use self::imported::begin as begin_imported;
 pub use self::inputs::SYSTEM_PROMPT;
 pub use self::plan::{Plan, Task, form, policy};
 pub use self::query::Query;
-pub use self::run::{Finished, Prepared, begin, guard};
+pub(crate) use self::run::Commit;
+pub use self::run::{Opened, begin, guard};
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -32,21 +30,20 @@ use code_commit_loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 pub use code_commit_loop_commit::{OnFailure, OnUnfit};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{Binds, Writer};
-use code_commit_perform::{Paid, Past};
 use code_commit_repo::WorkTree;
 use code_commit_settings::{Keys, Layer, Origin, Settings};
 
-use self::inputs::{Rules, Sources};
-use self::rerun::Rerun;
+use self::inputs::Sources;
+use self::run::From;
 use crate::deciders;
 use crate::estimate::First;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::lock;
-use crate::place;
+use crate::life::Asked;
 use crate::preflight::{self, Missing, QUERY};
-use crate::resume;
-use crate::sandbox::{self, Otherwise};
+use crate::registry::Known;
+use crate::site::Site;
+use crate::{resume, sandbox};
 
 /// The default model of the first loop (S0 §Implementation Details).
 const IMPLEMENT_MODEL: &str = "gemini-2.5-pro";
@@ -89,7 +86,8 @@ pub struct Request {
 /// Runs the preflight checks, then the loop.
 pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
-    let tree = place::work_tree(place::here(host)?)?;
+    let site = Site::here(host)?;
+    let tree = site.tree()?;
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
     let settings = settings(which, args, tree.root(), host)?;
@@ -99,22 +97,13 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     }
     preflight::own_or_absent(tree.root()).map_err(|missing| refused(vec![missing]))?;
     if matches!(args.query, Query::Edited) {
-        edit_query(which, &tree, &settings, host, &keys)?;
+        edit_query(which, tree, &settings, host, &keys)?;
     }
-    let (query, tree_of) = (&args.query, &tree);
-    let sources = Sources {
-        which,
-        tree: tree_of,
-        query,
-        settings: &settings,
-        keys: &keys,
-        redactor: &redactor,
-        environment,
-    };
+    let (keys, query, redactor, settings) = (&keys, &args.query, &redactor, settings);
     // What a killed run has left half written is restored before it is rolled up, and no other run is writing.
-    let lock = lock::take(&tree, host)?;
-    let ready = sources.check()?;
-    let mut plan = Plan {
+    let lock = site.lock()?;
+    let ready = Sources { which, tree, query, settings: &settings, keys, redactor, environment }.check()?;
+    let plan = Plan {
         query_from: Some(ready.query_from.clone()),
         chosen: ready.chosen(),
         same_failures: args.same_failures,
@@ -122,36 +111,26 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         early_stop: args.early_stop,
         no_check: args.on_unfit == OnUnfit::GoOn,
         key: args.key.clone(),
-        ..plan(settings, &tree, ready.task.clone())?
+        ..plan(settings, tree, ready.task.clone())?
     };
-    let open = || host.models.open(&plan.settings, &keys, &tree, host);
-    let first = first(&plan);
     if args.dry_run {
-        return first.tell(&*open()?, &plan.settings, output);
+        let model = host.models.open(&plan.settings, keys, tree, host)?;
+        return first(&plan).tell(&*model, &plan.settings, output);
     }
-    let carried = crate::config::carried(&plan.settings, tree.root(), environment);
-    match rerun::look(&Plan { settings: carried, ..plan.clone() }, args, &tree, host)? {
-        Rerun::New => {}
-        Rerun::GoOn(known) => return resume::go_on(&known, &resume::Request::default(), &tree, lock, host),
-        Rerun::Done(exit) => return Ok(exit),
+    let asked = Asked { key: args.key.as_deref(), new: args.new };
+    let commit = Commit::new(&site, keys, From::Command(args, &ready))?;
+    commit.live(lock)?.start(plan, asked).map(|done| done.exit)
+}
+
+/// Continues a run under its name; one that was made elsewhere begins anew.
+pub(crate) fn resume(known: &Known, args: &resume::Request, site: &Site<'_>) -> Result<Exit, Failure> {
+    if known.is_imported() {
+        return imported::begin(known, args, site);
     }
-    let cancel = crate::interrupt::watched()?;
-    let client = open()?;
-    first.check(&*client, &plan.settings)?;
-    let theirs = ready.theirs(tree.root());
-    let mut guard = tree_checks::look_at(which, &tree, &plan, theirs.as_ref(), args, output)?;
-    if ready.store(tree.root(), output)? == Rules::Changed {
-        guard = run::guard(&tree, &plan)?;
-    }
-    seal(&tree, &guard, &mut plan)?;
-    let paid = if args.new {
-        Paid::default()
-    } else {
-        paid::elsewhere(&plan, &tree, &redactor, &Past::default(), host)?
-    };
-    let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::Refuse);
-    let prepared = Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox };
-    run::begin_again(prepared, paid).map(|done| done.exit)
+    let keys = Keys::find(site.host.environment, &site.root);
+    let from = From::Record { force: args.force, limits: &args.limits };
+    let commit = Commit::new(site, &keys, from)?;
+    commit.live(site.lock()?)?.go_on(known).map(|done| done.exit)
 }
 
 fn first(plan: &Plan) -> First<'_> {

@@ -51,6 +51,19 @@ struct File<'e> {
     tokens: u64,
 }
 
+/// Tells what the first prompt of an agent takes. The agent adds its own to it, and makes its calls itself.
+pub(crate) fn tell_of_agent(prompt: &str, output: &Output) -> Exit {
+    let input_tokens = tokens(prompt.len());
+    output.object(&json!({
+        "event": "estimate", "prompt_bytes": prompt.len(), "input_tokens": input_tokens, "counted": false,
+    }));
+    let size = phrases::count(input_tokens, "token");
+    output.report(&format!(
+        "prompt: {size} (estimated at three bytes per token), to which the agent adds its own"
+    ));
+    Exit::Done
+}
+
 impl First<'_> {
     /// Refuses a prompt that is larger than what its model takes. The service is asked for the size only if the
     /// prompt may be.

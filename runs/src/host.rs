@@ -6,6 +6,7 @@ use std::{fmt, io};
 use code_commit_report::Output;
 use code_commit_settings::Environment;
 
+use crate::life::Row;
 use crate::model::OpenModel;
 
 /// Everything that a run gets from the program around it; it accesses none of this itself.
@@ -17,6 +18,8 @@ pub struct Host<'h> {
     pub environment: &'h Environment,
     /// Where to report.
     pub output: &'h Output,
+    /// The loops that there are: [`LOOPS`](crate::LOOPS), and whatever a program adds.
+    pub loops: &'h [Row],
     /// Opens models.
     pub models: &'h dyn OpenModel,
 }

@@ -13,12 +13,13 @@ use code_commit_runner::{Containers, Orphans};
 use serde::{Deserialize, Serialize};
 
 use crate::check;
-use crate::commit::missing_summary;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
+use crate::life::missing_summaries;
 use crate::place::{state, state_of, work_tree};
-use crate::records::IMPORTED;
-use crate::{records, registry};
+use crate::records::{self, IMPORTED};
+use crate::registry::Registry;
+use crate::site::Site;
 
 /// Cleans up after a killed run: none of its processes keep writing, and the tree is in its old or its new
 /// state. Leaves processes and tree alone if another run is active.
@@ -116,10 +117,10 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
     settle(lock, tree, host)?;
     if lock.was_abandoned() {
         let own = [records::logs(tree.root()), records::implement_logs(tree.root()), state.join(IMPORTED)];
-        registry::bases(tree)?.iter().chain(&own).for_each(|base| code_commit_runner::remove_left(base));
+        Registry::of(tree).bases()?.iter().chain(&own).for_each(|base| code_commit_runner::remove_left(base));
     }
     if lock.was_abandoned()
-        && let Err(error) = missing_summary::summaries(tree)
+        && let Err(error) = missing_summaries(&Site::at(tree.root(), host))
     {
         host.output.warn(&format!("{error:#}"));
     }
@@ -168,7 +169,7 @@ fn settle(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
     let root = tree.top().join(root);
     if root.is_dir() {
         let (tree, run) = (work_tree(&root)?, root.join(run));
-        if registry::all(&tree)?.iter().any(|known| known.path(&root) == run) {
+        if Registry::of(&tree).all()?.iter().any(|known| known.path(&root) == run) {
             settle_run(lock, &state, &tree, &run, host)?;
         }
     }

@@ -23,7 +23,8 @@ pub use plan::Terms;
 pub use recorded::{Recorded, summary};
 pub use startable::{programs, warn_of_verification};
 
+pub(crate) use act::Order;
 pub(crate) use check::commands as commands_to_check;
-pub(crate) use folder::{is_done_with as is_over, is_restored};
+pub(crate) use folder::in_tree;
 pub(crate) use replay::run as replay;
 pub(crate) use resume::run as resume;

@@ -12,6 +12,7 @@ mod project;
 pub mod request;
 mod verdicts;
 
+pub(crate) use act::{Phase, replay, resume};
 pub use act::{Request, run};
 pub use desk::{NAME as DESK, serve};
 pub use folders::refuse_links;

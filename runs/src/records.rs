@@ -11,12 +11,10 @@ use code_commit_llm::{ErrorCode, Model, Reply};
 use code_commit_logging::{Redactor, RunFolder, Stored};
 use code_commit_names::ours::{AGENT_CONFIG, LOGS};
 use code_commit_perform::{Format, Observer, Past, Record, RecordError, reply_again};
-use code_commit_repo::WorkTree;
 use serde::Serialize;
 
-use crate::exit::{Exit, Failure};
-use crate::order::recorded::Recorded;
-use crate::registry::{self, Known, RUN_JSON};
+use crate::exit::Failure;
+use crate::registry::RUN_JSON;
 use crate::staging::Staging;
 
 /// Candidate runs named in a message.
@@ -39,7 +37,8 @@ pub fn implement_logs(root: &Path) -> PathBuf {
 }
 
 /// A new run folder. Removed again unless its run begins: nothing was changed, and no record is left.
-pub(crate) struct NewRun {
+#[derive(Debug)]
+pub struct NewRun {
     folder: RunFolder,
     /// Where it is made. If that is beside its place, a kill leaves nothing that looks like a run.
     aside: Option<Staging>,
@@ -48,7 +47,7 @@ pub(crate) struct NewRun {
 
 impl NewRun {
     /// Makes the folder beside its place, where [`record`](Self::record) puts it; `help` is the hint if that fails.
-    pub(crate) fn create(base: &Path, name: &str, redactor: Redactor, help: &str) -> Result<Self, Failure> {
+    pub fn create(base: &Path, name: &str, redactor: Redactor, help: &str) -> Result<Self, Failure> {
         let make = || {
             let aside = Staging::beside(base)?;
             std::fs::create_dir(aside.path())?;
@@ -71,11 +70,12 @@ impl NewRun {
     }
 
     /// Its place. Nothing may be there yet.
-    pub(crate) fn folder(&self) -> &RunFolder {
+    pub fn folder(&self) -> &RunFolder {
         &self.folder
     }
 
-    pub(crate) fn store(&self, plan: &impl Serialize) -> Result<Stored, Failure> {
+    /// Stores its plan as `run.json`.
+    pub fn store(&self, plan: &impl Serialize) -> Result<Stored, Failure> {
         #[derive(Serialize)]
         struct Named<'p, P> {
             record_format: u32,
@@ -100,7 +100,7 @@ impl NewRun {
         RunFolder::open(made.to_owned(), self.folder.redactor().clone())
     }
 
-    pub(crate) fn record(mut self, observer: &mut dyn Observer) -> Result<Record<'_>, RecordError> {
+    pub(crate) fn record(mut self, observer: impl Observer + 'static) -> Result<Record, RecordError> {
         if let Some(aside) = &self.aside {
             aside.put(self.folder.path()).map_err(|error| self.folder.error("create", "", error))?;
             self.aside = None;
@@ -128,6 +128,12 @@ pub fn discard(folder: &RunFolder) {
     let _ = code_commit_dir::remove(folder.path());
 }
 
+/// A run cannot go on, for this reason.
+pub(crate) fn closed(name: &str, why: &str) -> Failure {
+    let help = format!("start a new run; to see what this one did: code-commit show {name}");
+    Failure::nothing_to_do(anyhow!("{name} {why}"), help)
+}
+
 /// A run folder to read from.
 pub fn open(run: &Path) -> RunFolder {
     RunFolder::open(run.to_owned(), Redactor::default())
@@ -139,40 +145,8 @@ pub(crate) fn intact(folder: &RunFolder) -> Result<Past, RecordError> {
     Ok(past)
 }
 
-/// The requested run; the newest if none is named.
-pub fn find(tree: &WorkTree, named: Option<&str>) -> Result<PathBuf, Failure> {
-    Ok(find_known(tree, named)?.path(tree.root()))
-}
-
-/// The same, with what the list says about it.
-pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure> {
-    let all = registry::with_imported(tree)?;
-    let name_of = |run: &Known| name(&run.path(tree.root()));
-    let found = match named {
-        Some(wanted) => all.iter().find(|run| is_named(&run.path(tree.root()), wanted)),
-        // A run that was made elsewhere has to be named.
-        None => {
-            let mut own = all.iter().filter(|run| !run.is_imported());
-            own.clone().find(|run| has_begun(&run.path(tree.root()))).or_else(|| own.next())
-        }
-    };
-    found.cloned().ok_or_else(|| {
-        let what = named.map_or("there is no run here yet".to_owned(), |name| {
-            format!("no run named {name} was made here")
-        });
-        let help = if all.is_empty() {
-            "start the first one with code-commit; code-commit demo shows an example".to_owned()
-        } else {
-            let newest: Vec<String> = all.iter().take(NAMED_RUNS).map(name_of).collect();
-            format!("code-commit runs lists them all; the newest: {}", newest.join(", "))
-        };
-        let exit = if named.is_none() { Exit::NothingToDo } else { Exit::Refused };
-        Failure::new(exit, anyhow!(what)).help(help)
-    })
-}
-
 /// Whether the run took its first step: one that was refused before is not meant if no run is named.
-fn has_begun(run: &Path) -> bool {
+pub(crate) fn has_begun(run: &Path) -> bool {
     let journal = std::fs::metadata(run.join(code_commit_perform::JOURNAL));
     journal.map_or_else(|_| has_applied(run), |journal| journal.len() > 0)
 }
@@ -206,29 +180,6 @@ pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
     replies.map_err(|error| Failure::refused(error, unreadable))
 }
 
-/// The loop of a listed run, or `apply`.
-pub fn loop_of(known: &Known, root: &Path) -> &'static str {
-    let run = known.path(root);
-    if known.is_imported() {
-        kind_of(&run)
-    } else if Recorded::is_in(&run) {
-        "order"
-    } else if !known.has_plan() {
-        "apply"
-    } else if run.parent() == Some(&*implement_logs(root)) {
-        "implement"
-    } else {
-        "commit"
-    }
-}
-
-/// The loop that a plan names.
-fn kind_of(run: &Path) -> &'static str {
-    let kind = Head::of(&open(run)).unwrap_or_default().kind;
-    let kinds = ["commit", "implement", "order", "phase", "spec"];
-    kinds.into_iter().find(|known| *known == kind).unwrap_or("commit")
-}
-
 /// What every plan says about its run, whatever its loop.
 #[derive(Debug, Default, serde::Deserialize)]
 pub(crate) struct Head {
@@ -236,10 +187,10 @@ pub(crate) struct Head {
     #[serde(rename = "loop")]
     pub(crate) kind: String,
     pub(crate) version: String,
-    /// When it began, UTC, RFC 3339; loops with names that say so leave it out.
-    pub(crate) begun_utc: Option<String>,
     /// The supervisor's name for the work.
     pub(crate) key: Option<String>,
+    /// The phase that it is about.
+    pub(crate) phase: Option<u32>,
     /// The commit that was checked out when it began.
     #[serde(rename = "head", alias = "repo_baseline_commit")]
     pub(crate) commit: Option<String>,
@@ -285,10 +236,6 @@ pub fn now() -> SystemTime {
 /// A run's name: that of its folder.
 pub fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-pub(crate) fn is_unfinished(folder: &RunFolder) -> Result<bool, Failure> {
-    Ok(outcome_of(folder)?.is_none())
 }
 
 /// How a run ended; `None` if it has not. An unreadable run does not count as over: its turns were paid for,

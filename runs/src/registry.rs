@@ -11,14 +11,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_logging::Stored;
+use code_commit_names::ours::{ABL, LOGS, STATE};
 use code_commit_repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
 pub use code_commit_perform::RUN_JSON;
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
+use crate::records::{self, Head, NAMED_RUNS};
 
 const LIST: &str = "known-runs.json";
+
+/// The folder with the runs of the spec loop, in the harness's own state.
+pub const SPEC_RUNS: &str = "spec";
 
 /// A run that was made here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +50,11 @@ impl Known {
     /// Its folder.
     pub fn path(&self, root: &Path) -> PathBuf {
         root.join(&self.folder)
+    }
+
+    /// The loop that its plan names; `apply` without a plan.
+    pub fn kind(&self, root: &Path) -> String {
+        Head::of(&records::open(&self.path(root))).map_or_else(|| "apply".to_owned(), |head| head.kind)
     }
 
     /// Whether it began with a plan; `apply` has none.
@@ -95,135 +105,211 @@ impl Known {
     }
 }
 
-/// Every run that was made here and still exists, newest first.
-pub fn all(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
-    let mut known = with_imported(tree)?;
-    known.retain(|run| !run.is_imported());
-    Ok(known)
+/// The list of a project's runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Registry<'p> {
+    root: &'p Path,
+    tree: Option<&'p WorkTree>,
 }
 
-/// The same with the runs that were imported.
-pub fn with_imported(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
-    let mut known = read(tree)?;
-    known.retain(|run| run.path(tree.root()).is_dir());
-    known.reverse();
-    Ok(known)
-}
-
-/// The folders that hold runs on the list, and those that held one when a command was killed.
-pub(crate) fn bases(tree: &WorkTree) -> Result<BTreeSet<PathBuf>, Failure> {
-    let bases = read(tree)?.into_iter().filter_map(|run| Some(run.path(tree.root()).parent()?.to_owned()));
-    Ok(bases.collect())
-}
-
-/// Whether the run in this folder was made here. A run of another clone may be in the place of one that was.
-pub(crate) fn knows(tree: &WorkTree, folder: &Path) -> Result<bool, Failure> {
-    let plan = code_commit_dir::read(&folder.join(RUN_JSON), u64::MAX, code_commit_dir::Links::Refused)
-        .ok()
-        .flatten();
-    let sha256 = plan.map(|plan| code_commit_logging::sha256_hex(&plan));
-    Ok(read(tree)?
-        .iter()
-        .any(|run| !run.is_imported() && run.path(tree.root()) == folder && run.plan_sha256 == sha256))
-}
-
-/// Adds a run as the newest, with its plan. The caller holds the lock of the tree.
-pub fn add(tree: &WorkTree, folder: &Path, plan: Option<Stored>) -> Result<(), Failure> {
-    put(tree, folder, plan, None)
-}
-
-/// The same for a run that was made elsewhere.
-pub(crate) fn import(
-    tree: &WorkTree,
-    folder: &Path,
-    plan: Stored,
-    imported: Imported,
-) -> Result<(), Failure> {
-    put(tree, folder, Some(plan), Some(imported))
-}
-
-fn put(
-    tree: &WorkTree,
-    folder: &Path,
-    plan: Option<Stored>,
-    imported: Option<Imported>,
-) -> Result<(), Failure> {
-    let folder = folder.strip_prefix(tree.root()).unwrap_or(folder).to_owned();
-    let plan_sha256 = plan.map(|plan| plan.sha256);
-    let mut known = read(tree)?;
-    known.retain(|run| run.folder != folder && run.path(tree.root()).is_dir());
-    known.push(Known { folder, plan_sha256, undone: false, imported });
-    let is_begun = known.last().is_some_and(|run| run.imported.is_none() && run.has_plan());
-    let written = if is_begun { write_before_begin(tree, &known) } else { write(tree, &known) };
-    written.map_err(Failure::no_record)
-}
-
-/// Removes a run from the list; its folder then no longer counts as a run. The caller holds the lock of the
-/// tree.
-pub(crate) fn forget(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
-    let mut known = read(tree)?;
-    known.retain(|run| run.path(tree.root()) != folder);
-    Ok(write(tree, &known)?)
-}
-
-/// Notes who vouches for a run that was made elsewhere.
-pub(crate) fn believe(tree: &WorkTree, folder: &Path, believed: Option<&String>) -> Result<(), Failure> {
-    let mut known = read(tree)?;
-    let found = known.iter_mut().find(|run| run.path(tree.root()) == folder);
-    found.into_iter().for_each(|run| run.imported = Some(Imported { believed: believed.cloned() }));
-    Ok(write(tree, &known)?)
-}
-
-pub(crate) fn mark_undone(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
-    let mut known = read(tree)?;
-    known.iter_mut().filter(|run| run.path(tree.root()) == folder).for_each(|run| run.undone = true);
-    Ok(write(tree, &known)?)
-}
-
-/// Also lists a run under the path that its folder is about to be moved to, so that the list is right if the
-/// harness is killed before or after the move. Adding the next run removes the old path.
-pub(crate) fn will_move(tree: &WorkTree, from: &Path, to: &Path) -> Result<(), Failure> {
-    let mut known = read(tree)?;
-    let folder = to.strip_prefix(tree.root()).unwrap_or(to);
-    let moved = known.iter().cloned().enumerate().find(|(_, run)| run.path(tree.root()) == from);
-    if let Some((at, run)) = moved {
-        known.insert(at, Known { folder: folder.to_owned(), ..run });
+impl<'p> Registry<'p> {
+    /// That of the project at the root of this work tree.
+    pub fn of(tree: &'p WorkTree) -> Self {
+        Self { root: tree.root(), tree: Some(tree) }
     }
-    Ok(write(tree, &known)?)
-}
 
-fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
-    let path = tree.state_of_root()?.join(LIST);
-    match fs::read(&path) {
-        Ok(text) => serde_json::from_slice(&text)
-            .with_context(|| format!("cannot understand {}", path.display()))
-            .map_err(|error| {
-                Failure::refused(error, "remove it; the runs that it lists can then only be read by hand")
-            }),
-        Err(none) if none.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => {
-            let error = anyhow::Error::from(error).context(format!("cannot read {}", path.display()));
-            Err(Failure::refused(error, "see that it is a file of yours"))
+    /// That of a project that need not have a repository.
+    pub fn at(root: &'p Path, tree: Option<&'p WorkTree>) -> Self {
+        Self { root, tree }
+    }
+
+    /// Every run that was made here and still exists, newest first.
+    pub fn all(&self) -> Result<Vec<Known>, Failure> {
+        let mut known = self.with_imported()?;
+        known.retain(|run| !run.is_imported());
+        Ok(known)
+    }
+
+    /// The same with the runs that were imported.
+    pub fn with_imported(&self) -> Result<Vec<Known>, Failure> {
+        let mut known = self.read()?;
+        known.retain(|run| run.path(self.root).is_dir());
+        known.reverse();
+        let older = self.unlisted(&known);
+        known.extend(older);
+        Ok(known)
+    }
+
+    /// Runs of agents that the second edition made: it did not list them. The newest first.
+    fn unlisted(&self, known: &[Known]) -> Vec<Known> {
+        let Ok(list) = self.list() else { return Vec::new() };
+        let bases = [self.root.join(ABL).join(LOGS), list.with_file_name(SPEC_RUNS)];
+        let entries =
+            bases.iter().flat_map(|base| code_commit_dir::list(base).into_iter().flatten().flatten());
+        let is_new = |folder: &PathBuf| known.iter().all(|run| run.path(self.root) != *folder);
+        let is_run = |folder: &PathBuf| folder.join(RUN_JSON).is_file() && is_new(folder);
+        let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_run).collect();
+        folders.sort_unstable_by(|one, other| other.file_name().cmp(&one.file_name()));
+        let run = |folder| Known { folder, plan_sha256: None, undone: false, imported: None };
+        folders.into_iter().map(run).collect()
+    }
+
+    /// The run in this folder, if it is on the list.
+    pub fn get(&self, folder: &Path) -> Result<Option<Known>, Failure> {
+        Ok(self.with_imported()?.into_iter().find(|known| known.path(self.root) == folder))
+    }
+
+    /// The named run, or the newest that has begun.
+    pub fn find(&self, named: Option<&str>) -> Result<Known, Failure> {
+        let all = self.with_imported()?;
+        let name_of = |run: &Known| records::name(&run.path(self.root));
+        let found = match named {
+            Some(wanted) => all.iter().find(|run| records::is_named(&run.path(self.root), wanted)),
+            // A run that was made elsewhere has to be named.
+            None => {
+                let mut own = all.iter().filter(|run| !run.is_imported());
+                own.clone().find(|run| records::has_begun(&run.path(self.root))).or_else(|| own.next())
+            }
+        };
+        found.cloned().ok_or_else(|| {
+            let what = named.map_or("there is no run here yet".to_owned(), |name| {
+                format!("no run named {name} was made here")
+            });
+            let help = if all.is_empty() {
+                "start the first one with code-commit; code-commit demo shows an example".to_owned()
+            } else {
+                let newest: Vec<String> = all.iter().take(NAMED_RUNS).map(name_of).collect();
+                format!("code-commit runs lists them all; the newest: {}", newest.join(", "))
+            };
+            let exit = if named.is_none() { Exit::NothingToDo } else { Exit::Refused };
+            Failure::new(exit, anyhow!(what)).help(help)
+        })
+    }
+
+    /// The folders that hold runs on the list, and those that held one when a command was killed.
+    pub(crate) fn bases(&self) -> Result<BTreeSet<PathBuf>, Failure> {
+        let bases = self.read()?.into_iter().filter_map(|run| Some(run.path(self.root).parent()?.to_owned()));
+        Ok(bases.collect())
+    }
+
+    /// Whether the run in this folder was made here. A run of another clone may be in the place of one that was.
+    pub(crate) fn knows(&self, folder: &Path) -> Result<bool, Failure> {
+        let plan = code_commit_dir::read(&folder.join(RUN_JSON), u64::MAX, code_commit_dir::Links::Refused);
+        let sha256 = plan.ok().flatten().map(|plan| code_commit_logging::sha256_hex(&plan));
+        let is_it =
+            |run: &Known| !run.is_imported() && run.path(self.root) == folder && run.plan_sha256 == sha256;
+        Ok(self.read()?.iter().any(is_it))
+    }
+
+    /// Adds a run as the newest, with its plan. The caller holds the lock of the tree.
+    pub fn add(&self, folder: &Path, plan: Option<Stored>) -> Result<(), Failure> {
+        self.put(folder, plan, None)
+    }
+
+    /// The same for a run that was made elsewhere.
+    pub(crate) fn import(&self, folder: &Path, plan: Stored, imported: Imported) -> Result<(), Failure> {
+        self.put(folder, Some(plan), Some(imported))
+    }
+
+    fn put(&self, folder: &Path, plan: Option<Stored>, imported: Option<Imported>) -> Result<(), Failure> {
+        let folder = folder.strip_prefix(self.root).unwrap_or(folder).to_owned();
+        let plan_sha256 = plan.map(|plan| plan.sha256);
+        let mut known = self.read()?;
+        known.retain(|run| run.folder != folder && run.path(self.root).is_dir());
+        known.push(Known { folder, plan_sha256, undone: false, imported });
+        let is_begun = known.last().is_some_and(|run| run.imported.is_none() && run.has_plan());
+        let written = if is_begun { self.write_before_begin(&known) } else { self.write(&known) };
+        written.map_err(Failure::no_record)
+    }
+
+    /// Removes a run from the list; its folder then no longer counts as a run. The caller holds the lock of the
+    /// tree.
+    pub(crate) fn forget(&self, folder: &Path) -> Result<(), Failure> {
+        self.change(|known| known.retain(|run| run.path(self.root) != folder))
+    }
+
+    /// Notes who vouches for a run that was made elsewhere.
+    pub(crate) fn believe(&self, folder: &Path, believed: Option<&String>) -> Result<(), Failure> {
+        self.change(|known| {
+            let found = known.iter_mut().find(|run| run.path(self.root) == folder);
+            found.into_iter().for_each(|run| run.imported = Some(Imported { believed: believed.cloned() }));
+        })
+    }
+
+    pub(crate) fn mark_undone(&self, folder: &Path) -> Result<(), Failure> {
+        self.change(|known| {
+            let found = known.iter_mut().filter(|run| run.path(self.root) == folder);
+            found.for_each(|run| run.undone = true);
+        })
+    }
+
+    /// Also lists a run under the path that its folder is about to be moved to, so that the list is right if the
+    /// harness is killed before or after the move. Adding the next run removes the old path.
+    pub(crate) fn will_move(&self, from: &Path, to: &Path) -> Result<(), Failure> {
+        let folder = to.strip_prefix(self.root).unwrap_or(to);
+        self.change(|known| {
+            let moved = known.iter().cloned().enumerate().find(|(_, run)| run.path(self.root) == from);
+            if let Some((at, run)) = moved {
+                known.insert(at, Known { folder: folder.to_owned(), ..run });
+            }
+        })
+    }
+
+    /// Where the list is, or would be.
+    fn list(&self) -> Result<PathBuf, Failure> {
+        Ok(match self.tree {
+            Some(tree) => tree.state_of_root()?.join(LIST),
+            None => self.root.join(STATE).join(LIST),
+        })
+    }
+
+    fn read(&self) -> Result<Vec<Known>, Failure> {
+        let path = self.list()?;
+        match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text)
+                .with_context(|| format!("cannot understand {}", path.display()))
+                .map_err(|error| {
+                    Failure::refused(error, "remove it; the runs that it lists can then only be read by hand")
+                }),
+            Err(none) if none.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => {
+                let error = anyhow::Error::from(error).context(format!("cannot read {}", path.display()));
+                Err(Failure::refused(error, "see that it is a file of yours"))
+            }
         }
     }
-}
 
-/// A run that is not on the list on disk could not be resumed after a power cut, and would be paid for again.
-fn write(tree: &WorkTree, known: &[Known]) -> anyhow::Result<()> {
-    let write = || {
-        let list = tree.state_of_root()?.join(LIST);
-        anyhow::Ok(code_commit_dir::replace(&list, &serde_json::to_vec_pretty(known)?)?)
-    };
-    write().context("cannot keep the list of runs")
-}
+    fn change(&self, change: impl FnOnce(&mut Vec<Known>)) -> Result<(), Failure> {
+        let mut known = self.read()?;
+        change(&mut known);
+        Ok(self.write(&known)?)
+    }
 
-/// The same; the name of the new list is synced with the folder, when the run is noted as under way.
-fn write_before_begin(tree: &WorkTree, known: &[Known]) -> anyhow::Result<()> {
-    let write = || {
-        let list = tree.state_of_root()?.join(LIST);
-        let known = serde_json::to_vec_pretty(known)?;
-        let fill = |file: &mut fs::File| file.write_all(&known).and_then(|()| file.sync_all());
-        anyhow::Ok(code_commit_dir::replace_with(&list, fill)?)
-    };
-    write().context("cannot keep the list of runs")
+    /// A run that is not on the list on disk could not be resumed after a power cut, and would be paid for again.
+    fn write(&self, known: &[Known]) -> anyhow::Result<()> {
+        self.replace(known, |list, known| Ok(code_commit_dir::replace(list, known)?))
+    }
+
+    /// The same; the name of the new list is synced with the folder, when the run is noted as under way.
+    fn write_before_begin(&self, known: &[Known]) -> anyhow::Result<()> {
+        self.replace(known, |list, known| {
+            let fill = |file: &mut fs::File| file.write_all(known).and_then(|()| file.sync_all());
+            Ok(code_commit_dir::replace_with(list, fill)?)
+        })
+    }
+
+    fn replace(
+        &self,
+        known: &[Known],
+        replace: impl FnOnce(&Path, &[u8]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let write = || {
+            if self.tree.is_none() {
+                code_commit_repo::state_dir_in_tree(self.root)?;
+            }
+            let list = self.list().map_err(|failure| failure.error)?;
+            replace(&list, &serde_json::to_vec_pretty(known)?)
+        };
+        write().context("cannot keep the list of runs")
+    }
 }

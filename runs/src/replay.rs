@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use code_commit_engine::{
-    Apply, ApplyAnswer, Build, Journaled, Line, Live as _, Recorded as Answered, Request as _, Stop,
+    Apply, ApplyAnswer, Build, Journaled, Line, Live as _, Outcome, Recorded as Answered, Request as _, Stop,
 };
 use code_commit_logging::RunFolder;
 use code_commit_perform::{
@@ -23,16 +23,16 @@ use serde_json::{Value, json};
 use self::copy::ScratchCopy;
 
 use crate::commit::plan::Plan;
-use crate::commit::run::{build_command, can_go_on};
+use crate::commit::run::{Commit, build_command};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
+use crate::life::Loop as _;
 use crate::model::asking;
-use crate::order;
-use crate::order::recorded::Recorded;
 use crate::place;
+use crate::registry::Known;
 use crate::sandbox::{self, Otherwise};
-use crate::text;
-use crate::{records, spec};
+use crate::site::Site;
+use crate::{records, text};
 
 /// Which run to repeat.
 #[derive(Debug, Default)]
@@ -54,22 +54,22 @@ pub struct Other {
 
 /// Replays a run and reports whether the result is the same.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
-    let output = host.output;
-    let tree = place::work_tree(place::here(host)?)?;
-    let known = records::find_known(&tree, args.run.as_deref());
-    if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
-        return spec::history::replay(&past, output);
-    }
-    let known = known?;
+    let site = Site::here(host)?;
+    let known = site.registry().find(args.run.as_deref())?;
+    let row = site.row(&known).ok_or_else(|| {
+        let name = records::name(&known.path(&site.root));
+        let error = anyhow!("{name} was made by code-commit apply, which asks no model");
+        Failure::refused(error, "name another run of code-commit or implement: code-commit runs lists them")
+    })?;
+    (row.replay)(&known, args, &site)
+}
+
+/// Replays a run of a commit loop.
+pub(crate) fn commit(known: &Known, args: &Request, site: &Site<'_>) -> Result<Exit, Failure> {
+    let (tree, host) = (site.tree()?, site.host);
     let run = known.path(tree.root());
-    if let Some(past) = spec::history::imported(&known, tree.root()) {
-        return spec::history::replay(&past, output);
-    }
-    if Recorded::is_in(&run) {
-        return order::replay(args, &known, &tree, output);
-    }
     let folder = records::open(&run);
-    let mut plan = Plan::load(&folder, &known).map_err(|error| {
+    let mut plan = Plan::load(&folder, known).map_err(|error| {
         Failure::refused(error, "name another run of code-commit or implement: code-commit runs lists them")
     })?;
     plan.settings = crate::config::unpacked(&plan.settings, tree.root(), host.environment);
@@ -84,7 +84,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         .map_err(|error| {
             Failure::refused(error, "check that TMPDIR or /tmp is writable and that the disk has space")
         })?;
-    let copy = ScratchCopy::make(&tree, &run, &past.lines, scratch.path())?;
+    let copy = ScratchCopy::make(tree, &run, &past.lines, scratch.path())?;
     let rules = copy.rules(&plan)?;
     let name = records::name(&run);
     match &args.other {
@@ -99,7 +99,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
                 .map_err(|_| Failure::refused(anyhow!("the reply is not UTF-8"), "save it as UTF-8"))?;
             WhatIf { plan, past, folder, round, reply, name, copy: &copy, host }.answer(rules)
         }
-        None => same_again(&plan, (folder, past), &name, &copy, rules, output),
+        None => same_again(&plan, (folder, past), &name, &copy, rules, host.output),
     }
 }
 
@@ -125,7 +125,7 @@ fn same_again(
         }
         Err(Stop::Fault(ReplayFault::RecordEnds { round })) => Err(Failure::refused(
             anyhow!("the record of {name} ends in round {round}"),
-            if can_go_on(&past) {
+            if Commit::kept(&past).is_some() {
                 format!("only a finished run can be replayed; to finish this one: code-commit resume {name}")
             } else {
                 format!(
@@ -158,18 +158,18 @@ impl WhatIf<'_> {
         // The model is never called, so it needs no key.
         let nobody = code_commit_llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
         let confinement = sandbox::confine(&place::work_tree(&copy.root)?, &plan, Otherwise::Refuse, host)?;
-        let (folder, mut silent) = (copy.folder()?, Silent);
+        let folder = copy.folder()?;
         let mut world = CommitWorld {
-            record: Record::begin(folder.clone(), &mut silent).map_err(anyhow::Error::from)?,
+            record: Record::begin(folder.clone(), Silent).map_err(anyhow::Error::from)?,
             rules,
-            model: &nobody,
+            model: std::rc::Rc::new(nobody),
             asking: asking(&plan.settings),
             build: build_command(&plan, environment, confinement),
             account: plan.account(&copy.root),
             code: plan.task.code(),
             layout: plan.task.layout(),
             said_log: None,
-            holds_for: &|_, _| code_commit_engine::HoldsFor::default(),
+            holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),
             cancel: crate::interrupt::watched()?,
         };
         let applied =
@@ -220,8 +220,32 @@ fn temporary(environment: &Environment) -> PathBuf {
     environment.all().get(OsStr::new("TMPDIR")).map_or_else(|| "/tmp".into(), PathBuf::from)
 }
 
+/// Repeats the decisions of a run from its record alone. Answers, command results and file contents come from there;
+/// nothing runs and nothing is written. `tell` says that the end is the same.
+pub(crate) fn from_record<T: AsRef<Outcome>>(
+    (run, past): (RunFolder, &Past),
+    step: &str,
+    output: &Output,
+    lead: impl FnOnce(&mut Journaled<RecordOnly>) -> Result<T, Stop<ReplayFault>>,
+    tell: impl FnOnce(&T),
+) -> Result<Exit, Failure> {
+    let name = records::name(run.path());
+    let mut harness = Journaled::new(RecordOnly::new(run, past), past.answers.clone());
+    match harness.run(lead) {
+        Ok(ended) => {
+            tell(&ended);
+            Ok(Exit::Done)
+        }
+        Err(Stop::Fault(ReplayFault::RecordEnds { round })) => Err(Failure::refused(
+            anyhow!("the record of {name} ends in {step} {round}"),
+            format!("only a finished run can be replayed; code-commit resume {name} continues it"),
+        )),
+        Err(stop) => other_end(stop, step, output),
+    }
+}
+
 /// A replay that did not end like the run: reports the difference, if there is one.
-pub(crate) fn other_end(stop: Stop<ReplayFault>, what: &str, output: &Output) -> Result<Exit, Failure> {
+fn other_end(stop: Stop<ReplayFault>, what: &str, output: &Output) -> Result<Exit, Failure> {
     let difference = match stop {
         Stop::Differs(difference) | Stop::Fault(ReplayFault::Differs(difference)) => difference,
         other @ (Stop::Unreadable { .. } | Stop::Fault(_)) => {

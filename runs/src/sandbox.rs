@@ -20,7 +20,7 @@ use crate::commit::plan::Plan;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::records;
-use crate::registry::{self, RUN_JSON};
+use crate::registry::{RUN_JSON, Registry};
 use crate::{caches, place};
 
 /// What to do with a build of our own if no sandbox is available.
@@ -154,7 +154,7 @@ fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -
 pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
     let logs = records::implement_logs(tree.root());
     // An unreadable list keeps every run from beginning.
-    let known = registry::with_imported(tree).unwrap_or_default();
+    let known = Registry::of(tree).with_imported().unwrap_or_default();
     let known: Vec<PathBuf> =
         known.iter().map(|run| run.path(tree.root())).filter(|run| run.parent() == Some(&logs)).collect();
     let entries = code_commit_dir::list(&logs).into_iter().flatten().flatten().map(|entry| entry.path());

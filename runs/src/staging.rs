@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use code_commit_runner::TemporaryFolder;
 
 /// A place beside the runs; removed with what is in it when it is dropped.
+#[derive(Debug)]
 pub(crate) struct Staging {
     around: TemporaryFolder,
     path: PathBuf,

@@ -6,8 +6,7 @@
 mod about;
 mod export;
 mod import;
-pub(crate) mod meant;
-mod signature;
+pub(crate) mod signature;
 mod verify;
 
 pub use export::{Request as Export, run as export};

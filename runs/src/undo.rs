@@ -6,36 +6,33 @@ pub use code_commit_apply::Force;
 
 use anyhow::anyhow;
 use code_commit_apply::{Action, UndoError};
-use code_commit_perform::{Format, JOURNAL, Past, UNDO, folders_to_undo};
-use code_commit_repo::WorkTree;
-use code_commit_report::{Output, phrases, printable};
+use code_commit_perform::{Format, JOURNAL, UNDO, folders_to_undo};
+use code_commit_report::{phrases, printable};
 use serde_json::json;
 
-use crate::commit::run::can_go_on;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::lock;
-use crate::order::recorded::Recorded;
-use crate::place;
+use crate::life::{InTree, TakesBack};
+use crate::records;
 use crate::registry::Known;
-use crate::{order, records, registry, spec};
+use crate::site::Site;
 
 /// Undoes the named run, or the newest, in one transaction.
 pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let tree = place::work_tree(place::here(host)?)?;
-    let lock = lock::take(&tree, host)?;
-    let known = records::find_known(&tree, named);
-    if let Some(past) = spec::history::meant(&tree, named, &known) {
-        return Err(spec::history::refuse_undo(&past));
+    let site = Site::here(host)?;
+    let lock = site.lock()?;
+    let known = site.registry().find(named)?;
+    let (run, row) = (known.path(&site.root), site.row(&known));
+    if row.is_some_and(|row| row.facts.takes_back == TakesBack::Git) {
+        return Err(with_git(&run));
     }
-    let known = known?;
-    let run = known.path(tree.root());
+    let tree = site.tree()?;
     if known.is_imported() {
         let error = anyhow!("{} was made elsewhere: it changed nothing here", records::name(&run));
         return Err(Failure::nothing_to_do(error, "another run: code-commit undo RUN"));
     }
-    if order::is_restored(&run, &place::state(&tree)?)? {
+    if row.and_then(|row| (row.in_tree)(&known, &site)) == Some(InTree::Restored) {
         let error = anyhow!("{} left nothing: the tree was restored already", records::name(&run));
         return Err(Failure::nothing_to_do(error, "to go on with it: code-commit resume"));
     }
@@ -61,11 +58,11 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
     })?;
     // A set that cannot be read may have changed something; the undo says what it lacks.
     if !code_commit_apply::changed_anything(&rounds).unwrap_or(true) {
-        return nothing(named, &known, &tree, output);
+        return nothing(named, &known, &site);
     }
     let undone =
         code_commit_apply::undo(&lock, tree.root(), &rounds, force).map_err(|error| failed(error, &run))?;
-    registry::mark_undone(&tree, &run)?;
+    site.registry().mark_undone(&run)?;
     undone.applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
     output.object(&json!({ "run": records::name(&run), "restored": undone.applied.changes }));
     for change in &undone.applied.changes {
@@ -85,26 +82,33 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
 }
 
 /// The run changed nothing. If it was named and could go on, it is closed, so that it does not.
-fn nothing(named: Option<&str>, known: &Known, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
-    let run = known.path(tree.root());
+fn nothing(named: Option<&str>, known: &Known, site: &Site<'_>) -> Result<Exit, Failure> {
+    let (run, output) = (known.path(&site.root), site.host.output);
     let name = records::name(&run);
-    let goes_on = || Past::read(&run).is_ok_and(|past| can_go_on(&past));
-    if named.is_some() && !known.undone && !Recorded::is_in(&run) && goes_on() {
-        registry::mark_undone(tree, &run)?;
+    let is_kept = || site.row(known).is_none_or(|row| row.facts.own_summary);
+    if named.is_some() && !known.undone && !is_kept() && site.is_over(known) == Some(false) {
+        site.registry().mark_undone(&run)?;
         output.object(&json!({ "run": name, "restored": [] }));
         output.report(&format!("{name} changed no file; it is closed and cannot be resumed"));
         return Ok(Exit::Done);
     }
     let changed = |known: &Known| {
-        let rounds = folders_to_undo(&records::open(&known.path(tree.root()))).ok()?;
-        (!known.undone && code_commit_apply::changed_anything(&rounds).ok()?).then(|| known.path(tree.root()))
+        let rounds = folders_to_undo(&records::open(&known.path(&site.root))).ok()?;
+        (!known.undone && code_commit_apply::changed_anything(&rounds).ok()?).then(|| known.path(&site.root))
     };
-    let older = if named.is_none() { registry::all(tree)?.iter().find_map(changed) } else { None };
+    let older = if named.is_none() { site.registry().all()?.iter().find_map(changed) } else { None };
     let help = older.map_or_else(
         || "a run whose replies were all refused, or that was rolled back, has nothing to undo".to_owned(),
         |older| format!("the newest run that did: code-commit undo {}", records::name(&older)),
     );
     Err(Failure::nothing_to_do(anyhow!("there is no record of what {name} may have changed"), help))
+}
+
+/// Agents write to the tree themselves: no texts of before are kept that could be put back.
+fn with_git(run: &Path) -> Failure {
+    let what = anyhow!("{} is a run of agents: what they wrote is not kept twice", records::name(run));
+    let help = "take it back with git: what was committed with `git revert`, what was not with `git restore`; another run: code-commit undo RUN";
+    Failure::refused(what, help)
 }
 
 /// Either everything was restored or nothing; in both cases the old contents stay in the run folder.

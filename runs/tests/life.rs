@@ -14,7 +14,7 @@ use code_commit_report::{Output, Stream};
 use code_commit_runs::commit::Which;
 use code_commit_runs::model::OpenModel;
 use code_commit_runs::undo::Force;
-use code_commit_runs::{Exit, Failure, Host, clean, commit, registry, replay, resume, undo};
+use code_commit_runs::{Exit, Failure, Host, clean, commit, registry::Registry, replay, resume, undo};
 use code_commit_settings::{Environment, Keys, Layer, Sandbox, Settings};
 
 /// A model that gives these replies in order.
@@ -69,7 +69,7 @@ impl Scene {
 
     fn host<'h>(&'h self, models: &'h Replies) -> Host<'h> {
         let Self { project, environment, output, .. } = self;
-        Host { folder: Ok(project.root()), environment, output, models }
+        Host { folder: Ok(project.root()), environment, output, loops: code_commit_runs::LOOPS, models }
     }
 
     /// A run of the default loop with these replies.
@@ -83,7 +83,7 @@ impl Scene {
 
     /// The names of the runs, the newest first.
     fn runs(&self) -> usize {
-        registry::all(&WorkTree::at(self.project.root()).unwrap()).unwrap().len()
+        Registry::of(&WorkTree::at(self.project.root()).unwrap()).all().unwrap().len()
     }
 }
 

@@ -1,10 +1,33 @@
 //! How the values of a layer get into the settings: set, added, shown, or removed because they
 //! weaken something.
 
+use std::path::{Path, PathBuf};
+
 use code_commit_llm::Price;
 use serde_json::{Value as Json, json};
 
-use crate::{Bases, Origin, Pattern, Setting};
+use crate::{Origin, Pattern, Place, Setting};
+
+/// What relative paths and `~` refer to. A record can be carried to another machine, so it names what lies in the
+/// project or in the home relative to these.
+#[derive(Debug, Clone, Copy)]
+pub struct Bases<'b> {
+    /// The project's root.
+    pub root: &'b Path,
+    /// The user's home.
+    pub home: Option<&'b Path>,
+}
+
+impl Bases<'_> {
+    /// Resolves `~` and `~/x` against the home, and `x` against the root.
+    pub fn find(&self, place: &Place) -> PathBuf {
+        let below_home = if place.0 == "~" { Some("") } else { place.0.strip_prefix("~/") };
+        match (below_home, self.home) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => self.root.join(&place.0),
+        }
+    }
+}
 
 /// A value as written in a file or as the argument of a flag.
 pub(crate) trait Written: Clone {

@@ -247,7 +247,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 fn command(text: &str) -> Result<CommandLine, String> {
-    let argv = code_commit_words::split_command(text).map_err(|error| format!("`{text}` {error}"))?;
+    let argv = code_commit_parser::words::split_command(text).map_err(|error| format!("`{text}` {error}"))?;
     if argv.first().is_none_or(String::is_empty) {
         return Err("a command needs a program".to_owned());
     }

@@ -42,6 +42,9 @@ pub struct PhaseArgs {
     /// Where the service of both roles is, if not where their agent looks by itself; for Claude Code and Gemini CLI
     #[arg(long, value_name = "URL")]
     pub base_url: Option<Address>,
+    /// Say how large the first prompt is, and send nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// How far the run may go.
     #[command(flatten)]
     pub limits: TurnLimitArgs,
@@ -67,6 +70,7 @@ impl PhaseArgs {
             new: self.new,
             key: self.key.clone(),
             retry: self.retry,
+            dry_run: self.dry_run,
             layer: self.layer(),
             turn_timeout: self.turn_timeout,
             idle_timeout: self.idle_timeout,

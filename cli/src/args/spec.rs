@@ -50,6 +50,9 @@ pub struct RunArgs {
     /// A name of your own for this work: if a run with this key is finished and its verdict still holds, its result is reported again
     #[arg(long, value_name = "TEXT", value_parser = key, conflicts_with = "resume")]
     pub key: Option<String>,
+    /// Say how large the first prompt is, and send nothing
+    #[arg(long, conflicts_with = "resume")]
+    pub dry_run: bool,
     /// How far it may go.
     #[command(flatten)]
     pub limits: TurnLimitArgs,
@@ -150,6 +153,7 @@ impl RunArgs {
         Request {
             new: self.new,
             key: self.key.clone(),
+            dry_run: self.dry_run,
             ..request(self.focus.as_ref(), &self.limits, &self.agent)
         }
     }

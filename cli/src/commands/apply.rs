@@ -13,7 +13,8 @@ use code_commit_perform::{Fault, Intake, Rules, Shown, UNDO, changes, reply_of};
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, Output, phrases, printable};
 use code_commit_runs::commit::leaves_tree_changed;
-use code_commit_runs::{Exit, Failure, Host, commit, lock, place, preflight, records, registry, text};
+use code_commit_runs::registry::Registry;
+use code_commit_runs::{Exit, Failure, Host, commit, lock, place, preflight, records, text};
 use code_commit_settings::{Keys, Layer};
 use serde_json::{Value, json};
 
@@ -33,7 +34,7 @@ pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
     let guard = Guard::open(tree.root(), commit::policy(&settings, tree.root()))
         .map_err(|error| Failure::refused(error, "make the folder readable"))?;
-    let rules = Rules { root: tree.root().to_owned(), guard, lock };
+    let rules = Rules { root: tree.root().to_owned(), guard, lock: lock.into() };
     let answer = answer(reply.text(), &Keys::find(environment, tree.root()));
     if args.dry_run {
         let preview = rules.preview(&answer, &reply, Shown::Tree);
@@ -100,7 +101,7 @@ fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {
         .context("cannot keep a record")
         .map_err(|error| Failure::refused(error, "make the folder writable"))
         .and_then(|folder| {
-            registry::add(tree, folder.path(), None).inspect_err(|_| records::discard(&folder))?;
+            Registry::of(tree).add(folder.path(), None).inspect_err(|_| records::discard(&folder))?;
             Ok(folder)
         })
 }

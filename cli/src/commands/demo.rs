@@ -8,12 +8,13 @@ use code_commit_fixtures::project::Project;
 use code_commit_fixtures::server::{Script, Server, Step};
 use code_commit_llm::Secret;
 use code_commit_logging::Redactor;
+use code_commit_perform::Paid;
 use code_commit_repo::WorkTree;
-use code_commit_runs::commit::{self, Plan, Prepared, Task, begin};
+use code_commit_runs::commit::{self, Opened, Plan, Task, begin};
 use code_commit_runs::preflight::QUERY;
 use code_commit_runs::sandbox::Otherwise;
 use code_commit_runs::trusted::Trusted;
-use code_commit_runs::{Exit, Failure, Host, changes, lock, place, rollup};
+use code_commit_runs::{Exit, Failure, Host, Site, changes, place, rollup};
 use code_commit_settings::{Keys, Layer, Settings};
 
 use crate::args::DemoArgs;
@@ -43,12 +44,9 @@ pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let settings = settings(args, &server)?;
     let client = host.models.open(&settings, &Keys::just(Secret::new(KEY)), &tree, host)?;
     let plan = plan(settings, &project, &tree, rollup.text)?;
-    let lock = lock::take(&tree, host)?;
-    let cancel = code_commit_runs::interrupt::watched()?;
-    let guard = commit::guard(&tree, &plan)?;
-    let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::GoWithout);
-    let prepared = Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox };
-    let finished = begin(prepared)?;
+    let site = Site::at(project.root(), host);
+    let opened = Opened { guard: commit::guard(&tree, &plan)?, model: client.into(), paid: Paid::default() };
+    let finished = begin(&site, &plan, opened, redactor, Otherwise::GoWithout)?;
     for change in &finished.changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());
     }

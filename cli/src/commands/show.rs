@@ -1,7 +1,7 @@
 //! `code-commit runs` and `code-commit show`: what happened.
 
+mod agents;
 mod order;
-mod spec;
 
 use std::path::Path;
 
@@ -9,10 +9,11 @@ use code_commit_engine::Line;
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::{GOOD, STRONG, WARN, lines, rounds_asked};
-use code_commit_runs::order::{Recorded, summary};
+use code_commit_runs::life::{Facts, TakesBack};
+use code_commit_runs::order::summary;
 use code_commit_runs::records::account::Account;
-use code_commit_runs::spec::history;
-use code_commit_runs::{Exit, Failure, Host, changes, place, records, registry};
+use code_commit_runs::registry::Known;
+use code_commit_runs::{Exit, Failure, Host, Site, changes, records};
 use serde_json::json;
 
 use crate::args::RunName;
@@ -20,36 +21,40 @@ use crate::args::RunName;
 /// Lists the runs of this project, newest first.
 pub fn list(host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let tree = place::work_tree(place::here(host)?)?;
-    let all = registry::with_imported(&tree)?;
-    for known in &all {
-        let run = &known.path(tree.root());
-        if Recorded::is_in(run) {
-            order::list(known, &tree, output);
-            continue;
-        }
-        let (name, undone) = (records::name(run), known.undone);
-        let (ended, rounds) = ending(run).unwrap_or((Some("damaged"), 0));
-        let made_by = records::loop_of(known, tree.root());
-        // If the journal is damaged, the summary cannot be trusted either.
-        let believed = ended != Some("damaged");
-        let account = believed.then(|| Account::of(&records::open(run)));
-        let account = account.unwrap_or_default();
-        let mut object = json!({
-            "run": name, "loop": made_by, "outcome": ended, "rounds": rounds, "undone": undone, "folder": run.to_string_lossy(),
-        });
-        object.as_object_mut().into_iter().for_each(|members| members.extend(account.json()));
-        output.object(&object);
-        let ended = ended.unwrap_or("not finished");
-        let style = if matches!(ended, "done" | "applied") { GOOD } else { WARN };
-        let (ended, since) = (output.paint(style, ended), known.since());
-        let (spent, asked) = (account.spent(), account.asked());
-        output.report_prose(&format!("{name}  {ended}, rounds {rounds}{spent}{since}{asked}"));
-    }
-    if spec::list(tree.root(), output) + all.len() == 0 {
+    let site = Site::here(host)?;
+    let all = site.registry().with_imported()?;
+    if all.is_empty() {
+        site.tree()?;
         output.note("there is no run yet");
     }
+    for known in &all {
+        match site.row(known).map(|row| row.facts) {
+            Some(facts) if facts.own_summary => order::list(known, site.tree()?, output),
+            Some(Facts { takes_back: TakesBack::Git, .. }) => agents::list(known, &site.root, output),
+            Some(_) | None => line(known, &site),
+        }
+    }
     Ok(Exit::Done)
+}
+
+fn line(known: &Known, site: &Site<'_>) {
+    let (run, output) = (&known.path(&site.root), site.host.output);
+    let (name, undone) = (records::name(run), known.undone);
+    let (ended, rounds) = ending(run).unwrap_or((Some("damaged"), 0));
+    // If the journal is damaged, the summary cannot be trusted either.
+    let believed = ended != Some("damaged");
+    let account = believed.then(|| Account::of(&records::open(run)));
+    let account = account.unwrap_or_default();
+    let mut object = json!({
+        "run": name, "loop": known.kind(&site.root), "outcome": ended, "rounds": rounds, "undone": undone, "folder": run.to_string_lossy(),
+    });
+    object.as_object_mut().into_iter().for_each(|members| members.extend(account.json()));
+    output.object(&object);
+    let ended = ended.unwrap_or("not finished");
+    let style = if matches!(ended, "done" | "applied") { GOOD } else { WARN };
+    let (ended, since) = (output.paint(style, ended), known.since());
+    let (spent, asked) = (account.spent(), account.asked());
+    output.report_prose(&format!("{name}  {ended}, rounds {rounds}{spent}{since}{asked}"));
 }
 
 /// How a run ended according to its journal, and its number of rounds; `None` if the journal cannot be read.
@@ -75,19 +80,20 @@ fn changes_of(run: &Path, tree: &WorkTree) -> Result<Vec<changes::FileChange>, F
 /// Everything about one run: rounds, prompts, replies, refusals, builds, cost, changes.
 pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let tree = place::work_tree(place::here(host)?)?;
-    let known = records::find_known(&tree, args.run.as_deref());
-    if let Some(past) = history::meant(&tree, args.run.as_deref(), &known) {
-        return spec::show(&past, output).map(|()| Exit::Done);
+    let site = Site::here(host)?;
+    let known = site.registry().find(args.run.as_deref())?;
+    let facts = site.row(&known).map(|row| row.facts);
+    if let Some(Facts { takes_back: TakesBack::Git, .. }) = facts {
+        return agents::show(&known, &site.root, output).map(|()| Exit::Done);
     }
-    let known = known?;
-    let run = known.path(tree.root());
+    let (run, tree) = (known.path(&site.root), site.tree()?);
     let past = records::past(&run)?;
-    let changes = changes_of(&run, &tree)?;
-    let summary = Recorded::is_in(&run).then(|| summary(&records::open(&run), &past));
+    let changes = changes_of(&run, tree)?;
+    let has_own = facts.is_some_and(|facts| facts.own_summary);
+    let summary = has_own.then(|| summary(&records::open(&run), &past));
     let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
     let mut object = json!({
-        "run": records::name(&run), "loop": records::loop_of(&known, tree.root()), "undone": known.undone, "folder": run.to_string_lossy(), "facts": past.json, "files": stats,
+        "run": records::name(&run), "loop": known.kind(&site.root), "undone": known.undone, "folder": run.to_string_lossy(), "facts": past.json, "files": stats,
     });
     if let (Some(members), Some(summary)) = (object.as_object_mut(), &summary) {
         members.insert("summary".to_owned(), json!(summary));

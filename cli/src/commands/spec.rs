@@ -3,7 +3,7 @@
 mod setup;
 mod status;
 
-use code_commit_runs::{Exit, Failure, Host, place, spec};
+use code_commit_runs::{Exit, Failure, Host, Site, place, spec};
 
 use crate::args::spec::{Action, SpecArgs};
 
@@ -18,6 +18,6 @@ pub fn run(args: &SpecArgs, host: Host<'_>) -> Result<Exit, Failure> {
         Action::Watch(args) => spec::watch(&root, &args.request(), host),
         Action::Audit(args) => spec::audit(&root, &args.options(), host),
         Action::Review(args) => spec::review(&root, &args.file, &args.request(), host),
-        Action::Status => Ok(status::run(&root, output)),
+        Action::Status => Ok(status::run(&Site::at(&root, host))),
     }
 }

@@ -41,31 +41,30 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     cli: agent apply dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names page parser perform prompt repo report runner runs settings timeline trace
     dir:
     engine:
-    fitness:
     fixtures: llm
     guard: dir names
     llm-anthropic: llm
     llm-gemini: llm
     llm-openai: llm
-    llm:
+    llm: model
     logging:
     loop-commit: engine parser prompt
-    loop-order: engine parser prompt words
+    loop-order: engine parser prompt
     loop-phase: engine prompt
     loop-spec: engine prompt
+    model:
     names:
     page: engine names report timeline
     parser:
-    perform: agent apply dir engine fitness guard llm logging names parser repo runner timeline trace
+    perform: agent apply dir engine guard llm logging names parser repo runner timeline trace
     prompt: names parser
     repo: dir names
     report: engine llm logging names parser timeline
     runner: dir names
     runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner settings timeline
-    settings: dir llm names words
+    settings: dir llm names parser
     timeline: engine
     trace: engine timeline
-    words:
     ");
 }
 
@@ -132,7 +131,7 @@ fn every_place_that_starts_a_program_outside_of_a_sandbox_is_a_visible_diff() {
     insta::assert_snapshot!(table, @r#"
     fixtures/src/project.rs: let done = Command::new(&self.git)
     repo/src/git/program.rs: let mut command = Command::new(&self.program);
-    runner/src/spawn.rs: std::process::Command::new(path)
+    runner/src/program.rs: std::process::Command::new(path)
     runs/src/commit/edit.rs: let done = code_commit_runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
     runs/src/phase/act.rs: confinement: Confinement::off(),
     runs/src/phase/desk.rs: std::process::Command::new(&self.program)

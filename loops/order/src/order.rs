@@ -202,7 +202,7 @@ fn commands(
 ) -> Numbered<Command> {
     let mut commands = Numbered::new();
     for (at, text) in texts(fields, field) {
-        match code_commit_words::split_command(&text) {
+        match code_commit_parser::words::split_command(&text) {
             Ok(argv) => commands.push((at, Command { text, argv })),
             Err(error) => {
                 fields.problems.push(FieldProblem::new(format!("{field}[{at}]"), error.to_string()));

@@ -38,20 +38,13 @@ where
     H: Harness<Identify<Phases>> + Harness<Announce>,
     H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
 {
-    let work = Work {
-        harness,
-        inputs,
-        iteration: inputs.start.iteration.max(1),
-        map: Arc::from(""),
-        specs: inputs.start.specs.clone(),
-        specs_identity: inputs.start.specs_identity.clone(),
-        built_for: inputs.start.built_for.clone(),
-        src: None,
-        failures: inputs.start.failures.as_deref().map(Into::into),
-        complaint: None,
-        at: None,
-    };
-    work.run()
+    Work::of(harness, inputs).run()
+}
+
+/// The first prompt of a run, without the list of files that its role can see.
+pub fn first_prompt(inputs: &Inputs) -> String {
+    let who = if inputs.start.builder_done { Role::Verifier } else { Role::Builder };
+    Work::of(&mut (), inputs).prompt(who, None)
 }
 
 /// Why a phase ends before it has passed.
@@ -61,6 +54,24 @@ enum Halt<S> {
     End(Outcome),
     /// The specs are others than they were: the phase is built again.
     SpecsChanged,
+}
+
+impl<'w, H> Work<'w, H> {
+    fn of(harness: &'w mut H, inputs: &'w Inputs) -> Self {
+        Self {
+            harness,
+            inputs,
+            iteration: inputs.start.iteration.max(1),
+            map: Arc::from(""),
+            specs: inputs.start.specs.clone(),
+            specs_identity: inputs.start.specs_identity.clone(),
+            built_for: inputs.start.built_for.clone(),
+            src: None,
+            failures: inputs.start.failures.as_deref().map(Into::into),
+            complaint: None,
+            at: None,
+        }
+    }
 }
 
 enum Step {

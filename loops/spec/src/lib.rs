@@ -14,7 +14,7 @@ pub use files::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
 pub use focus::asks_to_change;
 pub use inputs::{CommitScope, Inputs, Patience};
 pub use marker::{Role, SPEC_ISSUE, is_terminal};
-pub use run::{LOG, spec, still_holds};
+pub use run::{LOG, first_prompt, spec, still_holds};
 
 use code_commit_engine::{Named, Project};
 use serde::Serialize;

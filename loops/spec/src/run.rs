@@ -29,19 +29,7 @@ where
     H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
     H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>>,
 {
-    let run = Run {
-        harness,
-        inputs,
-        files: Files::of(&inputs.id),
-        iteration: 0,
-        head: None,
-        spare: Vec::new(),
-        has_review: false,
-        check: None,
-        specs: None,
-        put_back: Vec::new(),
-    };
-    run.run().or_else(|halt| match halt {
+    Run::of(harness, inputs).run().or_else(|halt| match halt {
         Halt::Stop(stop) => Err(stop),
         Halt::End(outcome) => Ok(outcome),
     })
@@ -79,6 +67,30 @@ struct Run<'r, H> {
     specs: Option<String>,
     /// The files that were restored after the last turn of each role.
     put_back: Vec<(Role, Vec<String>)>,
+}
+
+impl<'r, H> Run<'r, H> {
+    fn of(harness: &'r mut H, inputs: &'r Inputs) -> Self {
+        Self {
+            harness,
+            inputs,
+            files: Files::of(&inputs.id),
+            iteration: 0,
+            head: None,
+            spare: Vec::new(),
+            has_review: false,
+            check: None,
+            specs: None,
+            put_back: Vec::new(),
+        }
+    }
+}
+
+/// The first prompt of a run, without the commit that it begins with.
+pub fn first_prompt(inputs: &Inputs) -> String {
+    let mut nobody = ();
+    let run = Run { has_review: inputs.review.is_some(), ..Run::of(&mut nobody, inputs) };
+    run.prompt(Role::Planning)
 }
 
 enum Review {

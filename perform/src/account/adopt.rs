@@ -8,7 +8,7 @@ use code_commit_dir::Interrupt;
 use code_commit_engine::Problem;
 use code_commit_guard::{Difference, Seen};
 
-use super::{Accounted, named};
+use super::accounted::{Accounted, named};
 use crate::fault::Fault;
 use crate::translate::changes;
 

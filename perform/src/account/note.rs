@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 const NOTE: &str = "tree.json";
 const ADOPTED: &str = "adopted";
+/// Folder in the run folder that holds the state before a command while the command runs.
+pub(super) const BEFORE: &str = "before";
+
 /// The name of a set is short.
 const MOST_BYTES: u64 = 1 << 10;
 

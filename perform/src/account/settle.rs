@@ -10,11 +10,12 @@ use code_commit_guard::{Difference, Guard, Policy, Survey};
 use code_commit_logging::RunFolder;
 use code_commit_timeline::{Step, What};
 
-use super::view::{self, Layers};
-use super::{Account, BEFORE, note};
+use super::layers::Layers;
+use super::note::BEFORE;
+use super::{Account, note, view};
 use crate::fault::Fault;
-use crate::kept::{UNDO, after_build, undo_folders};
-use crate::record::Past;
+use crate::kept::{after_build, undo_folders};
+use crate::record::{Past, UNDO};
 use crate::seal::Attic;
 
 /// What was cleaned up after a command.

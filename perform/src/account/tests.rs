@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{Record, Silent};
+use crate::{is_settled, settle};
 
 mod by_hand;
 mod closed;
@@ -107,8 +108,7 @@ impl Project {
 
     /// Writes the build's answer to the journal, and stops before the note is removed.
     fn record_build(&self) {
-        let mut silent = Silent;
-        let mut record = Record::begin(self.run.clone(), &mut silent).unwrap();
+        let mut record = Record::begin(self.run.clone(), Silent).unwrap();
         self.run.store("1-build.txt", "printed\n").unwrap();
         let built = code_commit_engine::Built {
             round: 1,

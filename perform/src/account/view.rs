@@ -1,9 +1,7 @@
 //! The account of a command that ran in a view of the tree: its changes are in a layer, from which those that
 //! the policy allows are brought into the tree. Nothing has to be restored, and a kill leaves the old tree.
 
-use std::fs;
 use std::io;
-use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use code_commit_apply::{Action, Force, Lock, OldFile};
@@ -11,26 +9,18 @@ use code_commit_dir::{Folder, Interrupt};
 use code_commit_engine::Problem;
 use code_commit_guard::{Difference, Guard, Seen};
 use code_commit_logging::RunFolder;
-use code_commit_runner::View;
 use rustix::fs::Stat;
 
+use super::accounted::{Accounted, named, warning};
 use super::adopt::Places;
 use super::layer::bring_in::Incoming;
 use super::layer::{Layer, stat_below};
+use super::layers::{Layers, OUT, SINCE};
 use super::layout::{Layout, Role};
 use super::triage::Tops;
-use super::{Account, Accounted, State, named, warning};
+use super::{Account, State};
 use crate::fault::Fault;
 use crate::seal::{Attic, last};
-
-/// Folder in the state folder: on the file system of the tree, since changes are moved.
-const VIEW: &str = "view";
-const UPPER: &str = "upper";
-const WORK: &str = "work";
-/// What came out of the tree while changes were brought in.
-const OUT: &str = "out";
-/// As old as the layer.
-const SINCE: &str = "since";
 
 /// What comes into the tree of a layer, and what does not.
 pub(super) struct Judged<'j> {
@@ -42,73 +32,11 @@ pub(super) struct Judged<'j> {
     accounted: Accounted,
 }
 
-/// The layers of one command after the other.
-#[derive(Debug, Clone)]
-pub(super) struct Layers {
-    folder: PathBuf,
-}
-
 impl Layers {
-    pub(super) fn below(state: &Path) -> Self {
-        Self { folder: state.join(VIEW) }
-    }
-
-    pub(super) fn upper(&self) -> PathBuf {
-        self.folder.join(UPPER)
-    }
-
-    /// An empty layer.
-    pub(super) fn renew(&self, run: &Path) -> io::Result<()> {
-        self.clear(&mut Attic::of(run))?;
-        fs::create_dir_all(self.upper())?;
-        fs::File::create_new(self.folder.join(SINCE)).map(drop)
-    }
-
-    /// The view for the next command, which sees what the commands before it changed in the same layer. Only the
-    /// work folder is new: the kernel refuses that of a volatile mount, since a crash of the machine could have
-    /// left the layer incomplete.
-    pub(super) fn view(&self) -> io::Result<View> {
-        let view = View { upper: self.upper(), work: self.folder.join(WORK) };
-        code_commit_dir::reach::remove(
-            &Folder::open(&self.folder)?.as_fd().try_clone_to_owned()?,
-            WORK.as_ref(),
-        )?;
-        fs::create_dir(&view.work)?;
-        Ok(view)
-    }
-
-    /// Removes the layer. If a harness was stopped while it brought in changes, files of the tree may be in it: then
-    /// it goes to the attic.
-    pub(super) fn clear<'s>(&'s self, attic: &mut Attic<'s>) -> io::Result<()> {
-        if self.folder.join(OUT).symlink_metadata().is_err() {
-            return self.remove();
-        }
-        self.keep(attic)
-    }
-
-    /// Moves the layer to the attic; beside itself if that is on another disk.
-    pub(super) fn keep<'s>(&'s self, attic: &mut Attic<'s>) -> io::Result<()> {
-        let above = self.folder.parent().unwrap_or(&self.folder);
-        let state = Folder::open(above)?;
-        match attic.take_in(&state, VIEW.as_ref(), VIEW.as_ref()) {
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                *attic = Attic::of(above);
-                attic.take_in(&state, VIEW.as_ref(), VIEW.as_ref())
-            }
-            taken => taken,
-        }
-    }
-
     /// What is brought in of a layer that was judged.
     fn incoming<'i>(&self, refused: &'i Tops, differences: &'i [Difference]) -> io::Result<Incoming<'i>> {
         let since = Folder::open(&self.folder)?.stat(SINCE)?.ok_or(io::ErrorKind::NotFound)?;
         Ok(Incoming { refused, differences, since: Seen::of(&since).ctime, out: self.folder.join(OUT) })
-    }
-
-    pub(super) fn remove(&self) -> io::Result<()> {
-        let Some(state) = self.folder.parent().filter(|state| state.is_dir()) else { return Ok(()) };
-        // The kernel and the command leave folders that even their owner may not enter.
-        code_commit_dir::reach::remove(&Folder::open(state)?.as_fd().try_clone_to_owned()?, VIEW.as_ref())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::agents::world::AgentWorld;
 use crate::record::{Past, both_ends, output_text, store};
 use crate::translate;
 
-impl<C> AgentWorld<'_, '_, C> {
+impl<C> AgentWorld<'_, C> {
     pub(super) fn shell(&self, name: &str, line: &str) -> Result<ShellRan, AgentFault> {
         let folder = self.record.folder();
         let past = Past::read(folder.path())?;
@@ -58,18 +58,15 @@ impl<C> AgentWorld<'_, '_, C> {
 
 #[cfg(test)]
 mod tests {
+    use crate::agents::world::tests::world;
     use code_commit_logging::{Redactor, RunFolder};
     use code_commit_runner::Limits;
-
-    use crate::Silent;
-    use crate::agents::world::tests::{Deaf, unguarded, world};
 
     /// How this line ended and what the loop sees of its output, also after a resume.
     fn check(line: &str, limits: Limits) -> (code_commit_engine::Ended, String) {
         let folder = tempfile::tempdir().unwrap();
-        let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
         let run = RunFolder::create(folder.path(), "run", Redactor::new(["secret-key-77"])).unwrap();
-        let mut world = world(folder.path(), run, (), &mut watch, &mut around, &mut observer);
+        let mut world = world(folder.path(), run, ());
         world.shell.limits = limits;
         let ran = world.shell("check", line).unwrap();
         let mut again = ran.output.clone();

@@ -48,7 +48,7 @@ pub fn taken(number: u32) -> String {
     format!("taken-{number}")
 }
 
-impl<C> AgentWorld<'_, '_, C> {
+impl<C> AgentWorld<'_, C> {
     pub(super) fn turn<P: Project>(&mut self, turn: &Turn<P>) -> Result<TurnAnswer, AgentFault>
     where
         C: Cast<P>,

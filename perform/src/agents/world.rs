@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use code_commit_engine::{
     Announce, Announced, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer, Committed,
-    Digest, HoldsFor, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome, Project, Recorded,
-    Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, World,
+    Digest, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome, Project, Recorded, Shell,
+    ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, World,
 };
 use code_commit_logging::Stamp;
 use code_commit_repo::Git;
@@ -18,7 +18,7 @@ use crate::agents::fault::{AgentFault, fault};
 use crate::agents::limits::{AgentLimits, AgentUsage};
 use crate::agents::role::{AgentWatch, Guarded, IDENTITY, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
-use crate::identity::identity;
+use crate::identity::{HoldsNow, identity};
 use crate::note_commit;
 use crate::record::{Record, store};
 
@@ -68,16 +68,16 @@ pub struct ShellSettings {
 
 /// Everything that a run of agents needs.
 #[expect(missing_docs, reason = "those without are what their types say")]
-pub struct AgentWorld<'w, 'o, C> {
-    pub record: Record<'o>,
+pub struct AgentWorld<'w, C> {
+    pub record: Record,
     /// Maps roles, places and repositories.
     pub cast: C,
     /// How the user's own command lines run.
     pub shell: ShellSettings,
     /// Sees every event of every agent.
-    pub watch: &'w mut dyn AgentWatch,
+    pub watch: Box<dyn AgentWatch + 'w>,
     /// Opened before each turn of a role.
-    pub around: &'w mut dyn FnMut(&str) -> io::Result<Guarded>,
+    pub around: Box<dyn FnMut(&str) -> io::Result<Guarded> + 'w>,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
     /// Copies of what roles may not touch.
@@ -85,12 +85,12 @@ pub struct AgentWorld<'w, 'o, C> {
     pub limits: AgentLimits,
     pub used: AgentUsage,
     /// What a verdict given now holds for.
-    pub holds_for: &'w dyn Fn(&Outcome) -> HoldsFor,
+    pub holds_for: HoldsNow<'w>,
     /// Template for session names: a UUID whose end is replaced by the turn's number.
     pub session: Option<String>,
 }
 
-impl<C> World for AgentWorld<'_, '_, C> {
+impl<C> World for AgentWorld<'_, C> {
     type Fault = AgentFault;
 
     fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), AgentFault> {
@@ -110,12 +110,12 @@ impl<C> World for AgentWorld<'_, '_, C> {
     }
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), AgentFault> {
-        let holds_for = (self.holds_for)(outcome);
+        let holds_for = (self.holds_for)(outcome, code_commit_dir::NEVER);
         Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<List<P>> for AgentWorld<'_, '_, C> {
+impl<P: Project, C: Cast<P>> Live<List<P>> for AgentWorld<'_, C> {
     /// The list of what a role can see is also a separate file in the run folder.
     fn perform(&mut self, List { role }: &List<P>) -> Result<Listed, AgentFault> {
         self.begin()?;
@@ -132,14 +132,14 @@ impl<P: Project, C: Cast<P>> Live<List<P>> for AgentWorld<'_, '_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Turn<P>> for AgentWorld<'_, '_, C> {
+impl<P: Project, C: Cast<P>> Live<Turn<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, turn: &Turn<P>) -> Result<TurnAnswer, AgentFault> {
         self.begin()?;
         self.turn(turn)
     }
 }
 
-impl<C> Live<Shell> for AgentWorld<'_, '_, C> {
+impl<C> Live<Shell> for AgentWorld<'_, C> {
     fn perform(&mut self, Shell { name, line }: &Shell) -> Result<ShellRan, AgentFault> {
         self.begin()?;
         let ran = self.shell(name, line)?;
@@ -148,7 +148,7 @@ impl<C> Live<Shell> for AgentWorld<'_, '_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<CommitAll<P>> for AgentWorld<'_, '_, C> {
+impl<P: Project, C: Cast<P>> Live<CommitAll<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, request: &CommitAll<P>) -> Result<CommitAnswer, AgentFault> {
         self.begin()?;
         let CommitAll { repository: name, message } = request;
@@ -168,7 +168,7 @@ impl<P: Project, C: Cast<P>> Live<CommitAll<P>> for AgentWorld<'_, '_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Survey<P>> for AgentWorld<'_, '_, C> {
+impl<P: Project, C: Cast<P>> Live<Survey<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, Survey { repository }: &Survey<P>) -> Result<Surveyed, AgentFault> {
         self.begin()?;
         let (head, uncommitted) = checkpoint::survey(self.cast.repository(*repository))?;
@@ -176,7 +176,7 @@ impl<P: Project, C: Cast<P>> Live<Survey<P>> for AgentWorld<'_, '_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, '_, C> {
+impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, request: &Checkpoint<P>) -> Result<Checkpointed, AgentFault> {
         self.begin()?;
         let Checkpoint { repository: name, message, spare } = request;
@@ -197,7 +197,7 @@ impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, '_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Identify<P>> for AgentWorld<'_, '_, C> {
+impl<P: Project, C: Cast<P>> Live<Identify<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, Identify { place }: &Identify<P>) -> Result<Identified, AgentFault> {
         self.begin()?;
         let folder = self.cast.folder(*place);
@@ -215,7 +215,7 @@ impl<P: Project, C: Cast<P>> Live<Identify<P>> for AgentWorld<'_, '_, C> {
     }
 }
 
-impl<C> Live<Wait> for AgentWorld<'_, '_, C> {
+impl<C> Live<Wait> for AgentWorld<'_, C> {
     /// Uses the system clock, checked every minute, because the machine may sleep meanwhile.
     #[expect(clippy::disallowed_methods, reason = "a quota is renewed at a time of the calendar")]
     fn perform(&mut self, Wait { until_unix, at_least_secs }: &Wait) -> Result<Waited, AgentFault> {
@@ -233,14 +233,14 @@ impl<C> Live<Wait> for AgentWorld<'_, '_, C> {
     }
 }
 
-impl<C> Live<Announce> for AgentWorld<'_, '_, C> {
+impl<C> Live<Announce> for AgentWorld<'_, C> {
     fn perform(&mut self, Announce(event): &Announce) -> Result<Announced, AgentFault> {
         self.begin()?;
         Ok(Announced { event: event.clone() })
     }
 }
 
-impl<C> AgentWorld<'_, '_, C> {
+impl<C> AgentWorld<'_, C> {
     /// Before the commit is in the journal: a run that is killed here finds its commit, and notes it again.
     fn note(&mut self, git: &Git, commit: &str) -> Result<(), AgentFault> {
         let noted = note_commit(git, self.record.folder(), commit, Some(IDENTITY));
@@ -289,31 +289,19 @@ pub(super) mod tests {
     use super::*;
 
     /// Ignores everything.
-    pub(in crate::agents) struct Deaf;
+    struct Deaf;
 
     impl AgentWatch for Deaf {
         fn begins(&mut self, _role: &str, _number: u32) {}
         fn sees(&mut self, _role: &str, _event: &code_commit_agent::Event) {}
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "what opens before a turn can fail")]
-    pub(in crate::agents) fn unguarded(_role: &str) -> io::Result<Guarded> {
-        Ok(Box::new(()))
-    }
-
     /// With this cast, and without a sandbox.
-    pub(in crate::agents) fn world<'w, 'o, C>(
-        top: &Path,
-        run: RunFolder,
-        cast: C,
-        watch: &'w mut Deaf,
-        around: &'w mut dyn FnMut(&str) -> io::Result<Guarded>,
-        observer: &'o mut dyn crate::Observer,
-    ) -> AgentWorld<'w, 'o, C> {
+    pub(in crate::agents) fn world<'w, C>(top: &Path, run: RunFolder, cast: C) -> AgentWorld<'w, C> {
         let mut env = Env::default();
         env.set("PATH", "/usr/bin:/bin");
         AgentWorld {
-            record: Record::begin(run, observer).unwrap(),
+            record: Record::begin(run, crate::Silent).unwrap(),
             cast,
             shell: ShellSettings {
                 cwd: top.to_owned(),
@@ -322,13 +310,13 @@ pub(super) mod tests {
                 timeout: None,
                 limits: Limits::default(),
             },
-            watch,
-            around,
+            watch: Box::new(Deaf),
+            around: Box::new(|_| Ok(Box::new(()))),
             cancel: Cancel::new().unwrap(),
             kept: Kept::default(),
             limits: AgentLimits::default(),
             used: AgentUsage::default(),
-            holds_for: &|_| HoldsFor::default(),
+            holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),
             session: None,
         }
     }

@@ -15,10 +15,10 @@ use crate::reserve::Reserve;
 use crate::spending::CallSpending;
 
 /// What a call reports while it runs.
-pub(super) struct Call<'c, 'o> {
+pub(super) struct Call<'c> {
     pub(super) round: u32,
     pub(super) first: &'c ModelId,
-    pub(super) record: &'c mut Record<'o>,
+    pub(super) record: &'c mut Record,
     pub(super) cancel: &'c Cancel,
     pub(super) began: Instant,
     pub(super) forbid: Option<&'c Guard>,
@@ -34,7 +34,7 @@ pub(super) struct Call<'c, 'o> {
     pub(super) partial: Partial,
 }
 
-impl Watch for Call<'_, '_> {
+impl Watch for Call<'_> {
     fn progress(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Bytes(bytes) => {

@@ -3,13 +3,34 @@
 use std::time::{Duration, Instant};
 
 use code_commit_engine::{Cause, Problem};
+use code_commit_llm::{BudgetError, CallError, Limit};
 use code_commit_logging::Stamp;
 use code_commit_runner::Cancel;
 
-use super::{NoAnswer, OUT_OF_QUOTA, now};
 use crate::Event;
 use crate::fault::Fault;
 use crate::record::Record;
+use crate::spending::{OUT_OF_QUOTA, now};
+
+/// Why a model gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoAnswer {
+    /// It was not asked.
+    #[error(transparent)]
+    OverLimit(BudgetError),
+    #[error(transparent)]
+    Failed(CallError),
+}
+
+impl NoAnswer {
+    /// Whether another model may answer. A cheaper one may fit into a limit that this one would exceed.
+    pub(super) fn asks_for_another_model(&self) -> bool {
+        match self {
+            Self::OverLimit(limit) => matches!(limit.limit(), Limit::Cost | Limit::Tokens),
+            Self::Failed(error) => error.asks_for_another_model(),
+        }
+    }
+}
 
 /// The services of one round that are out of quota.
 #[derive(Debug, Default)]
@@ -84,7 +105,7 @@ impl Reset {
         round: u32,
         cause: &Cause,
         cancel: &Cancel,
-        record: &mut Record<'_>,
+        record: &mut Record,
     ) -> Result<(), Fault> {
         let time = self.time().unwrap_or_default();
         let message = format!("{}; waiting until {time}", cause.message);

@@ -1,3 +1,6 @@
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use code_commit_engine::Line;
 use code_commit_llm::scripted::Entry;
 use code_commit_llm::{Attempt, Progress, Retry};
@@ -10,8 +13,8 @@ use crate::{Observer, Past, Silent};
 /// A call that should end early if the answer names a file that `forbid` refuses. Gives its record.
 fn with_call(
     forbid: Option<&Guard>,
-    observer: &mut dyn Observer,
-    check: impl FnOnce(&mut Call<'_, '_>),
+    observer: impl Observer + 'static,
+    check: impl FnOnce(&mut Call<'_>),
 ) -> (tempfile::TempDir, RunFolder) {
     let base = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(base.path(), "run", Redactor::default()).unwrap();
@@ -39,7 +42,7 @@ fn with_call(
 
 #[test]
 fn nothing_is_noted_behind_an_attempt_that_could_not_be() {
-    let (_base, folder) = with_call(None, &mut Silent, |call| {
+    let (_base, folder) = with_call(None, Silent, |call| {
         let attempt = |number| Attempt { number, ..Attempt::default() };
         call.attempt(&attempt(1));
         let source = serde_json::from_str::<u8>("").unwrap_err();
@@ -57,7 +60,7 @@ fn an_answer_that_begins_anew_is_read_from_its_beginning() {
     let root = tempfile::tempdir().unwrap();
     let guard = Guard::open(root.path(), code_commit_guard::Policy::commit()).unwrap();
     let shown = "^^^^guide.md\nWrite so:\n^^^.git/config\n^^^end\n^^^^end\n";
-    with_call(Some(&guard), &mut Silent, |call| {
+    with_call(Some(&guard), Silent, |call| {
         assert!(!call.enough("One moment.\n"));
         call.progress(Progress::Restarted);
         assert!(!call.enough(shown), "a name inside of a longer fence is content");
@@ -80,8 +83,8 @@ impl Observer for Shown {
 
 #[test]
 fn a_model_thinks_until_its_text_begins_and_again_when_it_begins_anew() {
-    let mut shown = Shown::default();
-    with_call(None, &mut shown, |call| {
+    let shown = Rc::new(RefCell::new(Shown::default()));
+    with_call(None, Rc::clone(&shown), |call| {
         for progress in [
             Progress::Bytes(10),
             Progress::Bytes(20),
@@ -95,7 +98,7 @@ fn a_model_thinks_until_its_text_begins_and_again_when_it_begins_anew() {
         call.is_streamed = false;
         call.progress(Progress::Bytes(20));
     });
-    assert_eq!(shown.0, [true, true, false, true, false]);
+    assert_eq!(shown.borrow().0, [true, true, false, true, false]);
 }
 
 /// Sees whether the wait is counted down.
@@ -117,15 +120,16 @@ fn ask_out_of_quota(wait: Duration, named: Option<f64>) -> (AskAnswer, Vec<Line>
     let asking = Asking { wait, ..Asking::default() };
     let base = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(base.path(), "run", Redactor::default()).unwrap();
-    let mut shown = Countdown::default();
-    let mut record = Record::begin(folder.clone(), &mut shown).unwrap();
+    let shown = Rc::new(RefCell::new(Countdown::default()));
+    let mut record = Record::begin(folder.clone(), Rc::clone(&shown)).unwrap();
     let files = Files { prompt: "p".to_owned(), raw: "raw".to_owned(), reply: "r".to_owned() };
     let question = Question { round: 1, prompt: "hi", stable: 0, schema: None, files: &files };
     let cancel = Cancel::new().unwrap();
     let asker = Asker { model: &model, asking: &asking, cancel: &cancel, forbid: None };
     let answer = asker.ask(&question, &mut record).unwrap();
     drop(record);
-    (answer, Past::read(folder.path()).unwrap().lines, shown.0)
+    let is_shown = shown.borrow().0;
+    (answer, Past::read(folder.path()).unwrap().lines, is_shown)
 }
 
 #[test]

@@ -15,11 +15,10 @@ fn kept(replies: &[(u32, &str)]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let said_log = folder.path().join("said.txt");
     let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
-    let mut observer = Silent;
     let mut world = CommitWorld {
-        record: Record::begin(run, &mut observer).unwrap(),
+        record: Record::begin(run, Silent).unwrap(),
         rules: rules(folder.path()),
-        model: &Scripted::new(Vec::new()),
+        model: std::rc::Rc::new(Scripted::new(Vec::new())),
         asking: Asking::default(),
         build: BuildCommand {
             argv: Vec::new(),
@@ -33,7 +32,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
         code: Box::new(|_, _| None),
         layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),
-        holds_for: &|_, _| code_commit_engine::HoldsFor::default(),
+        holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),
         cancel: Cancel::new().unwrap(),
     };
     for (round, reply) in replies {

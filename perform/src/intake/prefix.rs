@@ -53,7 +53,7 @@ mod tests {
         std::fs::File::create(root.join("build.sh")).unwrap();
         std::os::unix::fs::symlink("/", root.join("out")).unwrap();
         let guard = Guard::open(&root, code_commit_guard::Policy::commit()).unwrap();
-        let lock = Lock::acquire(&scratch.path().join("state"), "test").unwrap();
+        let lock = Lock::acquire(&scratch.path().join("state"), "test").unwrap().into();
         let rules = Rules { root, guard, lock };
         let slips = |path: &str| {
             let text = format!("^^^{path}\nx\n^^^end\n");

@@ -10,7 +10,7 @@ pub(crate) fn rules(top: &Path) -> Rules {
     let root = top.join("tree");
     std::fs::create_dir(&root).unwrap();
     let guard = Guard::open(&root, Policy::commit()).unwrap();
-    let lock = Lock::acquire(&top.join("state"), "a test").unwrap();
+    let lock = Lock::acquire(&top.join("state"), "a test").unwrap().into();
     Rules { root, guard, lock }
 }
 

@@ -9,10 +9,11 @@ use code_commit_repo::{EmptyFolder, Git, Head};
 use code_commit_engine::Problem;
 
 use crate::fault::Fault;
-use crate::kept::{UNDO, checked, undo_folders};
+use crate::kept::{checked, undo_folders};
 use crate::order::foreign::{self, Left, Written};
 use crate::order::ignored::Ignored;
 use crate::order::world::unreadable;
+use crate::record::UNDO;
 
 /// The tree before the first attempt.
 #[derive(Debug)]

@@ -63,12 +63,12 @@ pub(super) struct Run<'r> {
 impl Run<'_> {
     /// Runs it and says how it ended; failing to start is one way to end. A command that breaks the seal is
     /// run again; if it breaks the seal twice it has failed, whatever its exit code.
-    pub(super) fn run(&self, record: &mut Record<'_>) -> Result<Ran, Fault> {
-        let once = |trial: &Trial<'_>, record: &mut Record<'_>| self.once(trial, record);
+    pub(super) fn run(&self, record: &mut Record) -> Result<Ran, Fault> {
+        let once = |trial: &Trial<'_>, record: &mut Record| self.once(trial, record);
         Ok(under_seal("command", self.guard.root(), &self.settings.sealed, record, once)?.0)
     }
 
-    fn once(&self, trial: &Trial<'_>, record: &mut Record<'_>) -> Result<(Ran, Broken), Fault> {
+    fn once(&self, trial: &Trial<'_>, record: &mut Record) -> Result<(Ran, Broken), Fault> {
         let Self { settings, log, argv, .. } = self;
         let files = ["stdout", "stderr"].map(|stream| format!("{log}_{stream}.txt"));
         let [out_file, err_file] = &files;
@@ -107,7 +107,7 @@ impl Run<'_> {
         Ok((ran, broken))
     }
 
-    fn start(&self, sinks: &mut Sinks, record: &mut Record<'_>) -> Result<Output, Fault> {
+    fn start(&self, sinks: &mut Sinks, record: &mut Record) -> Result<Output, Fault> {
         let Self { settings, account, guard, cancel, spending, argv, .. } = self;
         let command = Command {
             deadline: [settings.timeout].into_iter().chain(spending.time_left()).min(),
@@ -160,9 +160,9 @@ impl Run<'_> {
 }
 
 /// Passes a command's output to the observer.
-struct Told<'c, 'r, 'o>(&'c RefCell<&'r mut Record<'o>>);
+struct Told<'c, 'r>(&'c RefCell<&'r mut Record>);
 
-impl io::Write for Told<'_, '_, '_> {
+impl io::Write for Told<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().tell(&Event::BuildPrints { bytes });
         Ok(bytes.len())

@@ -15,12 +15,7 @@ use crate::record::Record;
 
 /// Commits only what the run of this record changed. If git refuses, the changes stay in place: they have
 /// passed, and the user may commit them.
-pub(super) fn commit(
-    git: &Git,
-    root: &Path,
-    record: &Record<'_>,
-    message: &str,
-) -> Result<CommitAnswer, Fault> {
+pub(super) fn commit(git: &Git, root: &Path, record: &Record, message: &str) -> Result<CommitAnswer, Fault> {
     let committed = |commit| CommitAnswer::Committed(Committed { repository: None, message: None, commit });
     let not_committed = |error: &dyn std::error::Error| {
         CommitAnswer::NotCommitted(NotCommitted { message: record.words(error) })

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use code_commit_dir::Interrupt;
 use code_commit_engine::{
-    Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, HoldsFor, Keep, Kept, Live,
-    Look, Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack,
-    Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
+    Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, Keep, Kept, Live, Look,
+    Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack, Run,
+    Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use code_commit_llm::Model;
 use code_commit_runner::{Cancel, RunError};
@@ -16,24 +16,26 @@ use rustix::fs::FileType;
 use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::fault::{Fault, is_of_the_machine};
+use crate::identity::HoldsNow;
 use crate::intake::{InPrompt, Rules, Taken};
-use crate::kept::{UNDO, after_build, undo_folders};
+use crate::kept::{after_build, undo_folders};
 use crate::note_commit;
 use crate::order::baseline::Baseline;
 use crate::order::command::{self, CommandSettings};
 use crate::order::commit::commit;
+use crate::record::UNDO;
 use crate::record::{Record, to_engine};
 use crate::translate::{changes, untidy};
 
 /// The world of a work order.
 #[expect(missing_docs, reason = "those without are what their types say")]
-pub struct OrderWorld<'w, 'o> {
-    pub record: Record<'o>,
+pub struct OrderWorld<'w> {
+    pub record: Record,
     /// Where proposals are applied, and by which rules.
     pub rules: Rules,
     /// The script that verifies the project, if it exists (S2 §6.5).
     pub verify_script: &'static str,
-    pub model: &'w dyn Model,
+    pub model: Rc<dyn Model>,
     pub asking: Asking,
     /// The schema of an answer, for services that can enforce it.
     pub schema: serde_json::Value,
@@ -43,12 +45,12 @@ pub struct OrderWorld<'w, 'o> {
     /// The state that a rollback restores.
     pub baseline: Baseline,
     /// What a verdict given now holds for.
-    pub holds_for: &'w dyn Fn(&Outcome, Interrupt<'_>) -> HoldsFor,
+    pub holds_for: HoldsNow<'w>,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
 
-impl World for OrderWorld<'_, '_> {
+impl World for OrderWorld<'_> {
     type Fault = Fault;
 
     fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Fault> {
@@ -74,21 +76,21 @@ impl World for OrderWorld<'_, '_> {
     }
 }
 
-impl Live<Stamp> for OrderWorld<'_, '_> {
+impl Live<Stamp> for OrderWorld<'_> {
     fn perform(&mut self, _: &Stamp) -> Result<Stamped, Fault> {
         self.cancel_point()?;
         Ok(Stamped { at: code_commit_logging::Stamp::now().rfc3339() })
     }
 }
 
-impl Live<Look> for OrderWorld<'_, '_> {
+impl Live<Look> for OrderWorld<'_> {
     fn perform(&mut self, Look { conditions }: &Look) -> Result<Tried<Looked>, Fault> {
         self.cancel_point()?;
         tried(&self.record, self.failed(conditions).map(|failed| Looked { failed }))
     }
 }
 
-impl Live<Ask> for OrderWorld<'_, '_> {
+impl Live<Ask> for OrderWorld<'_> {
     fn perform(&mut self, Ask { round, prompt, stable }: &Ask) -> Result<AskAnswer, Fault> {
         self.cancel_point()?;
         let file = |name: &str| format!("attempt_{round}/{name}");
@@ -97,12 +99,12 @@ impl Live<Ask> for OrderWorld<'_, '_> {
         self.make_parent(&files.prompt)?;
         let question =
             Question { round: *round, prompt, stable: *stable, schema: Some(&self.schema), files: &files };
-        let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel, forbid: None };
+        let asker = Asker { model: &*self.model, asking: &self.asking, cancel: &self.cancel, forbid: None };
         asker.ask(&question, &mut self.record)
     }
 }
 
-impl Live<Write> for OrderWorld<'_, '_> {
+impl Live<Write> for OrderWorld<'_> {
     fn perform(&mut self, write: &Write) -> Result<Tried<WriteAnswer>, Fault> {
         self.cancel_point()?;
         let written = self.write(write);
@@ -114,7 +116,7 @@ impl Live<Write> for OrderWorld<'_, '_> {
     }
 }
 
-impl Live<Run> for OrderWorld<'_, '_> {
+impl Live<Run> for OrderWorld<'_> {
     fn perform(&mut self, Run { log, argv }: &Run) -> Result<Tried<Ran>, Fault> {
         self.cancel_point()?;
         self.make_parent(log)?;
@@ -132,7 +134,7 @@ impl Live<Run> for OrderWorld<'_, '_> {
     }
 }
 
-impl Live<RollBack> for OrderWorld<'_, '_> {
+impl Live<RollBack> for OrderWorld<'_> {
     /// A failed rollback stops the run, which cannot continue.
     fn perform(&mut self, _: &RollBack) -> Result<RolledBack, Fault> {
         self.cancel_point()?;
@@ -141,7 +143,7 @@ impl Live<RollBack> for OrderWorld<'_, '_> {
     }
 }
 
-impl Live<Keep> for OrderWorld<'_, '_> {
+impl Live<Keep> for OrderWorld<'_> {
     fn perform(&mut self, Keep { file, text }: &Keep) -> Result<Kept, Fault> {
         self.cancel_point()?;
         self.make_parent(file)?;
@@ -150,7 +152,7 @@ impl Live<Keep> for OrderWorld<'_, '_> {
     }
 }
 
-impl Live<Measure> for OrderWorld<'_, '_> {
+impl Live<Measure> for OrderWorld<'_> {
     fn perform(&mut self, _: &Measure) -> Result<Tried<Measured>, Fault> {
         self.cancel_point()?;
         let Accounted { changes, put_back, warnings, is_interrupted, .. } = self.look_after()?;
@@ -165,7 +167,7 @@ impl Live<Measure> for OrderWorld<'_, '_> {
     }
 }
 
-impl Live<Commit> for OrderWorld<'_, '_> {
+impl Live<Commit> for OrderWorld<'_> {
     fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Fault> {
         self.cancel_point()?;
         // After a power cut the commit is found again by what led to it.
@@ -180,7 +182,7 @@ impl Live<Commit> for OrderWorld<'_, '_> {
     }
 }
 
-impl OrderWorld<'_, '_> {
+impl OrderWorld<'_> {
     fn cancel_point(&self) -> Result<(), Fault> {
         if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
     }
@@ -277,7 +279,7 @@ impl OrderWorld<'_, '_> {
 
 /// After an error the loop ends the run, so that the tree is restored and a summary written. An error of the machine
 /// stops it instead.
-fn tried<A>(record: &Record<'_>, answer: Result<A, Fault>) -> Result<Tried<A>, Fault> {
+fn tried<A>(record: &Record, answer: Result<A, Fault>) -> Result<Tried<A>, Fault> {
     let broke = |error: &dyn std::error::Error| Ok(Tried::Broke(Broke { message: record.words(error) }));
     match answer {
         Ok(answer) => Ok(Tried::Done(answer)),

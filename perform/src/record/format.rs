@@ -1,11 +1,18 @@
-//! The version of a record's format, which its plan names.
+//! The files of a record, the version of its format, which its plan names, and why it cannot be read.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use code_commit_logging::{FolderError, JournalError};
 use serde::Deserialize;
 
 /// The plan of a run in its folder, whatever its loop.
 pub const RUN_JSON: &str = "run.json";
+
+/// Name of the journal in a run folder.
+pub const JOURNAL: &str = "events.jsonl";
+
+/// The member of an answer that names the sets of pre-images made for it, with the hashes of their manifests.
+pub(super) const SETS: &str = "sets";
 
 /// The format of a record. Raise [`CURRENT`](Self::CURRENT) whenever an older program would misread what a run
 /// writes, and whenever this one can no longer continue or undo what it wrote before.
@@ -79,4 +86,33 @@ impl Format {
     pub fn readable(run: &Path) -> Result<(), OtherFormat> {
         if matches!(Self::of(run), Self::Newer(_)) { Self::same(run) } else { Ok(()) }
     }
+}
+
+/// Why a record cannot be kept or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// A file of the run folder.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A line that this version does not write.
+    #[error("line {line} of the journal {} was written by another version", path.display())]
+    OtherVersion {
+        /// The journal.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What it lacks.
+        source: serde_json::Error,
+    },
+    /// Its format.
+    #[error(transparent)]
+    OtherFormat(#[from] OtherFormat),
+}
+
+pub(super) fn other_version(path: &Path, line: u64, source: serde_json::Error) -> RecordError {
+    RecordError::OtherVersion { path: path.to_owned(), line, source }
 }

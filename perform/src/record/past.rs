@@ -11,9 +11,11 @@ use code_commit_logging::{Entry, FolderError, Journal, RunFolder};
 use code_commit_timeline::Steps;
 use serde_json::Value;
 
+use super::format::{Format, JOURNAL, RecordError, SETS, other_version};
 use super::texts::{Texts, to_engine, visit_stored};
-use super::{Format, JOURNAL, RecordError, SETS, other_version};
-use crate::kept::{UNDO, manifests};
+
+/// Folder for pre-images in a run folder, one subfolder for each round.
+pub const UNDO: &str = "undo";
 
 /// The content of a run's journal.
 #[derive(Debug, Default)]
@@ -235,4 +237,23 @@ pub fn note_withheld(folder: &Path, files: &[Stored]) -> io::Result<()> {
 pub fn withheld(folder: &RunFolder) -> Vec<Stored> {
     let note = folder.read(WITHHELD).ok();
     note.and_then(|note| serde_json::from_str(&note).ok()).unwrap_or_default()
+}
+
+/// The names of the sets in a run folder, each with the SHA-256 of its manifest.
+pub(super) fn manifests(run: &Path) -> io::Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    let entries = match code_commit_dir::list(run.join(UNDO)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if let Ok(Some(mut manifest)) =
+            code_commit_dir::open_regular(&entry.path().join(code_commit_apply::MANIFEST))
+        {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            found.insert(name, code_commit_logging::sha256_of(&mut manifest)?);
+        }
+    }
+    Ok(found)
 }

@@ -10,8 +10,6 @@ use code_commit_logging::{FolderError, RunFolder};
 use code_commit_runner::Captured;
 use serde_json::Value;
 
-use super::Record;
-
 /// Bytes kept in memory from each end of a command's output, which may be larger than memory. A prompt has
 /// room for less.
 const HELD_BYTES: usize = 2 << 20;
@@ -70,12 +68,6 @@ pub(crate) fn to_engine(stored: code_commit_logging::Stored) -> Stored {
 pub(crate) fn to_logging(stored: &Stored) -> code_commit_logging::Stored {
     let Stored { file, bytes, sha256 } = stored.clone();
     code_commit_logging::Stored { file, bytes, sha256 }
-}
-
-/// Stores a text, with keys redacted, and keeps it in memory in that form.
-pub(crate) fn store(record: &Record<'_>, file: &str, text: &str) -> Result<Text, FolderError> {
-    let (stored, text) = record.folder().store_and_tell(file, text)?;
-    Ok(Text::new(to_engine(stored), text.into()))
 }
 
 /// What a command printed into `file`: all of it, or both ends if it is too long for memory.

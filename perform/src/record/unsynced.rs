@@ -13,8 +13,8 @@ use code_commit_engine::Stored;
 use code_commit_logging::{Journal, RunFolder};
 use serde_json::Value;
 
+use super::format::{JOURNAL, RecordError};
 use super::texts::visit_stored;
-use super::{JOURNAL, RecordError};
 
 /// More files than this are synced with everything else on their file system: a disk takes about as long for one
 /// file.

@@ -11,14 +11,17 @@ use std::process::ExitStatus;
 
 use rustix::process::geteuid;
 
-use super::memory::{inherit, memory_file, number};
-use super::mounts::{self, Mount};
+use super::access::Access;
+use super::descriptors::{inherit, memory_file, number};
+use super::launch::{Launch, NotStarted, by_shell_code, environment, plainly};
+use super::mount::Mount;
+use super::own_files::{self, HOST_NAME};
+use super::plan::{self, overlays};
 use super::seccomp::{self, Sockets};
-use super::{
-    Access, Aftercare, HOST_NAME, Launch, NotStarted, by_shell_code, caches, environment, helper, overlays,
-    own_files, plainly, system_program, view,
-};
-use crate::spawn::{Group, program};
+use super::{caches, helper, view};
+use crate::command::Group;
+use crate::program::program;
+use crate::trusted::system_program;
 use crate::{Command, Ended, Env, RUN_MARKER};
 
 /// Namespaces and rights. `--die-with-parent` refers to the thread that starts bubblewrap; the same
@@ -44,9 +47,9 @@ const DEAF_TO_KEYS: &str = "trap '' INT QUIT; exec \"$0\" \"$@\"";
 const HEARS_KEYS: &str = "env --default-signal=INT,QUIT true 2>/dev/null || exec \"$0\" \"$@\"
 exec env --default-signal=INT,QUIT \"$0\" \"$@\"";
 
-pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Result<Launch, String> {
-    mounts::refuse(access)?;
-    mounts::make_writable(access)?;
+pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Result<Launch<Report>, String> {
+    plan::refuse(access)?;
+    plan::make_writable(access)?;
     caches::make_layers(access)?;
     let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
     let report = memory_file("report", &[]).map_err(fault)?;
@@ -98,7 +101,7 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
     // The helper protects the host's devices from root, too.
     let has_helper = !overlays.is_empty() || (is_root && helper::program().is_some());
     let bwrap = if has_helper { view::around(&overlays, &bwrap)? } else { bwrap };
-    let mut launch = Launch::new(bwrap, Aftercare::Bwrap(own));
+    let mut launch = Launch::new(bwrap, own);
     launch.inherited = inherited;
     if is_root && group == Group::Own && command.input.is_none() {
         // Through a descriptor of the host's `/dev/null`, root could change its mode.
@@ -147,7 +150,7 @@ fn mount_arguments(access: &Access, temporary_bytes: Option<u64>) -> Vec<OsStrin
         .map(OsStr::new)
         .as_slice());
     add(["--dev", "/dev", "--dir", "/run"].map(OsStr::new).as_slice());
-    for mount in mounts::plan(access) {
+    for mount in plan::plan(access) {
         match &mount {
             Mount::ReadOnly(path) => add(&["--ro-bind".as_ref(), path.as_ref(), path.as_ref()]),
             Mount::Writable(path) => add(&["--bind".as_ref(), path.as_ref(), path.as_ref()]),

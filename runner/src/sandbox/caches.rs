@@ -7,18 +7,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::mount::{MountFlags, mount};
-
-use super::mounts::{self, CARGO};
-use super::view::{Overlay, View, during};
-use super::{Access, Confinement, Rung};
+use super::access::{Access, CARGO, Confinement, Rung, View};
+use super::mount::Overlay;
 
 mod durability;
 
 /// Where the overlays are mounted at first; no sandbox shows anything of it.
-const SITE: &str = "/sys";
+pub(super) const SITE: &str = "/sys";
 /// What is below the layer of a cache that the user does not have.
-const EMPTY: &str = "/sys/empty";
+pub(super) const EMPTY: &str = "/sys/empty";
 
 /// A cache, at its place in the sandbox.
 pub(super) struct Cache {
@@ -47,7 +44,7 @@ pub(super) fn all(access: &Access) -> Vec<Cache> {
 
 /// The caches by their usual names below the home directory, with their places.
 fn named(access: &Access) -> impl Iterator<Item = (&'static Path, PathBuf)> {
-    let home = mounts::home(access);
+    let home = access.hidden_home();
     code_commit_names::caches().map(Path::new).filter_map(move |name| {
         let place = match (name.strip_prefix(CARGO), &access.cargo_home) {
             (Ok(part), Some(cargo_home)) => cargo_home.join(part),
@@ -69,14 +66,6 @@ pub(super) fn make_layers(access: &Access) -> Result<(), String> {
         })?;
     }
     Ok(())
-}
-
-/// Makes the places where the overlays are mounted, in memory.
-pub(super) fn make_site(overlays: &[Overlay]) -> io::Result<()> {
-    mount("tmpfs", SITE, "tmpfs", MountFlags::NODEV | MountFlags::NOSUID, c"mode=0755")
-        .map_err(during("make room for the layers of caches"))?;
-    let places = overlays.iter().map(|overlay| overlay.place.as_path());
-    places.filter(|place| place.starts_with(SITE)).chain([Path::new(EMPTY)]).try_for_each(fs::create_dir_all)
 }
 
 /// Waits until no other command uses the layers, and makes sure that they are whole.

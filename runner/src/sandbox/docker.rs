@@ -5,25 +5,29 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, PipeWriter};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::ExitStatus;
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
-
-use super::memory::{inherit, memory_file, number};
+use super::access::Access;
+use super::descriptors::{inherit, memory_file, number};
+use super::launch::{Launch, NotStarted, by_shell_code, environment, plainly};
+use super::mount::Mount;
 use super::mount_table::{self, Mounted};
-use super::mounts::{self, Mount};
-use super::seccomp;
-use super::{Access, Aftercare, HOST_NAME, Launch, by_shell_code, environment, plainly, system_program};
-use crate::owner;
-use crate::spawn::{Group, program};
-use crate::wait::wait_for;
-use crate::{Command, Containers, Ended, RUN_MARKER};
+use super::own_files::HOST_NAME;
+use super::{plan, seccomp};
+use crate::command::Group;
+use crate::temporary::in_temporary;
+use crate::{Command, Ended, RUN_MARKER};
 
+mod daemon;
 mod variables;
+
+pub use daemon::Containers;
+pub(crate) use daemon::{Container, remove_orphans};
+
+use daemon::{ask, client};
 
 const IMAGE: &str = "code-commit-empty:1";
 /// An empty archive: two blocks of zeros.
@@ -37,32 +41,18 @@ const FIRST: &str = r#""$@"; exit $?"#;
 const FIRST_ON_A_LINE: &str = r#"exec 3<&0; { read -r end; kill -9 -1; } <&3 & "$@" <"$0" 3<&-; exit $?"#;
 /// The command's input file inside the container, if any.
 const INPUT: &str = "/code-commit-input";
-/// How long the daemon may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A running container. Killing the client does not stop it: it must be removed by name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Container {
-    name: String,
-    host: Option<OsString>,
-}
-
-impl Container {
-    /// Kills and removes it if it still exists.
-    pub(crate) fn remove(&self) {
-        // If the daemon does not answer, there is nothing more to do.
-        let _ = ask(self.host.as_deref(), &["rm", "--force", &self.name]);
-    }
-}
+/// The pipe that a container lives by: closed when dropped, or when this process dies.
+type Line = Option<PipeWriter>;
 
 pub(super) fn prepare(
     command: &Command,
     access: &Access,
     marker: &str,
     group: Group,
-) -> Result<Launch, String> {
-    mounts::refuse(access)?;
-    mounts::make_writable(access)?;
+) -> Result<Launch<Line>, String> {
+    plan::refuse(access)?;
+    plan::make_writable(access)?;
     let host = access.docker_host.clone();
     make_image(host.as_deref())?;
     let container = Container { name: format!("code-commit-{marker}"), host };
@@ -76,7 +66,7 @@ pub(super) fn prepare(
     docker.args(resources.file_bytes.map(|bytes| format!("--ulimit=fsize={bytes}")));
     docker.args(resources.open_files.map(|count| format!("--ulimit=nofile={count}")));
     let table = mount_table::read(mount_table::OWN).unwrap_or_default();
-    for mount in with_what_is_below(mounts::plan(access), &table) {
+    for mount in with_what_is_below(plan::plan(access), &table) {
         docker.args(mount_arguments(&mount, resources.temporary_bytes));
     }
     let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
@@ -94,12 +84,12 @@ pub(super) fn prepare(
 }
 
 /// For an interactive session, with the terminal as input.
-fn attended(mut docker: std::process::Command, command: &Command, container: Container) -> Launch {
+fn attended(mut docker: std::process::Command, command: &Command, container: Container) -> Launch<Line> {
     if std::io::stdin().is_terminal() {
         docker.arg("--tty");
     }
     docker.args([IMAGE, "/bin/sh", "-c", FIRST, "sh"]).args(&command.argv);
-    let mut launch = Launch::new(docker, Aftercare::Docker(None));
+    let mut launch = Launch::new(docker, None);
     launch.container = Some(container);
     launch
 }
@@ -109,7 +99,7 @@ fn on_a_line(
     mut docker: std::process::Command,
     command: &Command,
     container: Container,
-) -> Result<Launch, String> {
+) -> Result<Launch<Line>, String> {
     let input = match &command.input {
         Some(file) => {
             docker.args(bind(file, Path::new(INPUT), &["readonly"]));
@@ -119,7 +109,7 @@ fn on_a_line(
     };
     docker.args([IMAGE, "/bin/sh", "-c", FIRST_ON_A_LINE, input]).args(&command.argv);
     let (end, line) = std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
-    let mut launch = Launch::new(docker, Aftercare::Docker(Some(line)));
+    let mut launch = Launch::new(docker, Some(line));
     launch.stdin = Some(end.into());
     launch.container = Some(container);
     Ok(launch)
@@ -194,7 +184,7 @@ fn make_image(host: Option<&OsStr>) -> Result<(), String> {
     if ask(host, &["image", "inspect", "--format", "ok", IMAGE]).is_ok() {
         return Ok(());
     }
-    let archive = super::in_temporary(std::env::temp_dir(), |at| {
+    let archive = in_temporary(std::env::temp_dir(), |at| {
         let mut file = tempfile::NamedTempFile::new_in(at)?;
         std::io::Write::write_all(&mut file, &EMPTY_ARCHIVE)?;
         Ok(file)
@@ -204,81 +194,13 @@ fn make_image(host: Option<&OsStr>) -> Result<(), String> {
     ask(host, &["import", path, IMAGE]).map(drop)
 }
 
-/// The client, with no environment except the address of the daemon.
-fn client(host: Option<&OsStr>) -> Result<std::process::Command, String> {
-    let mut client = program(system_program("docker")?);
-    client.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", "/nonexistent");
-    if let Some(host) = host {
-        client.arg("--host").arg(host);
-    }
-    Ok(client)
-}
-
-/// Removes the containers of runs whose harness is dead. Containers of other harnesses are left
-/// alone.
-pub(crate) fn remove_orphans(host: Option<&OsStr>) -> Result<Containers, String> {
-    let format = format!("{{{{.Names}}}} {{{{.Label \"{RUN_MARKER}\"}}}}");
-    let filter = format!("label={RUN_MARKER}");
-    let list = ask(host, &["ps", "--all", "--no-trunc", "--filter", &filter, "--format", &format])?;
-    let orphans =
-        list.lines().filter_map(|line| line.split_once(' ')).filter(|(_, marker)| owner::is_gone(marker));
-    let mut containers = Containers::default();
-    for (name, _) in orphans {
-        match ask(host, &["rm", "--force", name]) {
-            Ok(_) => containers.removed += 1,
-            Err(_) => containers.left.push(name.to_owned()),
-        }
-    }
-    Ok(containers)
-}
-
-/// Sends one request to the daemon. The error is the first line of the client's output.
-fn ask(host: Option<&OsStr>, words: &[&str]) -> Result<String, String> {
-    let file = || {
-        super::in_temporary(std::env::temp_dir(), tempfile::tempfile_in).map_err(|error| error.to_string())
-    };
-    let (mut answer, mut said) = (file()?, file()?);
-    let mut client = client(host)?;
-    let copy = |file: &std::fs::File| file.try_clone().map_err(|error| error.to_string());
-    client.args(words).stdin(Stdio::null()).stdout(copy(&answer)?).stderr(copy(&said)?);
-    let mut child = client.spawn().map_err(|error| error.to_string())?;
-    wait(&child);
-    match child.try_wait() {
-        Ok(Some(status)) if status.success() => Ok(text_of(&mut answer)),
-        Ok(Some(_)) => Err(first_line(&text_of(&mut said))),
-        Ok(None) | Err(_) => {
-            let _ = child.kill().and_then(|()| child.wait());
-            Err("the Docker daemon does not answer".to_owned())
-        }
-    }
-}
-
-fn wait(child: &std::process::Child) {
-    let handle = Pid::from_raw(child.id().cast_signed()).ok_or(rustix::io::Errno::SRCH);
-    if let Ok(handle) = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
-        wait_for(&handle, PATIENCE);
-    }
-}
-
-fn text_of(file: &mut std::fs::File) -> String {
-    use std::io::{Read, Seek};
-    let mut text = String::new();
-    // If it cannot be read back, there is no output.
-    let _ = file.rewind().and_then(|()| file.read_to_string(&mut text));
-    text
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or("docker failed and said nothing").to_owned()
-}
-
 /// The client fails with these codes if the daemon refuses or cannot start the first process, so
 /// the command did not run. Its own message distinguishes that from a build that exits with the
 /// same code.
-pub(super) fn read(status: ExitStatus, text: &str) -> Result<Ended, String> {
+pub(super) fn read(status: ExitStatus, text: &str) -> Result<Ended, NotStarted> {
     let refusal = text.lines().find(|line| line.starts_with("docker: "));
     match (status.code(), refusal) {
-        (Some(125..=127), Some(line)) => Err(line.to_owned()),
+        (Some(125..=127), Some(line)) => Err(NotStarted::Sandbox(line.to_owned())),
         (Some(code), _) => Ok(by_shell_code(code)),
         (None, _) => Ok(plainly(status)),
     }

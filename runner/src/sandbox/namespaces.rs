@@ -8,25 +8,23 @@
 //! The harness and the first process share a socket. It is the standard input of both helpers; the command gets
 //! the harness's choice instead, so that it can neither read its instructions nor forge a report.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::ExitStatus;
 
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg, sendmsg, socketpair,
-};
+use rustix::net::{RecvFlags, recv};
 
-use super::memory::memory_file;
-use super::{
-    Access, Aftercare, Launch, NotStarted, caches, environment, helper, mounts, overlays, own_files,
-};
+use super::access::Access;
+use super::descriptors::{descriptors, memory_file, pair, send_descriptors};
+use super::launch::{Launch, NotStarted, environment};
+use super::plan::{self, overlays};
+use super::{caches, helper, own_files};
+use crate::command::Group;
+use crate::procfs::own_pid;
+use crate::program::program;
 use crate::proxy::Proxy;
-use crate::reap::own_pid;
-use crate::spawn::{Group, program};
 use crate::{Command, Ended, RUN_MARKER};
 
 mod first;
@@ -36,22 +34,17 @@ mod task;
 
 pub(super) use first::first;
 pub(super) use outer::outer;
-pub(super) use root::{Rights, restrict};
 
 use task::{Report, Task};
-
-/// The names by which the program knows that it was started as a helper.
-pub(super) const OUTER: &str = "code-commit-sandbox";
-pub(super) const FIRST: &str = "code-commit-sandbox-init";
 
 pub(super) fn prepare(
     command: &Command,
     access: &Access,
     marker: &str,
     group: Group,
-) -> Result<Launch, String> {
-    mounts::refuse(access)?;
-    mounts::make_writable(access)?;
+) -> Result<Launch<Control>, String> {
+    plan::refuse(access)?;
+    plan::make_writable(access)?;
     caches::make_layers(access)?;
     let fault = |error: io::Error| format!("cannot talk to the helper: {error}");
     let (ours, theirs) = pair().map_err(fault)?;
@@ -60,10 +53,14 @@ pub(super) fn prepare(
     let network = if access.network { "network" } else { "no-network" };
     let mut helper = program(helper::program().ok_or(helper::NONE)?);
     // Not the command's variables: the loader would obey them, and they may name files that a build wrote.
-    helper.arg0(OUTER).args([&own_pid().to_string(), network, attended]).env_clear().env(RUN_MARKER, marker);
+    helper
+        .arg0(helper::OUTER)
+        .args([&own_pid().to_string(), network, attended])
+        .env_clear()
+        .env(RUN_MARKER, marker);
     let (command, access) = (command.clone(), access.clone());
     let task = Some(Box::new(move || task(command, &access, group)) as Box<_>);
-    let mut launch = Launch::new(helper, Aftercare::Namespaces(Control { socket: ours, task, proxy }));
+    let mut launch = Launch::new(helper, Control { socket: ours, task, proxy });
     launch.stdin = Some(theirs);
     Ok(launch)
 }
@@ -71,7 +68,7 @@ pub(super) fn prepare(
 fn task(command: Command, access: &Access, group: Group) -> Task {
     Task {
         overlays: overlays(access),
-        mounts: mounts::plan(access),
+        mounts: plan::plan(access),
         files: own_files::files(access),
         temporary_bytes: command.limits.resources.temporary_bytes,
         processes: command.limits.resources.processes,
@@ -102,33 +99,6 @@ fn proxy(access: &Access) -> io::Result<(Proxy, OwnedFd)> {
     })?;
     Ok((proxy, theirs))
 }
-
-fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
-}
-
-/// Sends descriptors to the other end of a socket.
-fn send_descriptors(socket: BorrowedFd<'_>, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
-    let mut message = SendAncillaryBuffer::new(&mut space);
-    message.push(SendAncillaryMessage::ScmRights(descriptors));
-    sendmsg(socket, &[IoSlice::new(b"+")], &mut message, SendFlags::NOSIGNAL)?;
-    Ok(())
-}
-
-/// Receives what [`send_descriptors`] sent.
-fn descriptors(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
-    let mut message = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(socket, &mut [IoSliceMut::new(&mut [0])], &mut message, RecvFlags::CMSG_CLOEXEC)?;
-    let received = message.drain().filter_map(|part| match part {
-        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
-        RecvAncillaryMessage::ScmCredentials(_) | _ => None,
-    });
-    Ok(received.flatten().collect())
-}
-
-const MOST_DESCRIPTORS: usize = 3;
 
 impl Control {
     /// Sends the task, and what the command gets as its standard input.

@@ -9,9 +9,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use super::Access;
+use super::access::Access;
+use super::mount::Mount;
 use super::mount_table::{self, Mounted};
-use super::mounts::{Mount, held};
 use crate::procfs;
 
 /// Where the kernel lists the sockets of a process's network namespace.
@@ -31,7 +31,7 @@ pub(super) fn cover(access: &Access, plan: &mut Vec<Mount>) {
     let is_socket = |path: &Path| fs::metadata(path).is_ok_and(|data| data.file_type().is_socket());
     // By the path as it was used, and without links and dots.
     let bound = bound().into_iter().flat_map(|path| [path.canonicalize().ok(), Some(path)]);
-    let mut sockets = held(access, &bound.flatten().collect::<Vec<_>>());
+    let mut sockets = access.held(&bound.flatten().collect::<Vec<_>>());
     sockets.retain(|path| is_shown(path) && is_socket(path));
     plan.extend(sockets.into_iter().map(Mount::EmptyFile));
 }

@@ -7,8 +7,8 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::Access;
-use super::mounts::{SYSTEM, home};
+use super::access::Access;
+use super::mount::SYSTEM;
 use crate::program::is_program;
 use crate::trusted::Changeable;
 
@@ -59,7 +59,7 @@ pub(super) fn java_settings(etc: &Path) -> Vec<PathBuf> {
 /// The folders in `PATH`, those that their links lead to, what the toolchains there need, and the interpreters that
 /// version managers keep: an environment in the project leads to one of them, and cannot be believed.
 pub(super) fn parts(access: &Access) -> Vec<PathBuf> {
-    let hidden = home(access);
+    let hidden = access.hidden_home();
     let changeable = Changeable::new(access.changeable());
     let mut folders: Vec<PathBuf> = access.path.clone();
     let mut parts: Vec<PathBuf> = hidden

@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::fs;
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
@@ -12,28 +13,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount};
 use rustix::process::geteuid;
 use rustix::thread::UnshareFlags;
-use serde::{Deserialize, Serialize};
 
-use super::mounts::DEVICES;
-use super::namespaces::{Rights, restrict};
-use super::{Access, NotStarted, caches, helper};
-use crate::spawn::program;
+use super::access::View;
+use super::caches::{EMPTY, SITE};
+use super::launch::NotStarted;
+use super::mount::{DEVICES, Overlay};
+use super::{helper, mount_table};
+use crate::program::program;
 
-/// Where the changes of one command go instead of the tree. Both folders must be new and empty, in a folder of
-/// their own, which is hidden from the command, and on one file system. Nobody else may use them meanwhile.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct View {
-    /// Receives the changes, in the format of overlayfs with `userxattr`.
-    pub upper: PathBuf,
-    /// For the kernel's own use.
-    pub work: PathBuf,
-}
-
-/// The name by which the program knows that it was started as the helper.
-pub(super) const HELPER: &str = "code-commit-view";
 /// How the helper begins its message if it fails.
 const FAILED: &str = "code-commit-view: ";
 const FAILED_ELSEWHERE: &str = "code-commit-sandbox: ";
@@ -56,7 +47,7 @@ pub(super) fn around(
     inner: &std::process::Command,
 ) -> Result<std::process::Command, String> {
     let mut helper = program(helper::program().ok_or(helper::NONE)?);
-    helper.arg0(HELPER).arg(overlays.len().to_string());
+    helper.arg0(helper::VIEW).arg(overlays.len().to_string());
     for Overlay { place, lower, layer } in overlays {
         helper.args([place, lower, &layer.upper, &layer.work]);
     }
@@ -110,26 +101,7 @@ fn read(words: &mut impl Iterator<Item = OsString>) -> Option<(Vec<Overlay>, OsS
     Some((overlays, words.next()?))
 }
 
-/// A mount in which everything is as in `lower`, and whose changes go to a layer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Overlay {
-    pub(super) place: PathBuf,
-    pub(super) lower: PathBuf,
-    pub(super) layer: View,
-}
-
 impl Overlay {
-    /// The view of the tree.
-    pub(super) fn of_tree(access: &Access) -> Option<Self> {
-        let layer = access.view.clone()?;
-        Some(Self { place: access.tree.clone(), lower: access.tree.clone(), layer })
-    }
-
-    /// Whether it is a view: what is below it is what it covers. Other layers outlive the command.
-    fn is_view(&self) -> bool {
-        self.place == self.lower
-    }
-
     fn mount(&self) -> io::Result<()> {
         // Opened in the new mount namespace: the kernel takes no folder of another one.
         let [place, lower, upper, work] =
@@ -156,12 +128,20 @@ impl Overlay {
 /// Mounts them in this order. A view comes last: it covers the layers of the others if they are in the tree.
 pub(super) fn mount_all(overlays: &[Overlay]) -> Result<(), NotStarted> {
     if overlays.iter().any(|overlay| !overlay.is_view()) {
-        caches::make_site(overlays).map_err(|error| NotStarted::Sandbox(error.to_string()))?;
+        make_site(overlays).map_err(|error| NotStarted::Sandbox(error.to_string()))?;
     }
     overlays.iter().try_for_each(|overlay| {
         let failed = if overlay.is_view() { NotStarted::View } else { NotStarted::Sandbox };
         overlay.mount().map_err(|error| failed(error.to_string()))
     })
+}
+
+/// Makes the places where the overlays are mounted, in memory.
+fn make_site(overlays: &[Overlay]) -> io::Result<()> {
+    mount("tmpfs", SITE, "tmpfs", MountFlags::NODEV | MountFlags::NOSUID, c"mode=0755")
+        .map_err(during("make room for the layers of caches"))?;
+    let places = overlays.iter().map(|overlay| overlay.place.as_path());
+    places.filter(|place| place.starts_with(SITE)).chain([Path::new(EMPTY)]).try_for_each(fs::create_dir_all)
 }
 
 /// Enters a user namespace in which this user has the rights to mount, and a mount namespace that nobody else
@@ -173,7 +153,7 @@ pub(super) fn own_namespaces(more: UnshareFlags) -> io::Result<()> {
         .map_err(during("make a user namespace"))?;
     let write = |file: &str, text: String| {
         let file = Path::new("/proc/self").join(file);
-        io::Write::write_all(&mut std::fs::OpenOptions::new().write(true).open(file)?, text.as_bytes())
+        io::Write::write_all(&mut fs::OpenOptions::new().write(true).open(file)?, text.as_bytes())
     };
     write("setgroups", "deny".to_owned())?;
     write("uid_map", format!("{user} {user} 1"))?;
@@ -193,4 +173,43 @@ fn handle(path: &Path) -> io::Result<OwnedFd> {
 
 fn by_number(folder: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", folder.as_raw_fd())
+}
+
+/// What a mount of the sandbox allows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rights {
+    Read,
+    Write,
+    /// To use it as a device, which may belong to the host: data passes through a read-only mount, and nothing else.
+    Device,
+    /// What it allows already.
+    Same,
+}
+
+/// Takes from every mount what it must not allow.
+pub(super) fn restrict(rights: impl Fn(&Path) -> Rights) -> io::Result<()> {
+    for mounted in mount_table::read(mount_table::OWN)? {
+        let mut flags = MountFlags::BIND | MountFlags::NOSUID;
+        flags |= match rights(&mounted.place) {
+            Rights::Read => MountFlags::RDONLY | MountFlags::NODEV,
+            Rights::Write => MountFlags::NODEV,
+            Rights::Device => MountFlags::RDONLY,
+            Rights::Same => continue,
+        };
+        // A user namespace may not lift the host's restrictions.
+        for (option, flag) in [("ro", MountFlags::RDONLY), ("noexec", MountFlags::NOEXEC)] {
+            flags.set(flag, flags.contains(flag) || mounted.has(option));
+        }
+        match mount_remount(&mounted.place, flags, "") {
+            // Something else is mounted above it, so nobody can reach it; or somebody else's folder is above it that this
+            // user may not enter, so the command cannot, either.
+            Ok(()) | Err(Errno::INVAL | Errno::NOENT | Errno::ACCESS) => {}
+            Err(error) => return Err(at("restrict", &mounted.place)(error)),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn at(doing: &str, path: &Path) -> impl FnOnce(Errno) -> io::Error {
+    during(format!("{doing} {}", path.display()))
 }

@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use code_commit_engine::Stop;
 use code_commit_logging::RunFolder;
 use code_commit_perform::{Fault, UNDO};
 
 use crate::changes::{self, FileChange};
-use crate::commit::run::UNLIKE_RECORDED;
 use crate::exit::{Exit, Failure};
 use crate::records;
 use code_commit_report::{FileStat, phrases};
@@ -15,15 +13,8 @@ use code_commit_report::{FileStat, phrases};
 /// Changed files of an interrupted run named in a message.
 const NAMED_FILES: usize = 5;
 
-pub(crate) fn stopped(stop: Stop<Fault>, root: &Path, folder: &RunFolder) -> Failure {
-    match stop {
-        Stop::Fault(error) => fault(error, root, folder).of_run(folder.path()),
-        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => Failure::refused(stop, UNLIKE_RECORDED),
-    }
-}
-
 /// Why the run was stopped from the outside.
-pub(super) fn fault(error: Fault, root: &Path, folder: &RunFolder) -> Failure {
+pub(crate) fn fault(error: Fault, root: &Path, folder: &RunFolder) -> Failure {
     let name = records::name(folder.path());
     if matches!(error, Fault::KeyInPrompt { .. }) {
         return Failure::refused(error, "take the key out of the query and of the code roll-up");

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_logging::{Redactor, Stamp};
+use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
 
@@ -43,31 +44,41 @@ fn stays_inside(root: &Path, logs: &Path) -> Result<(), Failure> {
     Err(Failure::refused(anyhow!(text), "remove the link: records are kept inside of the project"))
 }
 
-/// Creates the file that S0 appends to, since the sandbox can only protect existing files. Gives its path if
-/// it was created.
-pub(super) fn said_log(task: &Task, root: &Path) -> Result<Option<PathBuf>, Failure> {
-    let Some(said) = task.said_log(root) else { return Ok(None) };
-    let is_new = said.symlink_metadata().is_err();
-    code_commit_dir::append(&said, "")
-        .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
-    Ok(is_new.then_some(said))
+/// The file that S0 appends the model's messages to. It exists from the beginning, since the sandbox can only
+/// protect existing files. After the run an empty one is removed; otherwise a warning says once that git will see it.
+pub(super) struct SaidLog {
+    path: PathBuf,
+    is_hidden: bool,
+    output: Output,
 }
 
-/// The same for a resumed run, which may have been killed before it removed the file. Gives its path if
-/// nothing was written to it yet.
-pub(super) fn said_log_again(task: &Task, root: &Path) -> Result<Option<PathBuf>, Failure> {
-    said_log(task, root)?;
-    let is_empty = |said: &PathBuf| said.symlink_metadata().is_ok_and(|found| found.len() == 0);
-    Ok(task.said_log(root).filter(is_empty))
+impl SaidLog {
+    /// Creates it; none if it is the user's own. A resumed run may have been killed before it removed its own.
+    pub(super) fn open(
+        task: &Task,
+        tree: &WorkTree,
+        past: &Past,
+        output: &Output,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(path) = task.said_log(tree.root()) else { return Ok(None) };
+        let is_new = path.symlink_metadata().is_err();
+        code_commit_dir::append(&path, "")
+            .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
+        let is_empty = || path.symlink_metadata().is_ok_and(|found| found.len() == 0);
+        let is_ours = is_new || (!past.lines.is_empty() && is_empty());
+        let is_hidden = tree.ignores(&path).unwrap_or(true);
+        Ok(is_ours.then(|| Self { path, is_hidden, output: output.clone() }))
+    }
 }
 
-/// After the run: removes that file if it is empty; otherwise warns once that git will see it.
-pub(super) fn keep_said_log(said: &Path, tree: &WorkTree, output: &Output) {
-    let Ok(found) = said.symlink_metadata() else { return };
-    if found.len() == 0 {
-        let _ = std::fs::remove_file(said);
-    } else if !tree.ignores(said).unwrap_or(true) {
-        let name = records::name(said);
-        output.warn(&format!("{name} is new and not ignored by git: add it to .gitignore"));
+impl Drop for SaidLog {
+    fn drop(&mut self) {
+        let Ok(found) = self.path.symlink_metadata() else { return };
+        if found.len() == 0 {
+            let _ = std::fs::remove_file(&self.path);
+        } else if !self.is_hidden {
+            let name = records::name(&self.path);
+            self.output.warn(&format!("{name} is new and not ignored by git: add it to .gitignore"));
+        }
     }
 }

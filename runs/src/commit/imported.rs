@@ -8,35 +8,30 @@ use code_commit_repo::WorkTree;
 use code_commit_report::phrases;
 use code_commit_settings::{Keys, Settings};
 
-use super::{Request, Which, inputs, refused, seal, tree_checks};
+use super::run::{Commit, From};
+use super::{Which, inputs, refused, tree_checks};
 use crate::commit::plan::{Plan, Task};
-use crate::commit::run::{self, Prepared, UNLIKE_RECORDED, can_go_on};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
+use crate::life::{Loop as _, UNLIKE_RECORDED};
+use crate::records::{self, closed};
 use crate::registry::Known;
-use crate::resume::{self, closed};
-use crate::sandbox::Otherwise;
-use crate::{lock, preflight, records};
+use crate::site::Site;
+use crate::{preflight, resume};
 
 /// Uncommitted files named in a message.
 const NAMED_FILES: usize = 5;
 
 /// Begins it with the settings of the record, after the preflight of any run.
-pub(crate) fn begin(
-    known: &Known,
-    args: &resume::Request,
-    tree: &WorkTree,
-    host: Host<'_>,
-) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
+pub(super) fn begin(known: &Known, args: &resume::Request, site: &Site<'_>) -> Result<Exit, Failure> {
+    let (tree, Host { environment, output, .. }) = (site.tree()?, site.host);
     let root = tree.root();
     let keys = Keys::find(environment, root);
-    let redactor = output.strike_out(keys.exposed());
-    let folder = RunFolder::open(known.path(root), redactor.clone());
-    let recorded = Plan::load(&folder, known).map_err(|error| Failure::refused(error, "start a new run"))?;
-    let past = records::intact(&folder).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
-    let name = records::name(folder.path());
-    if !can_go_on(&past) {
+    let run = RunFolder::open(known.path(root), output.strike_out(keys.exposed()));
+    let recorded = Plan::load(&run, known).map_err(|error| Failure::refused(error, "start a new run"))?;
+    let past = records::intact(&run).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
+    let name = records::name(run.path());
+    if Commit::kept(&past).is_none() {
         return Err(closed(&name, "is over"));
     }
     let mut settings = crate::config::unpacked(&recorded.settings, root, environment);
@@ -48,23 +43,18 @@ pub(crate) fn begin(
     if !missing.is_empty() {
         return Err(refused(missing));
     }
-    let lock = lock::take(tree, host)?;
+    let lock = site.lock()?;
     if !args.force {
         is_its_tree(&recorded, &name, tree)?;
     }
-    let mut plan = anew(recorded, settings, tree)?;
-    let cancel = crate::interrupt::watched()?;
-    let client = host.models.open(&plan.settings, &keys, tree, host)?;
-    let guard = tree_checks::look_at(which, tree, &plan, None, &Request::default(), output)?;
-    seal(tree, &guard, &mut plan)?;
+    let plan = anew(recorded, settings, tree)?;
     let paid = Paid::default();
-    let answers = phrases::count(paid.add(&folder, &past) as u64, "answer");
+    let answers = phrases::count(paid.add(&run, &past) as u64, "answer");
     output.note(&format!(
         "{name} was made elsewhere: begun here anew, with {answers} that need not be paid for again"
     ));
-    let (model, without_sandbox) = (&*client, Otherwise::Refuse);
-    let prepared = Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox };
-    run::begin_again(prepared, paid).map(|done| done.exit)
+    let commit = Commit::new(site, &keys, From::Imported(&paid))?;
+    commit.live(lock)?.begin(plan).map(|done| done.exit)
 }
 
 fn which(task: &Task) -> Which {

@@ -9,11 +9,12 @@ use code_commit_repo::WorkTree;
 use code_commit_report::phrases;
 
 use crate::commit::plan::Plan;
-use crate::commit::run::can_go_on;
+use crate::commit::run::Commit;
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::life::Loop as _;
 use crate::records;
-use crate::registry::{self, Known};
+use crate::registry::{Known, Registry};
 
 /// The answers of unfinished runs of this work that were imported since it was last done here, without those that
 /// the run that goes on has `used`. Whoever starts the command of finished work wants other answers.
@@ -25,13 +26,13 @@ pub(crate) fn elsewhere(
     host: Host<'_>,
 ) -> Result<Paid, Failure> {
     let paid = Paid::default();
-    let newest_first = registry::with_imported(tree)?;
+    let newest_first = Registry::of(tree).with_imported()?;
     let Some(oldest) = newest_first.iter().rposition(Known::is_imported) else { return Ok(paid) };
     for known in newest_first.iter().take(oldest + 1) {
         let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
         let is_same = Plan::load(&folder, known).is_ok_and(|recorded| recorded.task == plan.task);
         let Some(past) = is_same.then(|| records::intact(&folder).ok()).flatten() else { continue };
-        match (known.is_imported(), !known.undone && can_go_on(&past)) {
+        match (known.is_imported(), !known.undone && Commit::kept(&past).is_some()) {
             (true, true) => {
                 paid.add(&folder, &past);
             }

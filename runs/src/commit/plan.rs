@@ -250,7 +250,19 @@ fn and_deciders(policy: Policy, settings: &Settings, root: &Path) -> Policy {
     decided.flag_as("the build names it: it may decide whether the work is done", graders)
 }
 
+/// What a run is asked for besides its settings: the texts, and what it may do. The roll-up may be newer.
+type AsksFor<'p> = (&'p str, Option<&'p str>, u32, Option<u32>, [bool; 3]);
+
 impl Plan {
+    pub(super) fn asks_for(&self) -> AsksFor<'_> {
+        let (query, system) = match &self.task {
+            Task::Commit { query, .. } => (query.text(), None),
+            Task::Implement { system, query, .. } => (query.text(), Some(system.text())),
+        };
+        let may = [self.restore_on_failure, self.early_stop, self.no_check];
+        (query, system, self.rounds, self.same_failures, may)
+    }
+
     /// Runs the loop to its end.
     pub fn run<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
     where

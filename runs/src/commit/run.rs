@@ -1,168 +1,268 @@
-//! From a prepared run to an exit code: the run folder, the loop, the summary.
+//! The commit loops as loops of the one life: what is opened for a run, its world, its last words.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::rc::Rc;
 
+use anyhow::anyhow;
 use code_commit_apply::Lock;
-use code_commit_engine::{Journaled, Line, Note, Outcome};
+use code_commit_dir::Interrupt;
+use code_commit_engine::{HoldsFor, Journaled, Outcome, Stop};
 use code_commit_guard::{Guard, OpenError};
 use code_commit_llm::Model;
-use code_commit_logging::{Redactor, RunFolder};
+use code_commit_logging::{Redactor, RunFolder, Stored};
 use code_commit_loop_commit::still_holds;
-use code_commit_perform::{Account, Asking, BuildCommand, CommitWorld, Paid, Past, Record, Rules};
+use code_commit_perform::{Account, Asking, BuildCommand, CommitWorld, Fault, Observer, Paid, Past, Rules};
 use code_commit_repo::WorkTree;
-use code_commit_report::{Counts, Output, SUMMARY, Summary};
-use code_commit_runner::{Cancel, Confinement};
-use serde_json::json;
+use code_commit_report::Counts;
+use code_commit_runner::Confinement;
+use code_commit_settings::{Environment, Keys, Layer};
+use serde_json::{Map, Value};
 
-use code_commit_settings::Environment;
-
-use crate::changes::{self, FileChange};
-use crate::commit::fault::{fault, stopped};
-use crate::commit::files;
-use crate::commit::paid;
-use crate::commit::plan::Plan;
-use crate::exit::{Exit, Failure};
-use crate::host::Host;
-use crate::lock;
+use super::files::{self, SaidLog};
+use super::inputs::{self, Rules as IgnoreRules};
+use super::plan::{Plan, Task};
+use super::{Request, changed, fault, first, paid, seal, tree_checks};
+use crate::exit::Failure;
+use crate::life::{Facts, Finished, Ground, Life, Loop, Over, short_log};
 use crate::model::asking;
-use crate::observer;
 use crate::records::{self, NewRun};
-use crate::registry;
+use crate::registry::Known;
 use crate::sandbox::{self, Otherwise};
-use crate::verdict;
+use crate::site::Site;
+use crate::{config, interrupt, observer, preflight, verdict};
 
-pub(crate) const UNLIKE_RECORDED: &str = "a record that was changed cannot be resumed: start a new run";
+/// The two commit loops.
+pub(crate) struct Commit<'c> {
+    site: &'c Site<'c>,
+    tree: &'c WorkTree,
+    keys: &'c Keys,
+    redactor: Redactor,
+    from: From<'c>,
+    without_sandbox: Otherwise,
+    said_log: RefCell<Option<SaidLog>>,
+}
 
-/// A run that can begin or be resumed.
+/// Where a run comes from.
+pub(super) enum From<'c> {
+    /// A command with its inputs; it may go on with an unfinished run.
+    Command(&'c Request, &'c inputs::Ready),
+    /// A recorded run.
+    Record {
+        /// Go on even if files have changed since the run was stopped.
+        force: bool,
+        /// Limits that replace the original ones.
+        limits: &'c Layer,
+    },
+    /// A record that was made elsewhere: its answers are used again.
+    Imported(&'c Paid),
+    /// A caller that has opened everything.
+    Caller,
+}
+
+/// What is opened before the first step.
 #[expect(missing_docs, reason = "those without are what their types say")]
-pub struct Prepared<'r> {
-    pub tree: &'r WorkTree,
-    /// Held until the summary is written.
-    pub lock: Lock,
+pub struct Opened {
     /// What the model may write.
     pub guard: Guard,
-    pub plan: Plan,
-    pub model: &'r dyn Model,
-    /// Redacts every key.
-    pub redactor: Redactor,
-    /// Set by Ctrl-C.
-    pub cancel: Cancel,
-    pub host: Host<'r>,
-    /// What to do if no sandbox works.
-    pub without_sandbox: Otherwise,
+    pub model: Rc<dyn Model>,
+    /// Answers that other records hold.
+    pub paid: Paid,
 }
 
-/// A run that is over.
-pub struct Finished {
-    /// The exit code.
-    pub exit: Exit,
-    /// What it changed.
-    pub changes: Vec<FileChange>,
-}
-
-/// Begins a run, and runs its loop to the end.
-pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
-    begin_again(prepared, Paid::default())
-}
-
-/// The same for a run whose prompts may have been answered before.
-pub(crate) fn begin_again(prepared: Prepared<'_>, paid: Paid) -> Result<Finished, Failure> {
-    let Prepared { plan, tree, host, .. } = &prepared;
-    let (tree, output) = (*tree, host.output);
-    let new = files::record(&plan.task, tree, prepared.redactor.clone())?;
-    let said_log = files::said_log(&plan.task, tree.root())?;
-    let keep_said = || said_log.iter().for_each(|said| files::keep_said_log(said, tree, output));
-    let mut observer = observer(&prepared, new.folder());
-    let (confinement, record) = enter(&prepared, new, &mut *observer).inspect_err(|_| keep_said())?;
-    let finished = lead(prepared, confinement, record, Past::default(), paid);
-    keep_said();
-    finished
-}
-
-/// What must exist before the first step. If this fails, the run has not begun.
-fn enter<'o>(
-    prepared: &Prepared<'_>,
-    new: NewRun,
-    observer: &'o mut dyn code_commit_perform::Observer,
-) -> Result<(Confinement, Record<'o>), Failure> {
-    let Prepared { plan, tree, host, .. } = prepared;
-    let settings = crate::config::carried(&plan.settings, tree.root(), host.environment);
-    new.store_first(&plan.task.layout().query(1), &plan.first_prompt())?;
-    let plan = new.store(&Plan { settings, ..plan.clone() })?;
-    // Listed first: no kill leaves a record that no list knows.
-    let folder = new.folder().clone();
-    registry::add(prepared.tree, folder.path(), Some(plan))?;
-    let record = new.record(observer).map_err(Failure::no_record)?;
-    // The sandbox protects what exists, and hides the listed records.
-    let confinement = confine(prepared).inspect_err(|_| records::discard(&folder))?;
-    Ok((confinement, record))
-}
-
-/// Resumes a run where its journal ends, even one that ended for lack of an answer. Answers in the journal
-/// are not requested again.
-pub(crate) fn resume(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure> {
-    let (tree, output) = (prepared.tree, prepared.host.output);
-    let said_log = files::said_log_again(&prepared.plan.task, tree.root())?;
-    let resumed = go_on(prepared, folder);
-    said_log.iter().for_each(|said| files::keep_said_log(said, tree, output));
-    resumed
-}
-
-fn go_on(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure> {
-    let root = prepared.tree.root();
-    let confinement = confine(&prepared)?;
-    let mut observer = observer(&prepared, folder);
-    let (mut record, mut past) = Record::resume(folder.clone(), &mut *observer)
-        .map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
-    let kept = still_holds(&past.answers, past.outcome());
-    if kept < past.answers.len() {
-        past.answers.truncate(kept);
-        record.note(&Note::Resumed { kept }).map_err(|e| fault(e.into(), root, folder))?;
+impl<'c> Commit<'c> {
+    pub(super) fn new(site: &'c Site<'c>, keys: &'c Keys, from: From<'c>) -> Result<Self, Failure> {
+        let redactor = site.host.output.strike_out(keys.exposed());
+        let (tree, said_log) = (site.tree()?, RefCell::new(None));
+        Ok(Self { site, tree, keys, redactor, from, without_sandbox: Otherwise::Refuse, said_log })
     }
-    let paid = paid::elsewhere(&prepared.plan, prepared.tree, &prepared.redactor, &past, prepared.host)?;
-    lead(prepared, confinement, record, past, paid)
+
+    /// At work under this lock; from now on Ctrl-C is heard.
+    pub(super) fn live(&self, lock: Lock) -> Result<Life<'_, Self>, Failure> {
+        let (cancel, redactor) = (interrupt::watched()?, self.redactor.clone());
+        Ok(Life { of: self, site: self.site, lock: lock.into(), cancel, redactor })
+    }
+
+    fn open(&self, plan: &Plan) -> Result<Rc<dyn Model>, Failure> {
+        let model = self.site.host.models.open(&plan.settings, self.keys, self.tree, self.site.host)?;
+        Ok(model.into())
+    }
+
+    fn opened(&self, plan: &Plan, model: Rc<dyn Model>, past: &Past) -> Result<Opened, Failure> {
+        let paid = paid::elsewhere(plan, self.tree, &self.redactor, past, self.site.host)?;
+        Ok(Opened { guard: guard(self.tree, plan)?, model, paid })
+    }
+
+    /// Opens a new run, and stores what was made for it.
+    fn begun(&self, plan: &mut Plan, args: &Request, ready: &inputs::Ready) -> Result<Opened, Failure> {
+        let (root, output) = (self.tree.root(), self.site.host.output);
+        let model = self.open(plan)?;
+        first(plan).check(&*model, &plan.settings)?;
+        let theirs = ready.theirs(root);
+        let mut guard = tree_checks::look_at(self.tree, plan, theirs.as_ref(), args, output)?;
+        if ready.store(root, output)? == IgnoreRules::Changed {
+            guard = self::guard(self.tree, plan)?;
+        }
+        seal(self.tree, &guard, plan)?;
+        let (nothing, host) = (Past::default(), self.site.host);
+        let paid = if args.new {
+            Paid::default()
+        } else {
+            paid::elsewhere(plan, self.tree, &self.redactor, &nothing, host)?
+        };
+        Ok(Opened { guard, model, paid })
+    }
+
+    /// Opens a run that goes on.
+    fn again(&self, plan: &mut Plan, limits: &Layer, run: &RunFolder) -> Result<Opened, Failure> {
+        let (root, environment) = (self.tree.root(), self.site.host.environment);
+        // A missing build would fail every round, and each repair would be paid for.
+        preflight::build_command(root, &plan.settings.build.value, environment)
+            .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.hint))?;
+        plan.settings = config::unpacked(&plan.settings, root, environment);
+        plan.settings.put_flags(limits.clone());
+        preflight::price(&plan.settings)?;
+        let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
+        let model = self.open(plan)?;
+        records::pass_over(&past.lines, &*model);
+        self.opened(plan, model, &past)
+    }
 }
 
-fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
-    let Prepared { tree, plan, without_sandbox, host, .. } = prepared;
-    sandbox::confine(tree, plan, *without_sandbox, *host)
+impl Loop for Commit<'_> {
+    const FACTS: Facts = Facts { kind: "commit", ..Facts::PLAIN };
+    type Plan = Plan;
+    type Ready = Opened;
+    type Fault = Fault;
+    type World<'w>
+        = CommitWorld<'w>
+    where
+        Self: 'w;
+    type Ended = Outcome;
+
+    fn kind(plan: &Plan) -> &'static str {
+        plan.task.kind()
+    }
+
+    fn load(&self, run: &RunFolder, known: &Known) -> anyhow::Result<Plan> {
+        Plan::load(run, known)
+    }
+
+    fn is_same(&self, asked: &Plan, recorded: &Plan) -> bool {
+        let settings = config::carried(&asked.settings, self.tree.root(), self.site.host.environment);
+        settings.has_same_values(&recorded.settings) && asked.asks_for() == recorded.asks_for()
+    }
+
+    fn kept(past: &Past) -> Option<usize> {
+        let kept = still_holds(&past.answers, past.outcome());
+        (past.outcome().is_none() || kept < past.answers.len()).then_some(kept)
+    }
+
+    fn may_go_on(&self, plan: &Plan, run: &RunFolder) -> Result<(), Failure> {
+        changed::refuse(self.tree, plan, run, self.site.host.environment)
+    }
+
+    fn ready(&self, plan: &mut Plan, run: Option<&RunFolder>) -> Result<Opened, Failure> {
+        match (&self.from, run) {
+            (From::Command(args, ready), None) => self.begun(plan, args, ready),
+            (From::Command(..), Some(run)) => self.again(plan, &Layer::default(), run),
+            (From::Record { force, limits }, Some(run)) => {
+                if !force {
+                    self.may_go_on(plan, run)?;
+                }
+                self.again(plan, limits, run)
+            }
+            (From::Imported(paid), _) => {
+                let (model, args, output) = (self.open(plan)?, Request::default(), self.site.host.output);
+                let guard = tree_checks::look_at(self.tree, plan, None, &args, output)?;
+                seal(self.tree, &guard, plan)?;
+                Ok(Opened { guard, model, paid: (*paid).clone() })
+            }
+            (From::Record { .. } | From::Caller, _) => {
+                let model = self.open(plan)?;
+                self.opened(plan, model, &Past::default())
+            }
+        }
+    }
+
+    fn new_run(&self, plan: &Plan) -> Result<NewRun, Failure> {
+        files::record(&plan.task, self.tree, self.redactor.clone())
+    }
+
+    fn store(&self, plan: &Plan, new: &NewRun) -> Result<Stored, Failure> {
+        new.store_first(&plan.task.layout().query(1), &plan.first_prompt())?;
+        let settings = config::carried(&plan.settings, self.tree.root(), self.site.host.environment);
+        new.store(&Plan { settings, ..plan.clone() })
+    }
+
+    fn observer(&self, plan: &Plan, run: &RunFolder) -> Box<dyn Observer> {
+        let (log, counts) = (short_log(run, self.tree.root()), Counts::Rounds(plan.rounds));
+        observer::observer(self.site.host.output, plan.settings.model.value.first(), counts, run, log)
+    }
+
+    fn world<'w>(
+        &'w self,
+        plan: &'w Plan,
+        ready: Opened,
+        ground: Ground<'w>,
+    ) -> Result<CommitWorld<'w>, Failure> {
+        let (root, Site { host, .. }) = (self.tree.root(), self.site);
+        let Opened { guard, model, paid } = ready;
+        let Ground { record, past, lock, cancel, holds_for } = ground;
+        *self.said_log.borrow_mut() = SaidLog::open(&plan.task, self.tree, past, host.output)?;
+        // The sandbox protects what exists, and hides the listed records.
+        let confinement = sandbox::confine(self.tree, plan, self.without_sandbox, *host)?;
+        let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
+        asking.spending.count(&past.lines, plan.settings.model.value.first());
+        Ok(CommitWorld {
+            record,
+            account: account(plan, self.tree, &confinement)?,
+            build: build_command(plan, host.environment, confinement),
+            asking,
+            code: plan.task.code(),
+            layout: plan.task.layout(),
+            said_log: plan.task.said_log(root),
+            rules: Rules { root: root.to_owned(), guard, lock },
+            holds_for,
+            model,
+            cancel,
+        })
+    }
+
+    fn lead(&self, plan: &Plan, harness: &mut Journaled<CommitWorld<'_>>) -> Result<Outcome, Stop<Fault>> {
+        plan.run(harness)
+    }
+
+    fn holds_for(&self, plan: &Plan, _: &RunFolder, _: &Outcome, interrupt: Interrupt<'_>) -> HoldsFor {
+        verdict::of_commit(self.tree.root(), plan, interrupt)
+    }
+
+    fn fault(&self, error: Fault, run: &RunFolder) -> Failure {
+        fault::fault(error, self.tree.root(), run)
+    }
+
+    fn tell(&self, _: &Plan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
+        over.summary.print(over.output);
+        if Self::kept(over.past).is_some() {
+            let name = records::name(over.run.path());
+            over.output.note(&format!("go on with the same settings: code-commit resume {name}"));
+        }
+        Ok(Map::new())
+    }
 }
 
-fn lead(
-    prepared: Prepared<'_>,
-    confinement: Confinement,
-    record: Record<'_>,
-    past: Past,
-    paid: Paid,
+/// Begins a run for a caller that has opened everything, and runs its loop to the end.
+pub fn begin(
+    site: &Site<'_>,
+    plan: &Plan,
+    opened: Opened,
+    redactor: Redactor,
+    without_sandbox: Otherwise,
 ) -> Result<Finished, Failure> {
-    let began = now();
-    let Prepared { tree, lock, guard, plan, model, cancel, host, .. } = prepared;
-    let (root, folder) = (tree.root(), record.folder().clone());
-    lock::under_way(&lock, tree, folder.path())?;
-    let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
-    asking.spending.count(&past.lines, plan.settings.model.value.first());
-    let account = account(&plan, tree, &confinement)?;
-    let holds_for =
-        |_: &Outcome, interrupt: code_commit_dir::Interrupt<'_>| verdict::of_commit(root, &plan, interrupt);
-    let world = CommitWorld {
-        record: record.about(root),
-        build: build_command(&plan, host.environment, confinement),
-        account,
-        asking,
-        code: plan.task.code(),
-        layout: plan.task.layout(),
-        said_log: plan.task.said_log(root),
-        rules: Rules { root: root.to_owned(), guard, lock },
-        holds_for: &holds_for,
-        model,
-        cancel,
-    };
-    // Its lock is held until the summary is written.
-    let mut harness = Journaled::new(world, past.answers);
-    let outcome = harness.run(|harness| plan.run(harness)).map_err(|stop| stopped(stop, root, &folder))?;
-    finish(root, &folder, outcome, began.elapsed(), host.output)
+    let keys = Keys::default();
+    let commit = Commit { redactor, without_sandbox, ..Commit::new(site, &keys, From::Caller)? };
+    commit.live(site.lock()?)?.begin_with(plan, opened)
 }
 
 /// What builds may change, in a view of the tree if possible.
@@ -200,67 +300,12 @@ pub(crate) fn build_command(
     }
 }
 
-/// Prints and stores the summary; gives the exit code.
-fn finish(
-    root: &Path,
-    folder: &RunFolder,
-    outcome: Outcome,
-    elapsed: Duration,
-    output: &Output,
-) -> Result<Finished, Failure> {
-    let changes = changes::of_run(root, folder.path())?;
-    let past = Past::read(folder.path()).map_err(anyhow::Error::from)?;
-    let summary = summarize(root, folder, &past.lines, &changes, outcome, elapsed)?;
-    summary.print(output);
-    output.object(&json!({ "event": "summary", "summary": summary }));
-    if can_go_on(&past) {
-        output.note(&format!(
-            "go on with the same settings: code-commit resume {}",
-            records::name(folder.path())
-        ));
+/// What `plan.task` is, as `loop` of `run.json` has it.
+impl Task {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Commit { .. } => "commit",
+            Self::Implement { .. } => "implement",
+        }
     }
-    Ok(Finished { exit: Exit::from(&summary.outcome), changes })
-}
-
-/// Writes the summary of a finished run into its folder.
-pub(crate) fn summarize(
-    root: &Path,
-    folder: &RunFolder,
-    lines: &[Line],
-    changes: &[FileChange],
-    outcome: Outcome,
-    elapsed: Duration,
-) -> anyhow::Result<Summary> {
-    let log = shown_path(folder, root);
-    let files = changes.iter().map(FileChange::stat).collect();
-    let summary = Summary::of(lines, outcome, files, elapsed, log);
-    folder.store_json(SUMMARY, &summary)?;
-    Ok(summary)
-}
-
-fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn code_commit_perform::Observer> {
-    let log = shown_path(folder, prepared.tree.root());
-    let counts = Counts::Rounds(prepared.plan.rounds);
-    observer::observer(prepared.host.output, prepared.model.id(), counts, folder, log)
-}
-
-/// Whether a run can be resumed: it was killed, or ended because the model gave no answer or the machine was
-/// unfit, and its changes were not reverted.
-pub(crate) fn can_go_on(past: &Past) -> bool {
-    past.outcome().is_none() || still_holds(&past.answers, past.outcome()) < past.answers.len()
-}
-
-/// Whether a run that can go on holds anything: an answer, or a question that may have been paid for.
-pub(crate) fn holds_something(past: &Past) -> bool {
-    let answers = still_holds(&past.answers, past.outcome());
-    can_go_on(past) && (answers > 0 || (past.outcome().is_none() && !past.lines.is_empty()))
-}
-
-fn shown_path(folder: &RunFolder, root: &Path) -> String {
-    folder.path().strip_prefix(root).unwrap_or(folder.path()).display().to_string()
-}
-
-#[expect(clippy::disallowed_methods, reason = "the summary says how long the run took")]
-fn now() -> Instant {
-    Instant::now()
 }

@@ -8,8 +8,8 @@ use code_commit_repo::{Asked, RepoError, WorkTree};
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_settings::keys;
 
-use super::{Request, Which, refused};
-use crate::commit::plan::Plan;
+use super::{Request, refused};
+use crate::commit::plan::{Plan, Task};
 use crate::commit::rollup::Rollup;
 use crate::commit::run;
 use crate::exit::Failure;
@@ -22,7 +22,6 @@ const NAMED_FILES: usize = 5;
 /// The two checks of the whole tree: uncommitted changes and ignore rules. In a large tree both run in
 /// parallel. `theirs` is a roll-up that was not made for this run.
 pub(super) fn look_at(
-    which: Which,
     tree: &WorkTree,
     plan: &Plan,
     theirs: Option<&Rollup<'_>>,
@@ -30,7 +29,7 @@ pub(super) fn look_at(
     output: &Output,
 ) -> Result<Guard, Failure> {
     let root = tree.root();
-    let look = || clean_enough(which, tree, plan, theirs, args, output);
+    let look = || clean_enough(tree, plan, theirs, args, output);
     if tree.is_small() {
         look()?;
         return run::guard(tree, plan);
@@ -45,7 +44,6 @@ pub(super) fn look_at(
 
 /// Names uncommitted changes; refuses the run only if `--require-clean` is set.
 fn clean_enough(
-    which: Which,
     tree: &WorkTree,
     plan: &Plan,
     theirs: Option<&Rollup<'_>>,
@@ -62,7 +60,7 @@ fn clean_enough(
         }
     };
     let (mut dirty, tracked) = (shown(&look.dirty), shown(&look.tracked));
-    keys_stay_out(which, &dirty, &tracked, output)?;
+    keys_stay_out(&plan.task, &dirty, &tracked, output)?;
     let binds = plan.task.binds();
     dirty.retain(|path| !is_own(Path::new(path), binds));
     if args.require_clean {
@@ -92,8 +90,8 @@ fn shown(paths: &[PathBuf]) -> Vec<String> {
 
 /// Keeps keys from being committed by accident (S1 §Safety): the default loop refuses tracked files in
 /// `agent-config`; S0 has no such rule.
-fn keys_stay_out(which: Which, dirty: &[String], tracked: &[String], output: &Output) -> Result<(), Failure> {
-    if which == Which::Commit {
+fn keys_stay_out(task: &Task, dirty: &[String], tracked: &[String], output: &Output) -> Result<(), Failure> {
+    if matches!(task, Task::Commit { .. }) {
         preflight::agent_config_is_untracked(tracked).map_err(|missing| refused(vec![missing]))?;
     }
     for path in dirty.iter().filter(|path| keys::is_key_file(path) && !tracked.contains(path)) {

@@ -1,154 +1,138 @@
 //! One order from its file to its verdict.
 
+use std::cell::RefCell;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_engine::{Journaled, Outcome, Stop};
-use code_commit_guard::Policy;
-use code_commit_logging::{Redactor, RunFolder};
+use code_commit_dir::Interrupt;
+use code_commit_engine::{HoldsFor, Journaled, Keep, Outcome, Recorded as Answered, Request as _, Stop};
+use code_commit_guard::{Guard, Policy};
+use code_commit_logging::{RunFolder, Stored};
 use code_commit_loop_order::{
-    Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, Verdict, proposal_schema,
+    Finished as Ended, Inputs, SUMMARY, Stage, VERIFY_SCRIPT, Verdict, proposal_schema, still_holds,
 };
 use code_commit_names::Binds;
-use code_commit_perform::{Account, Asking, CommandSettings, Fault, Observer, OrderWorld, Paid, Past, Rules};
-use code_commit_repo::WorkTree;
-use code_commit_report::{Counts, Output, phrases, printable};
+use code_commit_perform::{
+    Account, Asking, Baseline, CommandSettings, Fault, Observer, OrderWorld, Paid, Past, Rules,
+};
+use code_commit_report::{BAD, Counts, GOOD, phrases, printable};
+use code_commit_runner::Confinement;
 use code_commit_settings::{Byproducts, Settings};
+use serde_json::{Map, Value, json};
 
-use crate::changes::{self, FileChange};
-use crate::commit::run::UNLIKE_RECORDED;
-use crate::config;
 use crate::exit::{Exit, Failure};
-use crate::lock;
+use crate::life::{Facts, Finished, Ground, Life, Loop, Over};
 use crate::model::asking;
-use crate::observer;
 use crate::order::folder::{self, Start};
-use crate::order::plan::Shown;
+use crate::order::plan::{Kind, OrderPlan};
 use crate::order::preflight::Read;
-use crate::order::prepare::{self, Ready};
-use crate::order::recorded::{self, Beginning, Recorded};
+use crate::order::prepare::{self, Prepared};
+use crate::order::recorded::{self, Recorded};
 use crate::order::setting::{Setting, not_restored, spending_of};
-use crate::order::settle::Answer;
+use crate::order::settle::{self, Asked};
 use crate::order::unfinished::Unfinished;
-use crate::records::{self, Head, cannot_begin};
-use crate::registry::{self, Known};
-use crate::sandbox;
-use crate::verdict;
+use crate::order::{access, preflight};
+use crate::records::{self, NewRun, cannot_begin};
+use crate::registry::Known;
+use crate::site::Site;
+use crate::{config, observer, sandbox, verdict};
 
-pub(super) struct Done {
-    pub exit: Exit,
-    pub summary: RunSummary,
-    /// The path of `run_summary.json`.
-    pub path: PathBuf,
-    pub changes: Vec<FileChange>,
-    /// A hint, if the exit code is not enough.
-    pub help: Option<String>,
-    /// It was done before: nobody was asked.
-    pub from_record: bool,
+/// A work order, with what its run needs.
+pub(crate) struct Order<'s> {
+    setting: &'s Setting<'s>,
+    site: &'s Site<'s>,
+    read: Read,
+    inputs: Inputs,
+    state: PathBuf,
+    unfinished: RefCell<Unfinished>,
+    /// What was opened to check the order, for the run.
+    opened: RefCell<Option<(Guard, Baseline)>>,
+    /// The same run as other clones made it: its answers were paid for.
+    elsewhere: Vec<RunFolder>,
+    /// Locks the parent of the run folder until the journal is there.
+    claim: RefCell<Option<File>>,
 }
 
-impl Done {
-    /// An earlier run that is over, from its journal.
-    pub(super) fn before(answer: Answer, tree: &WorkTree) -> Result<Self, Failure> {
-        let Answer { recorded, past, summary } = answer;
-        let path = recorded.folder.path();
-        let cannot = || format!("cannot read {SUMMARY} of {}", path.display());
-        let outcome = past.outcome().with_context(cannot)?;
-        let failed = match summary.verdict {
-            Verdict::Pass => None,
-            Verdict::Fail => Some(Stage::named(&summary.ended_stage).with_context(cannot)?),
-        };
-        let (exit, changes) = (exit(failed, outcome), changes::of_run(tree.root(), path)?);
-        Ok(Self { exit, summary, path: path.join(SUMMARY), changes, help: None, from_record: true })
-    }
+/// What is opened before the first step.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    guard: Guard,
+    baseline: Baseline,
+    confinement: Confinement,
+    sealed: Vec<PathBuf>,
 }
 
-pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
-    let mut ready = prepare::ready(read, setting)?;
-    let (start, claim) = folder::folder(&ready.unfinished.run, &ready.tree, setting)?;
-    start.folder().path().clone_into(&mut ready.unfinished.run);
-    let (folder, is_new, note) =
-        (start.folder().clone(), matches!(start, Start::New { .. }), ready.state.clone());
-    let take_back = || {
-        if is_new {
-            Unfinished::take_back(&note, folder.path());
+/// Carries an order out, or answers it from the record; in a dry run only tells what its first prompt takes.
+pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished>, Failure> {
+    let site = &Site::at(setting.repo, setting.host);
+    let (tree, output) = (site.tree()?, setting.host.output);
+    let lock = site.lock()?;
+    let git = preflight::git(tree, setting.settings, setting.host.environment)?;
+    let unfinished = folder::clear_up(&site.state()?, tree, &git, &lock, output)?;
+    let asked = Asked { order: &read.order, terms: setting.terms, key: setting.key };
+    let before = if setting.new { None } else { settle::answered(&asked, tree, &git, output)? };
+    let (lock, cancel, redactor) = (lock.into(), setting.cancel.clone(), setting.redactor.clone());
+    if let Some((recorded, past)) = before {
+        let name = records::name(recorded.folder.path());
+        output.note(&format!("{name} has done this already: nobody was asked; --new does it again"));
+        let inputs = recorded.inputs(tree.root(), &past)?;
+        let Recorded { folder, plan, read } = recorded;
+        let order = Order::new(setting, site, read, inputs)?;
+        let life = Life { of: &order, site, lock, cancel, redactor };
+        return if setting.dry_run { Ok(None) } else { life.close(&plan, &folder, None).map(Some) };
+    }
+    let Prepared { read, guard, baseline, mut unfinished, mut inputs } =
+        prepare::prepare(read, setting, tree, git, unfinished)?;
+    if setting.dry_run {
+        prepare::first(&inputs).tell(&**setting.model, setting.settings, output)?;
+        return Ok(None);
+    }
+    let (start, claim) = folder::folder(&unfinished.run, tree, setting)?;
+    start.folder().path().clone_into(&mut unfinished.run);
+    let elsewhere = match &start {
+        Start::New { of_another, .. } if !setting.new => {
+            of_another.iter().cloned().chain(imported(&unfinished, site, setting)?).collect()
+        }
+        Start::New { .. } => Vec::new(),
+        Start::Resumed(run) => {
+            inputs.form = recorded::form(run).unwrap_or(inputs.form);
+            let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
+            recorded::as_summarized(&mut inputs, run, &past);
+            records::pass_over(&past.lines, &**setting.model);
+            Vec::new()
         }
     };
-    if let Start::Resumed(folder) = &start {
-        ready.inputs.form = recorded::form(folder).unwrap_or(ready.inputs.form);
-    }
-    if is_new {
-        prepare::first(&ready.inputs).check(setting.model, setting.settings)?;
-    }
-    enter(&mut ready, &folder, setting).inspect_err(|_| take_back())?;
-    let Ready { read, tree, lock, state, guard, baseline, unfinished, mut inputs, confinement, sealed } =
-        ready;
-    let asking = asking(setting.settings);
-    if let Start::New { of_another, .. } = &start {
-        let imported = imported(&unfinished, &tree, setting.redactor)?;
-        let others = of_another.iter().chain(&imported).filter(|_| !setting.new);
-        others.for_each(|other| use_again(other, &asking.paid, setting.host.output));
-    }
-    let mut observer = observer(setting, &folder);
-    // An error here is one of the record, before the first step.
-    let (record, past) = start.record(&mut *observer).inspect_err(|_| take_back())?;
-    drop(claim);
-    recorded::as_summarized(&mut inputs, &folder, &past);
-    records::pass_over(&past.lines, setting.model);
-    // The order's own cost limit applies if it is lower than that of the settings.
-    let spending = spending_of(read.order.max_cost, setting.settings);
-    let asking = Asking { spending, ..asking };
-    asking.spending.count(&past.lines, setting.settings.model.value.first());
-    lock::under_way(&lock, &tree, folder.path())?;
-    let account = account(&inputs, setting.settings, tree.root(), folder.path());
-    let account = sandbox::in_view(account, &tree, &confinement)?;
-    let (root, run, asked) = (tree.root().to_owned(), folder.path().to_owned(), inputs.order.clone());
-    let holds_for = |_: &Outcome, interrupt: code_commit_dir::Interrupt<'_>| {
-        verdict::of_order(&root, &run, &asked, interrupt)
+    let order = Order {
+        unfinished: RefCell::new(unfinished),
+        opened: RefCell::new(Some((guard, baseline))),
+        elsewhere,
+        claim: RefCell::new(Some(claim)),
+        ..Order::new(setting, site, read, inputs)?
     };
-    let world = OrderWorld {
-        record: record.about(tree.root()),
-        verify_script: VERIFY_SCRIPT,
-        rules: Rules { root: tree.root().to_owned(), guard, lock },
-        model: setting.model,
-        asking,
-        schema: proposal_schema(inputs.form),
-        commands: CommandSettings {
-            env: sandbox::build_env(setting.settings, setting.host.environment),
-            timeout: Duration::from_secs(setting.terms.timeout_seconds),
-            limits: sandbox::limits(setting.settings),
-            confinement,
-            sealed,
-        },
-        account,
-        baseline,
-        holds_for: &holds_for,
-        cancel: setting.cancel.clone(),
-    };
-    let mut harness = Journaled::new(world, past.answers);
-    match harness.run(|harness| code_commit_loop_order::order(harness, &inputs)) {
-        Ok(finished) => {
-            let changes = changes::of_run(tree.root(), folder.path())?;
-            // Without the note, the journal alone says that the run has committed.
-            harness.world().record.sync().context("cannot keep a record")?;
-            Unfinished::forget(&state)?;
-            finish(finished, &folder, changes)
+    let life = Life { of: &order, site, lock, cancel, redactor };
+    let mut plan = order.plan();
+    match start {
+        Start::New { run, .. } => {
+            prepare::first(&order.inputs).check(&**setting.model, setting.settings)?;
+            let ready = order.ready(&mut plan, None)?;
+            life.begin_in(run, &plan, ready).map(Some)
         }
-        Err(stop) => {
-            put_back(harness.world(), &folder, unfinished, &state, setting.host.output)?;
-            Err(stopped(stop, folder.path()))
+        Start::Resumed(run) => {
+            let ready = order.ready(&mut plan, Some(&run))?;
+            life.resume_with(run, &plan, ready).map(Some)
         }
     }
 }
 
 /// The records of the same run that were made elsewhere.
-fn imported(run: &Unfinished, tree: &WorkTree, redactor: &Redactor) -> Result<Vec<RunFolder>, Failure> {
-    let all = registry::with_imported(tree)?.into_iter().filter(Known::is_imported);
-    let open = |known: &Known| RunFolder::open(known.path(tree.root()), redactor.clone());
+fn imported(run: &Unfinished, site: &Site<'_>, setting: &Setting<'_>) -> Result<Vec<RunFolder>, Failure> {
+    let all = site.registry().with_imported()?.into_iter().filter(Known::is_imported);
+    let open = |known: &Known| RunFolder::open(known.path(&site.root), setting.redactor.clone());
     let is_same = |known: &Known| {
-        Recorded::load(known, open(known)).is_ok_and(|recorded| {
-            let plan = &recorded.plan;
+        Recorded::load(known, open(known)).is_ok_and(|Recorded { plan, .. }| {
             (&plan.work_order_hash, &plan.config_hash, &plan.repo_tree_hash_before)
                 == (&run.work_order_hash, &run.config_hash, &run.tree_hash_before)
         })
@@ -156,55 +140,258 @@ fn imported(run: &Unfinished, tree: &WorkTree, redactor: &Redactor) -> Result<Ve
     Ok(all.filter(is_same).map(|known| open(&known)).collect())
 }
 
-/// Lets the run use the answers of a record that another clone made.
-fn use_again(other: &RunFolder, paid: &Paid, output: &Output) {
-    // A record that cannot be read has no answers to use.
-    let found = records::intact(other).map_or(0, |past| paid.add(other, &past));
-    if found > 0 {
-        let answers = phrases::count(found as u64, "answer");
-        output.note(&format!("{answers} in {} need not be paid for again", other.path().display()));
+impl<'s> Order<'s> {
+    fn new(
+        setting: &'s Setting<'s>,
+        site: &'s Site<'s>,
+        read: Read,
+        inputs: Inputs,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            setting,
+            site,
+            read,
+            inputs,
+            state: site.state()?,
+            unfinished: RefCell::new(Unfinished::default()),
+            opened: RefCell::default(),
+            elsewhere: Vec::new(),
+            claim: RefCell::default(),
+        })
+    }
+
+    fn plan(&self) -> OrderPlan {
+        let (setting, run) = (self.setting, self.unfinished.borrow());
+        OrderPlan {
+            kind: Kind::Order,
+            record_format: code_commit_perform::Format::CURRENT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            begun_utc: code_commit_logging::Stamp::now().rfc3339(),
+            work_order_hash: run.work_order_hash.clone(),
+            repo_baseline_commit: run.commit.clone(),
+            branch: run.branch.clone(),
+            repo_tree_hash_before: run.tree_hash_before.clone(),
+            config_hash: run.config_hash.clone(),
+            terms: setting.terms.clone(),
+            settings: config::carried(setting.settings, &self.site.root, setting.host.environment),
+            key: setting.key.map(str::to_owned),
+            sandbox: code_commit_runner::Rung::Off,
+            inputs: Stored { file: String::new(), bytes: 0, sha256: String::new() },
+        }
+    }
+
+    /// Lets the run use the answers of records that other clones made.
+    fn use_again(&self, paid: &Paid) {
+        for other in &self.elsewhere {
+            // A record that cannot be read has no answers to use.
+            let found = records::intact(other).map_or(0, |past| paid.add(other, &past));
+            if found > 0 {
+                let answers = phrases::count(found as u64, "answer");
+                let from = other.path().display();
+                self.setting.host.output.note(&format!("{answers} in {from} need not be paid for again"));
+            }
+        }
     }
 }
 
-/// Records the plan, and that the tree is in the middle of this run.
-fn enter(ready: &mut Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result<(), Failure> {
-    record_plan(ready, folder, setting)?;
-    ready.unfinished.restored = false;
-    ready.unfinished.write(&ready.state).map_err(Failure::no_record)
+impl Loop for Order<'_> {
+    const FACTS: Facts =
+        Facts { kind: "order", step: "attempt", work: "order", own_summary: true, ..Facts::PLAIN };
+    type Plan = OrderPlan;
+    type Ready = Opened;
+    type Fault = Fault;
+    type World<'w>
+        = OrderWorld<'w>
+    where
+        Self: 'w;
+    type Ended = Ended;
+
+    fn is_same(&self, asked: &OrderPlan, recorded: &OrderPlan) -> bool {
+        asked.is_work_of(recorded)
+    }
+
+    fn kept(past: &Past) -> Option<usize> {
+        (!folder::is_over(past)).then(|| still_holds(&past.answers))
+    }
+
+    fn ready(&self, plan: &mut OrderPlan, _: Option<&RunFolder>) -> Result<Opened, Failure> {
+        let (tree, setting) = (self.site.tree()?, self.setting);
+        let (guard, baseline) = self.opened.take().context("an order is carried out once")?;
+        let sealed = access::sealed(tree, &guard, setting.settings)?;
+        let confinement = access::confine(tree, &sealed, setting.settings, setting.host)?;
+        plan.sandbox = confinement.rung;
+        Ok(Opened { guard, baseline, confinement, sealed })
+    }
+
+    fn new_run(&self, _: &OrderPlan) -> Result<NewRun, Failure> {
+        let (start, _claim) = folder::folder(&self.unfinished.borrow().run, self.site.tree()?, self.setting)?;
+        match start {
+            Start::New { run, .. } => Ok(run),
+            Start::Resumed(run) => Err(records::closed(&records::name(run.path()), "is not finished")),
+        }
+    }
+
+    fn store(&self, plan: &OrderPlan, new: &NewRun) -> Result<Stored, Failure> {
+        recorded::store(new.folder(), plan, &self.read, &self.inputs).map_err(cannot_begin)
+    }
+
+    fn observer(&self, _: &OrderPlan, run: &RunFolder) -> Box<dyn Observer> {
+        let Setting { terms, host, model, .. } = self.setting;
+        let (counts, log) = (Counts::Attempts(terms.max_attempts), run.path().display().to_string());
+        observer::observer(host.output, model.id(), counts, run, log)
+    }
+
+    /// The artifacts of attempts that are made again go.
+    fn dropped(&self, run: &RunFolder, answers: &[Answered]) -> Result<(), Failure> {
+        for artifact in answers.iter().filter(|entry| entry.kind == Keep::KIND) {
+            let file = artifact.request.get("file").and_then(Value::as_str).unwrap_or_default();
+            code_commit_dir::remove(&run.path().join(file))
+                .context("cannot remove an artifact of the attempt that is made again")?;
+        }
+        Ok(())
+    }
+
+    fn world<'w>(
+        &'w self,
+        _: &'w OrderPlan,
+        ready: Opened,
+        ground: Ground<'w>,
+    ) -> Result<OrderWorld<'w>, Failure> {
+        let Self { setting, site, inputs, .. } = self;
+        let Setting { settings, host, terms, .. } = **setting;
+        let Opened { guard, baseline, confinement, sealed } = ready;
+        let Ground { record, past, lock, cancel, holds_for } = ground;
+        let (tree, run) = (site.tree()?, record.folder().path());
+        drop(self.claim.take());
+        let asking = asking(settings);
+        self.use_again(&asking.paid);
+        // The order's own cost limit applies if it is lower than that of the settings.
+        let asking = Asking { spending: spending_of(self.read.order.max_cost, settings), ..asking };
+        asking.spending.count(&past.lines, settings.model.value.first());
+        let account = account(inputs, settings, tree.root(), run);
+        let account = sandbox::in_view(account, tree, &confinement)?;
+        // From now on the tree is in the middle of this run.
+        let mut unfinished = self.unfinished.borrow_mut();
+        unfinished.restored = false;
+        unfinished.write(&self.state).map_err(Failure::no_record)?;
+        Ok(OrderWorld {
+            record,
+            verify_script: VERIFY_SCRIPT,
+            rules: Rules { root: tree.root().to_owned(), guard, lock },
+            model: Rc::clone(setting.model),
+            asking,
+            schema: proposal_schema(inputs.form),
+            commands: CommandSettings {
+                env: sandbox::build_env(settings, host.environment),
+                timeout: Duration::from_secs(terms.timeout_seconds),
+                limits: sandbox::limits(settings),
+                confinement,
+                sealed,
+            },
+            account,
+            baseline,
+            holds_for,
+            cancel,
+        })
+    }
+
+    fn lead(&self, _: &OrderPlan, harness: &mut Journaled<OrderWorld<'_>>) -> Result<Ended, Stop<Fault>> {
+        code_commit_loop_order::order(harness, &self.inputs)
+    }
+
+    fn ended(&self, ended: Ended, world: &mut OrderWorld<'_>) -> Result<(), Failure> {
+        // Without the note, the journal alone says that the run has committed.
+        world.record.sync().context("cannot keep a record")?;
+        Unfinished::forget(&self.state)?;
+        let Some(why) = ended.not_committed else { return Ok(()) };
+        let error = anyhow!("{}", printable(&why))
+            .context("the order has passed and its changes are in place, but they could not be committed");
+        Err(error.into())
+    }
+
+    /// Restores the tree; the run can be resumed.
+    fn stopped(&self, world: &mut OrderWorld<'_>) -> Result<(), Failure> {
+        let run = world.record.folder().clone();
+        let warnings = world.put_back().map_err(|error| not_restored(error, run.path()))?;
+        let output = self.setting.host.output;
+        warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
+        let mut unfinished = self.unfinished.borrow_mut();
+        unfinished.restored = true;
+        Ok(unfinished.write(&self.state)?)
+    }
+
+    fn holds_for(&self, _: &OrderPlan, run: &RunFolder, _: &Outcome, interrupt: Interrupt<'_>) -> HoldsFor {
+        verdict::of_order(&self.site.root, run.path(), &self.read.order, interrupt)
+    }
+
+    /// The tree is restored, and the run can be resumed.
+    fn fault(&self, fault: Fault, run: &RunFolder) -> Failure {
+        let is_over = matches!(fault, Fault::NoTimeLeft(_));
+        let exit = [
+            (matches!(fault, Fault::KeyInPrompt { .. }), Exit::Refused),
+            (matches!(fault, Fault::Interrupted), Exit::Interrupted),
+            (is_over, Exit::ModelUnavailable),
+        ];
+        let exit = exit.into_iter().find(|(is, _)| *is).map_or(Exit::Fault, |(_, exit)| exit);
+        let first = if is_over { "raise --max-time; " } else { "" };
+        let (name, run) = (records::name(run.path()), run.path().display());
+        let help = format!(
+            "{first}the tree is as it was; code-commit resume {name} goes on with {run}, and so does the same command"
+        );
+        Failure::new(exit, fault).help(help)
+    }
+
+    /// Prints the verdict and the path of the summary (S2 §3).
+    fn tell(&self, _: &OrderPlan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
+        let (output, path) = (over.output, over.run.path().join(SUMMARY));
+        let cannot = || format!("cannot read {}", path.display());
+        let summary = recorded::summary(over.run, over.past).with_context(cannot)?;
+        let style = if summary.verdict == Verdict::Pass { GOOD } else { BAD };
+        let tries = if summary.attempts.len() == 1 { "attempt" } else { "attempts" };
+        let verdict = output.paint(style, summary.verdict.as_str());
+        let attempts = summary.attempts.len();
+        output.report(&format!("{verdict} ({}) after {attempts} {tries}", summary.ended_stage));
+        for change in over.changes {
+            output.report(&code_commit_report::file_line(&change.stat(), output));
+        }
+        output.report(&path.display().to_string());
+        if let Some(help) = help(over) {
+            output.note(&format!("help: {}", printable(&help)));
+        }
+        let members = [("path", json!(path.to_string_lossy())), ("summary", json!(summary))];
+        Ok(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    fn exit(&self, over: &Over<'_>) -> Exit {
+        let summary = recorded::summary(over.run, over.past);
+        let failed = summary.filter(|summary| summary.verdict == Verdict::Fail);
+        match (failed.and_then(|summary| Stage::named(&summary.ended_stage)), over.outcome) {
+            (None, _) => Exit::Done,
+            (Some(_), Outcome::ModelUnavailable { .. }) => Exit::ModelUnavailable,
+            (Some(Stage::Preflight), _) => Exit::Refused,
+            (Some(Stage::Exception), _) => Exit::Fault,
+            (
+                Some(
+                    Stage::LlmOutputInvalid
+                    | Stage::WriteScopeViolation
+                    | Stage::StaleContext
+                    | Stage::WriteFailed
+                    | Stage::VerifyFailed
+                    | Stage::AcceptanceFailed,
+                ),
+                _,
+            ) => Exit::Failed,
+        }
+    }
 }
 
-/// In the run folder and in the list of runs.
-fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result<(), Failure> {
-    let begun_utc = Head::of(folder)
-        .and_then(|head| head.begun_utc)
-        .unwrap_or_else(|| code_commit_logging::Stamp::now().rfc3339());
-    let settings = config::carried(setting.settings, ready.tree.root(), setting.host.environment);
-    let beginning = Beginning {
-        read: &ready.read,
-        begun_utc: &begun_utc,
-        run: &ready.unfinished,
-        shown: &Shown::of(&ready.inputs),
-        terms: setting.terms,
-        settings: &settings,
-        key: setting.key,
-        sandbox: ready.confinement.rung,
-    };
-    let plan = beginning.store(folder).map_err(cannot_begin)?;
-    registry::add(&ready.tree, folder.path(), Some(plan))
-}
-
-/// The run was stopped: restores the tree; the run can be resumed.
-fn put_back(
-    world: &mut OrderWorld<'_, '_>,
-    folder: &RunFolder,
-    mut unfinished: Unfinished,
-    state: &Path,
-    output: &Output,
-) -> Result<(), Failure> {
-    let warnings = world.put_back().map_err(|error| not_restored(error, folder.path()))?;
-    warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
-    unfinished.restored = true;
-    Ok(unfinished.write(state)?)
+/// The hint if the model gave no answer.
+fn help(over: &Over<'_>) -> Option<String> {
+    let Outcome::ModelUnavailable { cause, .. } = over.outcome else { return None };
+    let name = records::name(over.run.path());
+    let again = (!folder::is_over(over.past)).then(|| format!("code-commit resume {name} asks again"));
+    let parts: Vec<String> = cause.remedy.clone().into_iter().chain(again).collect();
+    Some(parts.join("; ")).filter(|help| !help.is_empty())
 }
 
 /// Restores what commands change besides the order's files when it passes, unless the configuration keeps it.
@@ -218,74 +405,4 @@ fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Acc
         Byproducts::Keep => Policy::build(Binds::Always),
     };
     Account::new("a command", may_change, own).unnoted()
-}
-
-fn finish(finished: Finished, folder: &RunFolder, changes: Vec<FileChange>) -> Result<Done, Failure> {
-    let Finished { outcome, summary, failed_stage, not_committed } = finished;
-    if let Some(why) = not_committed {
-        let error = anyhow!("{}", printable(&why))
-            .context("the order has passed and its changes are in place, but they could not be committed");
-        return Err(error.into());
-    }
-    let (exit, help) = (exit(failed_stage, &outcome), help(&outcome, folder)?);
-    Ok(Done { exit, path: folder.path().join(SUMMARY), summary, changes, help, from_record: false })
-}
-
-/// The hint if the model gave no answer.
-fn help(outcome: &Outcome, folder: &RunFolder) -> Result<Option<String>, Failure> {
-    let Outcome::ModelUnavailable { cause, .. } = outcome else { return Ok(None) };
-    let past = Past::read(folder.path()).context("cannot read the record")?;
-    let again = (!folder::is_over(&past))
-        .then(|| format!("code-commit resume {} asks again", crate::records::name(folder.path())));
-    let parts: Vec<String> = cause.remedy.clone().into_iter().chain(again).collect();
-    Ok(Some(parts.join("; ")).filter(|help| !help.is_empty()))
-}
-
-fn exit(failed: Option<Stage>, outcome: &Outcome) -> Exit {
-    match (failed, outcome) {
-        (None, _) => Exit::Done,
-        (Some(_), Outcome::ModelUnavailable { .. }) => Exit::ModelUnavailable,
-        (Some(Stage::Preflight), _) => Exit::Refused,
-        (Some(Stage::Exception), _) => Exit::Fault,
-        (
-            Some(
-                Stage::LlmOutputInvalid
-                | Stage::WriteScopeViolation
-                | Stage::StaleContext
-                | Stage::WriteFailed
-                | Stage::VerifyFailed
-                | Stage::AcceptanceFailed,
-            ),
-            _,
-        ) => Exit::Failed,
-    }
-}
-
-fn observer(setting: &Setting<'_>, folder: &RunFolder) -> Box<dyn Observer> {
-    let (counts, log) = (Counts::Attempts(setting.terms.max_attempts), folder.path().display().to_string());
-    observer::observer(setting.host.output, setting.model.id(), counts, folder, log)
-}
-
-/// The tree is restored, and the run can be resumed.
-fn stopped(stop: Stop<Fault>, run: &Path) -> Failure {
-    let fault = match stop {
-        Stop::Fault(fault) => fault,
-        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => {
-            return Failure::refused(stop, UNLIKE_RECORDED);
-        }
-    };
-    let is_over = matches!(fault, Fault::NoTimeLeft(_));
-    let exit = [
-        (matches!(fault, Fault::KeyInPrompt { .. }), Exit::Refused),
-        (matches!(fault, Fault::Interrupted), Exit::Interrupted),
-        (is_over, Exit::ModelUnavailable),
-    ];
-    let exit = exit.into_iter().find(|(is, _)| *is).map_or(Exit::Fault, |(_, exit)| exit);
-    let first = if is_over { "raise --max-time; " } else { "" };
-    let name = crate::records::name(run);
-    let help = format!(
-        "{first}the tree is as it was; code-commit resume {name} goes on with {}, and so does the same command",
-        run.display()
-    );
-    Failure::new(exit, fault).help(help).of_run(run)
 }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use code_commit_loop_order::Verdict;
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, GOOD, Output, STRONG, printable, rounds_asked};
@@ -12,13 +11,12 @@ use serde_json::json;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::order::act::{self, Done};
+use crate::life::Finished;
 use crate::order::plan::Terms;
 use crate::order::preflight::{self, Read};
-use crate::order::prepare;
 use crate::order::setting::Setting;
-use crate::order::settle::{self, Asked};
-use crate::registry;
+use crate::order::{act, prepare, recorded, settle};
+use crate::registry::Registry;
 
 /// Orders to carry out in sequence.
 #[derive(Debug)]
@@ -58,51 +56,38 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
     let settings = crate::config::load(tree.root(), args.layer.clone(), host)?;
-    let model = preflight::model(&settings, &keys, &tree, host)?;
+    let model = preflight::model(&settings, &keys, &tree, host)?.into();
     let cancel = crate::interrupt::watched()?;
     let setting = Setting {
-        repo: &args.repo,
+        repo: tree.root(),
         out: &args.out,
         terms: &args.terms,
         host,
         cancel: &cancel,
         settings: &settings,
-        model: &*model,
+        model: &model,
         redactor: &redactor,
         going_on: None,
         new: args.new,
+        dry_run: args.dry_run,
         key: args.key.as_deref(),
     };
     settle::recover(&tree, &settings, host)?;
-    if args.dry_run {
-        return dry_run(args, &tree, &setting);
-    }
     if let [only] = args.files.as_slice() {
-        let read = preflight::read(only)?;
-        let done = match before(&read, &tree, &setting)? {
-            Some(done) => done,
-            None => act::order(read, &setting)?,
-        };
-        print(&done, output);
-        return Ok(done.exit);
+        let done = act::order(preflight::read(only)?, &setting)?;
+        return Ok(done.map_or(Exit::Done, |done| done.exit));
+    }
+    if args.dry_run {
+        for file in &args.files {
+            act::order(preflight::read(file)?, &setting)?;
+        }
+        return Ok(Exit::Done);
     }
     let orders = checked(args, &tree, &setting)?;
     let rows = all(orders, args, &tree, &setting);
     table(&rows, args.files.len(), output);
     let failed = rows.iter().map(|row| row.exit).find(|exit| *exit != Exit::Done);
     Ok(failed.unwrap_or(Exit::Done))
-}
-
-/// Checks every order and tells what its first prompt takes.
-fn dry_run(args: &Request, tree: &WorkTree, setting: &Setting<'_>) -> Result<Exit, Failure> {
-    for file in &args.files {
-        let read = preflight::read(file)?;
-        if before(&read, tree, setting)?.is_none() {
-            let inputs = prepare::ready(read, setting)?.inputs;
-            prepare::first(&inputs).tell(setting.model, setting.settings, setting.host.output)?;
-        }
-    }
-    Ok(Exit::Done)
 }
 
 /// Reads and checks every order before the first one costs anything.
@@ -126,20 +111,6 @@ fn checked<'f>(
     Ok(orders)
 }
 
-/// The result of an earlier run, if it still holds: repeating a command does not pay for it again.
-fn before(read: &Read, tree: &WorkTree, setting: &Setting<'_>) -> Result<Option<Done>, Failure> {
-    let Setting { host: Host { environment, output, .. }, terms, key, .. } = *setting;
-    if setting.new {
-        return Ok(None);
-    }
-    let git = preflight::git(tree, setting.settings, environment)?;
-    let asked = Asked { order: &read.order, terms, key };
-    let Some(answer) = settle::answered(&asked, tree, &git, output)? else { return Ok(None) };
-    let name = crate::records::name(answer.recorded.folder.path());
-    output.note(&format!("{name} has done this already: nobody was asked; --new does it again"));
-    Done::before(answer, tree).map(Some)
-}
-
 /// Carries them out in sequence; continues after a failure only if asked to, and never if the state of the
 /// tree is in doubt.
 fn all(orders: Vec<(&PathBuf, Read)>, args: &Request, tree: &WorkTree, setting: &Setting<'_>) -> Vec<Row> {
@@ -159,28 +130,8 @@ fn all(orders: Vec<(&PathBuf, Read)>, args: &Request, tree: &WorkTree, setting: 
 
 fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
     setting.host.output.report(&setting.host.output.paint(STRONG, &printable(&file.display().to_string())));
-    let before = before(&read, tree, setting).transpose();
-    if let Some(Ok(done)) = before {
-        let stage = "done before".to_owned();
-        return Row {
-            file: file.to_owned(),
-            exit: done.exit,
-            verdict: done.summary.verdict.as_str(),
-            stage,
-            attempts: 0,
-        };
-    }
-    let failure = match before.unwrap_or_else(|| act::order(read, setting)) {
-        Ok(done) => {
-            print(&done, setting.host.output);
-            return Row {
-                file: file.to_owned(),
-                exit: done.exit,
-                verdict: done.summary.verdict.as_str(),
-                stage: done.summary.ended_stage,
-                attempts: done.summary.attempts.len(),
-            };
-        }
+    let failure = match act::order(read, setting) {
+        Ok(done) => return Row::of(file, done.as_ref()),
         Err(failure) => failure,
     };
     let exit = failure.tell(setting.host.output);
@@ -195,31 +146,24 @@ fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
 
 /// The number of model calls of the run that was just stopped.
 fn attempts_of_newest(tree: &WorkTree) -> usize {
-    let newest = registry::all(tree).ok().and_then(|all| all.into_iter().next());
+    let newest = Registry::of(tree).all().ok().and_then(|all| all.into_iter().next());
     let past = newest.and_then(|run| Past::read(&run.path(tree.root())).ok()).unwrap_or_default();
     rounds_asked(&past.lines) as usize
 }
 
-/// Prints the verdict and the path of the summary (S2 §3).
-pub(super) fn print(done: &Done, output: &Output) {
-    let Done { summary, path, changes, help, from_record, .. } = done;
-    let style = if summary.verdict == Verdict::Pass { GOOD } else { BAD };
-    let tries = if summary.attempts.len() == 1 { "attempt" } else { "attempts" };
-    let verdict = output.paint(style, summary.verdict.as_str());
-    output.report(&format!("{verdict} ({}) after {} {tries}", summary.ended_stage, summary.attempts.len()));
-    for change in changes {
-        output.report(&code_commit_report::file_line(&change.stat(), output));
+impl Row {
+    fn of(file: &Path, done: Option<&Finished>) -> Self {
+        let summary = done.and_then(|done| recorded::summary(&done.run, &done.past));
+        let verdict = summary.as_ref().map_or("FAIL", |summary| summary.verdict.as_str());
+        let is_before = done.is_some_and(|done| done.from_record);
+        let (stage, attempts) = match summary {
+            Some(_) | None if is_before => ("done before".to_owned(), 0),
+            Some(summary) => (summary.ended_stage, summary.attempts.len()),
+            None => ("stopped".to_owned(), 0),
+        };
+        let exit = done.map_or(Exit::Done, |done| done.exit);
+        Self { file: file.to_owned(), exit, verdict, stage, attempts }
     }
-    output.report(&path.display().to_string());
-    if let Some(help) = help {
-        output.note(&format!("help: {}", printable(help)));
-    }
-    let path = path.to_string_lossy();
-    output.object(&if *from_record {
-        json!({ "event": "summary", "from_record": true, "path": path, "summary": summary })
-    } else {
-        json!({ "event": "summary", "path": path, "summary": summary })
-    });
 }
 
 fn table(rows: &[Row], of: usize, output: &Output) {

@@ -6,21 +6,21 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use code_commit_apply::Lock;
-use code_commit_engine::{Keep, Note, Outcome, Request as _};
+use code_commit_engine::Outcome;
 use code_commit_logging::{Journal, Redactor, RunFolder};
-use code_commit_loop_order::still_holds;
-use code_commit_perform::{JOURNAL, Observer, Past, Record};
+use code_commit_perform::{JOURNAL, Past};
 use code_commit_repo::{Git, WorkTree};
 use code_commit_report::{Output, printable};
-use serde_json::Value;
 
 use crate::exit::Failure;
+use crate::life::InTree;
 use crate::order::recorded;
 use crate::order::setting::{Setting, not_restored};
 use crate::order::settle::settle;
 use crate::order::unfinished::Unfinished;
 use crate::records::{self, NewRun};
-use crate::registry::{self, RUN_JSON};
+use crate::registry::{Known, RUN_JSON, Registry};
+use crate::site::Site;
 
 pub(super) enum Start {
     New {
@@ -37,25 +37,6 @@ impl Start {
         match self {
             Self::New { run, .. } => run.folder(),
             Self::Resumed(folder) => folder,
-        }
-    }
-
-    /// Opens the record; gives its valid part.
-    pub(super) fn record(self, observer: &mut dyn Observer) -> Result<(Record<'_>, Past), Failure> {
-        let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
-        match self {
-            Self::New { run, .. } => Ok((run.record(observer).map_err(Failure::no_record)?, Past::default())),
-            Self::Resumed(folder) => {
-                let (mut record, mut past) = Record::resume(folder, observer).map_err(kept)?;
-                let holds = still_holds(&past.answers);
-                record.note(&Note::Resumed { kept: holds }).map_err(kept)?;
-                for artifact in past.answers.drain(holds..).filter(|entry| entry.kind == Keep::KIND) {
-                    let file = artifact.request.get("file").and_then(Value::as_str).unwrap_or_default();
-                    code_commit_dir::remove(&record.folder().path().join(file))
-                        .context("cannot remove an artifact of the attempt that is made again")?;
-                }
-                Ok((record, past))
-            }
         }
     }
 }
@@ -89,7 +70,7 @@ pub(super) fn folder(
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Ok(found) if found.is_dir() && path.join(JOURNAL).is_file() => {
                 let is_in_use = Journal::is_in_use(&path.join(JOURNAL)).map_err(anyhow::Error::from)?;
-                if is_in_use || !registry::knows(tree, &path)? {
+                if is_in_use || !Registry::of(tree).knows(&path)? {
                     of_another = Some(there);
                     number += 1;
                     path = base.join(format!("{name}-{number}"));
@@ -125,7 +106,7 @@ fn move_aside(path: &Path, tree: &WorkTree) -> Result<(), Failure> {
     let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     let aside = RunFolder::create(base, &name.to_string_lossy(), Redactor::default())
         .map_err(|error| Failure::refused(error, "make the folder writable"))?;
-    registry::will_move(tree, path, aside.path())?;
+    Registry::of(tree).will_move(path, aside.path())?;
     Ok(fs::rename(path, aside.path()).with_context(|| format!("cannot move {} aside", path.display()))?)
 }
 
@@ -146,16 +127,15 @@ pub(super) fn is_over(past: &Past) -> bool {
     }
 }
 
-/// Whether a run is over and the tree is not in the middle of it; `None` if unknown.
-pub(crate) fn is_done_with(run: &RunFolder, state: &Path) -> Option<bool> {
-    let is_in_the_tree = Unfinished::read(state).ok()?.is_some_and(|unfinished| unfinished.run == run.path());
-    let past = Past::read(run.path()).ok()?;
-    Some(is_over(&past) && !is_in_the_tree)
-}
-
-/// Whether the tree was restored after this run was killed or stopped: nothing of it is left to undo.
-pub(crate) fn is_restored(run: &Path, state: &Path) -> anyhow::Result<bool> {
-    Ok(Unfinished::read(state)?.is_some_and(|unfinished| unfinished.run == run && unfinished.restored))
+/// What the tree holds of a run that was stopped; `None` if that cannot be read.
+pub(crate) fn in_tree(known: &Known, site: &Site<'_>) -> Option<InTree> {
+    let run = known.path(&site.root);
+    let noted = Unfinished::read(&site.state().ok()?).ok()?.filter(|unfinished| unfinished.run == run);
+    Some(match noted {
+        None => InTree::AsRecorded,
+        Some(noted) if noted.restored => InTree::Restored,
+        Some(_) => InTree::Unfinished,
+    })
 }
 
 /// Cleans up after a killed run: restores the tree to its state before that run. What was there is kept in
@@ -170,7 +150,7 @@ pub(super) fn clear_up(
     let Some(mut run) = Unfinished::read(state)? else { return Ok(None) };
     let folder = records::open(&run.run);
     // Another clone may have moved it aside and put a run of its own there.
-    let is_ours = registry::knows(tree, &run.run)?;
+    let is_ours = Registry::of(tree).knows(&run.run)?;
     let has_journal = is_ours && run.run.join(JOURNAL).is_file();
     if is_ours && was_killed_at_once(&run.run) {
         Unfinished::forget(state)?;

@@ -80,6 +80,14 @@ pub(crate) struct OrderPlan {
     pub inputs: Stored,
 }
 
+impl OrderPlan {
+    /// Whether both are runs of the same work order with the same terms.
+    pub(crate) fn is_work_of(&self, other: &Self) -> bool {
+        let of = |plan: &Self| (plan.work_order_hash.clone(), plan.config_hash.clone(), plan.terms.commit);
+        of(self) == of(other)
+    }
+}
+
 /// A file of the run folder.
 #[derive(JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,81 +1,72 @@
 //! Everything to check, and the little to clean up, before an order is carried out.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::anyhow;
-use code_commit_apply::Lock;
 use code_commit_guard::Guard;
 use code_commit_loop_order::{FieldProblem, Inputs, proposal_schema, run_id};
 use code_commit_perform::{Baseline, Ignored};
 use code_commit_prompt::order::Context;
 use code_commit_repo::{Git, WorkTree};
-use code_commit_runner::Confinement;
 
 use crate::commit::plan::form;
 use crate::estimate::First;
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::lock;
 use crate::order::preflight::{self, Read};
 use crate::order::setting::{Setting, spending_of};
 use crate::order::unfinished::Unfinished;
-use crate::order::{access, files, folder, startable};
-use crate::{place, records};
+use crate::order::{files, startable};
+use crate::records;
 
-pub(super) struct Ready {
+/// An order that can be carried out.
+pub(super) struct Prepared {
     pub read: Read,
-    pub tree: WorkTree,
-    pub lock: Lock,
-    pub state: PathBuf,
     pub guard: Guard,
     pub baseline: Baseline,
     pub unfinished: Unfinished,
     pub inputs: Inputs,
-    pub confinement: Confinement,
-    pub sealed: Vec<PathBuf>,
 }
 
-/// The preflight (S2 §6.1). Restores what a killed run left; otherwise modifies nothing.
-pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
+/// The preflight (S2 §6.1); modifies nothing. `unfinished` is the run that the tree was in the middle of.
+pub(super) fn prepare(
+    read: Read,
+    setting: &Setting<'_>,
+    tree: &WorkTree,
+    git: Git,
+    unfinished: Option<Unfinished>,
+) -> Result<Prepared, Failure> {
     let Setting { terms, settings, host, .. } = *setting;
-    let Host { environment, output, .. } = host;
-    let tree = preflight::repository(setting.repo)?;
     let out = match setting.going_on {
         // It is where the record is.
         Some(_) => setting.out.to_owned(),
         None => preflight::out(setting.out, tree.root())?,
     };
     preflight::nameable([read.path.as_path(), tree.root(), &out])?;
-    let git = preflight::git(&tree, settings, environment)?;
-    let state = place::state(&tree)?;
-    let lock = lock::take(&tree, host)?;
-    let known = folder::clear_up(&state, &tree, &git, &lock, output)?;
-    let known = known.filter(|run| !setting.new && run.is_of(&read.order.hash, &terms.hash(), &out));
-    preflight::clean(&tree, &git)?;
+    let known = unfinished.filter(|run| !setting.new && run.is_of(&read.order.hash, &terms.hash(), &out));
+    preflight::clean(tree, &git)?;
     preflight::verification(tree.root())?;
     preflight::unlocked(&git)?;
     if terms.commit {
         preflight::identity(&git)?;
     }
     let guard = preflight::guard(tree.root(), &read, settings)?;
-    let baseline = baseline(&tree, &git)?;
+    let baseline = baseline(tree, &git)?;
     let unfinished = match known {
         Some(known) => known,
         None => {
             can_begin(&read, tree.root(), setting)?;
             startable::warn_of_verification(&read.order, tree.root(), host);
-            anew(&read, &tree, &out, &baseline, setting)?
+            anew(&read, tree, &out, &baseline, setting)?
         }
     };
     setting.goes_on_with(&unfinished.run)?;
-    let inputs = inputs(&read, &tree, &unfinished, setting)?;
+    let inputs = inputs(&read, tree, &unfinished, setting)?;
     if setting.redactor.finds_key(&inputs.first_prompt()) {
         let error = anyhow!("the order or one of its context files holds an API key; nothing was sent");
         return Err(Failure::refused(error, "take the key out of it"));
     }
-    let sealed = access::sealed(&tree, &guard, settings)?;
-    let confinement = access::confine(&tree, &sealed, settings, host)?;
-    Ok(Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed })
+    Ok(Prepared { read, guard, baseline, unfinished, inputs })
 }
 
 pub(super) fn first(inputs: &Inputs) -> First<'_> {

@@ -11,12 +11,9 @@ use code_commit_loop_order::{Inputs, RunSummary, SUMMARY, WorkOrder, run_id};
 use code_commit_perform::{Format, Past};
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::order::{Allowed, Context};
-use code_commit_runner::Rung;
-use code_commit_settings::Settings;
 
-use crate::order::plan::{Kind, OrderPlan, Shown, ShownHash, ShownText, Terms};
+use crate::order::plan::{OrderPlan, Shown, ShownHash, ShownText};
 use crate::order::preflight::Read;
-use crate::order::unfinished::Unfinished;
 use crate::records;
 use crate::registry::{Known, RUN_JSON};
 
@@ -25,42 +22,16 @@ const WORK_ORDER: &str = "work_order.json";
 /// Name of the file with what the first prompt shows of the tree.
 const INPUTS: &str = "inputs.json";
 
-/// What is known when a run begins, for its folder.
-pub(crate) struct Beginning<'b> {
-    pub read: &'b Read,
-    pub begun_utc: &'b str,
-    pub run: &'b Unfinished,
-    pub shown: &'b Shown,
-    pub terms: &'b Terms,
-    /// As a record holds them.
-    pub settings: &'b Settings,
-    pub key: Option<&'b str>,
-    pub sandbox: Rung,
-}
-
-impl Beginning<'_> {
-    /// Stores plan, order and inputs in the run folder; gives the stored plan, for the list of runs.
-    pub(crate) fn store(&self, folder: &RunFolder) -> anyhow::Result<Stored> {
-        let Self { read, run, terms, settings, .. } = *self;
-        folder.store(WORK_ORDER, &String::from_utf8_lossy(&read.bytes))?;
-        let plan = OrderPlan {
-            kind: Kind::Order,
-            record_format: Format::CURRENT,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            begun_utc: self.begun_utc.to_owned(),
-            work_order_hash: run.work_order_hash.clone(),
-            repo_baseline_commit: run.commit.clone(),
-            branch: run.branch.clone(),
-            repo_tree_hash_before: run.tree_hash_before.clone(),
-            config_hash: run.config_hash.clone(),
-            terms: terms.clone(),
-            settings: settings.clone(),
-            key: self.key.map(str::to_owned),
-            sandbox: self.sandbox,
-            inputs: folder.store_json(INPUTS, self.shown)?,
-        };
-        Ok(folder.store_json(RUN_JSON, &plan)?)
-    }
+/// Stores plan, order and inputs in the run folder; gives the stored plan, for the list of runs.
+pub(super) fn store(
+    run: &RunFolder,
+    plan: &OrderPlan,
+    read: &Read,
+    inputs: &Inputs,
+) -> anyhow::Result<Stored> {
+    run.store(WORK_ORDER, &String::from_utf8_lossy(&read.bytes))?;
+    let inputs = run.store_json(INPUTS, &Shown::of(inputs))?;
+    Ok(run.store_json(RUN_JSON, &OrderPlan { inputs, ..plan.clone() })?)
 }
 
 /// The files that a run stores before its first step.

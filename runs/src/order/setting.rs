@@ -1,6 +1,7 @@
 //! What all orders of one call share, and what each may spend.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::anyhow;
 use code_commit_llm::{Model, Money};
@@ -23,12 +24,14 @@ pub(super) struct Setting<'s> {
     pub host: Host<'s>,
     pub cancel: &'s Cancel,
     pub settings: &'s Settings,
-    pub model: &'s dyn Model,
+    pub model: &'s Rc<dyn Model>,
     pub redactor: &'s Redactor,
     /// The run folder to resume; `None` if a new run may begin.
     pub going_on: Option<&'s Path>,
     /// Begin a new run, whatever is recorded.
     pub new: bool,
+    /// Tell what the first prompt takes, and send nothing.
+    pub dry_run: bool,
     /// The supervisor's name for this work.
     pub key: Option<&'s str>,
 }

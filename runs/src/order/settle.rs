@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, anyhow};
 use code_commit_engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
-use code_commit_loop_order::{Finished, RunSummary, WorkOrder};
+use code_commit_loop_order::{Finished, WorkOrder};
 use code_commit_perform::{Format, Past, Record, RecordOnly, Silent};
 use code_commit_repo::{Git, WorkTree};
 use code_commit_report::Output;
@@ -12,14 +12,16 @@ use serde_json::Value;
 
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::life::Loop as _;
 use crate::lock;
+use crate::order::act::Order;
 use crate::order::plan::{OrderPlan, Terms};
 use crate::order::recorded::{self, Recorded};
 use crate::order::unfinished::Unfinished;
 use crate::order::{folder, preflight};
 use crate::place;
 use crate::records;
-use crate::registry;
+use crate::registry::Registry;
 use crate::verdict;
 
 /// Cleans up after a killed run, holding the lock meanwhile.
@@ -34,7 +36,7 @@ pub(super) fn recover(tree: &WorkTree, settings: &Settings, host: Host<'_>) -> R
 /// Records the commit of a run that was killed before its journal did, and ends the run. Gives false if it
 /// made no commit.
 pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<bool, Failure> {
-    let known = registry::all(tree)?.into_iter().find(|known| known.path(tree.root()) == run.run);
+    let known = Registry::of(tree).all()?.into_iter().find(|known| known.path(tree.root()) == run.run);
     let folder = records::open(&run.run);
     if Format::same(&run.run).is_err() {
         return Ok(false);
@@ -69,18 +71,10 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     };
     let holds_for =
         verdict::of_order(tree.root(), recorded.folder.path(), &recorded.read.order, code_commit_dir::NEVER);
-    let mut silent = Silent;
-    let (mut record, _) = Record::resume(recorded.folder, &mut silent).context(kept)?;
+    let (mut record, _) = Record::resume(recorded.folder, Silent).context(kept)?;
     made.map_or(Ok(()), |entry| record.answer(&entry, false)).context(kept)?;
     record.note(&Note::Ended { outcome, holds_for }).and_then(|()| record.sync()).context(kept)?;
     Ok(true)
-}
-
-/// A finished run, with what its journal says.
-pub(super) struct Answer {
-    pub recorded: Recorded,
-    pub past: Past,
-    pub summary: RunSummary,
 }
 
 pub(super) struct Asked<'a> {
@@ -97,14 +91,16 @@ pub(super) fn answered(
     tree: &WorkTree,
     git: &Git,
     output: &Output,
-) -> Result<Option<Answer>, Failure> {
+) -> Result<Option<(Recorded, Past)>, Failure> {
     let (mut hash, mut is_known) = (None, false);
-    for known in registry::with_imported(tree)?.into_iter().filter(|run| !run.undone && run.is_believed()) {
+    for known in
+        Registry::of(tree).with_imported()?.into_iter().filter(|run| !run.undone && run.is_believed())
+    {
         let run = known.path(tree.root());
-        if !Recorded::is_in(&run) {
+        let head = records::Head::of(&records::open(&run)).unwrap_or_default();
+        if head.kind != Order::FACTS.kind {
             continue;
         }
-        let head = records::Head::of(&records::open(&run)).unwrap_or_default();
         let is_named = asked.key.is_some() && head.key.as_deref() == asked.key;
         let recorded = match Recorded::load(&known, records::open(&run)) {
             Err(error) if is_named => {
@@ -144,19 +140,10 @@ pub(super) fn answered(
         let is_in_history = commit.map_or(Ok(false), |commit| git.has_in_history(commit))?;
         let after = summary.repo_tree_hash_after.as_ref().unwrap_or(&summary.repo_tree_hash_before);
         if is_in_history || *tree_hash(tree, &mut hash)? == *after {
-            return Ok(Some(Answer { recorded, past, summary }));
+            return Ok(Some((recorded, past)));
         }
     }
     Ok(None)
-}
-
-impl Answer {
-    /// What the record of a finished run says; `None` if it was changed.
-    pub(super) fn of(recorded: Recorded) -> Option<Self> {
-        let past = records::intact(&recorded.folder).ok()?;
-        let summary = recorded::summary(&recorded.folder, &past)?;
-        Some(Self { recorded, past, summary })
-    }
 }
 
 impl Asked<'_> {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 const FILE: &str = "order.json";
 
 /// Everything needed to restore the tree and resume.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unfinished {
     /// The run folder.
     pub run: PathBuf,
@@ -84,13 +84,6 @@ impl Unfinished {
     pub(crate) fn forget(state: &Path) -> anyhow::Result<()> {
         let path = state.join(FILE);
         code_commit_dir::remove(&path).with_context(|| format!("cannot remove {}", path.display()))
-    }
-
-    /// Removes the note if it is about the run in this folder, which has not begun.
-    pub(crate) fn take_back(state: &Path, run: &Path) {
-        if Self::read(state).is_ok_and(|noted| noted.is_some_and(|noted| noted.run == run)) {
-            let _ = Self::forget(state);
-        }
     }
 
     /// The state to restore. The files that git ignores are not known any more.

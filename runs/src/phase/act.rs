@@ -1,46 +1,50 @@
-//! Runs a phase: prepares everything, runs the loop, reports the result.
+//! Runs a phase: prepares everything, then gives its run to the one life.
 
 mod end;
 mod roles;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_engine::Named as _;
+use code_commit_agent::Kind;
+use code_commit_dir::Interrupt;
+use code_commit_engine::{HoldsFor, Journaled, Named as _, Outcome, Recorded, Stop};
 use code_commit_logging::{Redactor, RunFolder, Stamp};
 use code_commit_loop_phase::state::Stale;
-use code_commit_loop_phase::{Inputs, Phases, Role, Start};
+use code_commit_loop_phase::{Inputs, Phases, Role, Start, first_prompt};
 use code_commit_names::ours::ABL;
-use code_commit_perform::{AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
-use code_commit_runner::{Cancel, Confinement, Env, Probed, Rung};
-use code_commit_settings::{Address, Keys, Layer, Settings};
-use serde_json::json;
+use code_commit_perform::{
+    AgentFault, AgentUsage, AgentWorld, COPIES, Guarded, Kept, Observer, Past, ShellSettings,
+};
+use code_commit_runner::{Confinement, Env, Probed, Rung};
+use code_commit_settings::{Address, Keys, Layer, Sandbox, Settings};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
-use crate::agents::{Words, Work, can_be_told, can_keep, limits, warn_of_calls};
+use self::roles::Team;
+use crate::agents::{Words, can_be_told, can_keep, keep_uncommitted, limits, say_uncommitted, warn_of_calls};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
+use crate::life::{Asked, Facts, Ground, Life, Loop, Over, TakesBack};
 use crate::phase::agents::{self, Chosen, Secrets};
 use crate::phase::desk::Counter;
-use crate::phase::lines::{Facts, Lines};
-use crate::phase::past::{self, LOGS, start_of, unfinished};
+use crate::phase::lines::{self, Lines};
+use crate::phase::past::LOGS;
 use crate::phase::project::{self, Project};
 use crate::phase::{access, holds};
-use crate::place;
-use crate::records::{self, NewRun, cannot_begin};
+use crate::records::{self, Head, NewRun};
+use crate::registry::{Known, RUN_JSON};
+use crate::site::Site;
 use crate::trusted::Trusted;
+use crate::{config, estimate, interrupt, replay, resume};
 
 const WORDS: Words = Words {
     go_on: "code-commit phase run goes on where it was",
     again: "code-commit phase run",
     worker: "role",
     key_in: "the specs and of project.md",
-    unlike_recorded: |folder| {
-        format!(
-            "project.md, prompts and configuration have to be what they were; or move {} away and run the phase again",
-            folder.path().display()
-        )
-    },
 };
 
 /// How a phase is worked on.
@@ -62,6 +66,8 @@ pub struct Request {
     pub key: Option<String>,
     /// Whether a phase that is stuck is tried again although nothing has changed.
     pub retry: bool,
+    /// Tell what the first prompt takes, and send nothing.
+    pub dry_run: bool,
     /// Settings that override those of all files.
     pub layer: Layer,
     /// Time limit of one turn.
@@ -72,11 +78,76 @@ pub struct Request {
     pub command_timeout: Duration,
 }
 
+/// The flags that a run is continued with under its name.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Flags {
+    builder_model: Option<String>,
+    verifier_model: Option<String>,
+    base_url: Option<Address>,
+    sandbox: Option<Sandbox>,
+    turn_timeout: Duration,
+    idle_timeout: Duration,
+    command_timeout: Duration,
+}
+
+impl Flags {
+    fn of(args: &Request) -> Self {
+        let model = |own: &Option<String>| own.clone().or_else(|| args.model.clone());
+        Self {
+            builder_model: model(&args.builder_model),
+            verifier_model: model(&args.verifier_model),
+            base_url: args.base_url.clone(),
+            sandbox: args.layer.sandbox.mode,
+            turn_timeout: args.turn_timeout,
+            idle_timeout: args.idle_timeout,
+            command_timeout: args.command_timeout,
+        }
+    }
+
+    fn request(self, phase: u32, mut layer: Layer) -> Request {
+        layer.sandbox.mode = self.sandbox;
+        Request {
+            phase: Some(phase),
+            model: None,
+            builder_model: self.builder_model,
+            verifier_model: self.verifier_model,
+            base_url: self.base_url,
+            new: false,
+            key: None,
+            retry: false,
+            dry_run: false,
+            layer,
+            turn_timeout: self.turn_timeout,
+            idle_timeout: self.idle_timeout,
+            command_timeout: self.command_timeout,
+        }
+    }
+}
+
+/// What a run is to do, as `run.json` has it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    #[serde(rename = "loop")]
+    kind: String,
+    version: String,
+    phase: u32,
+    key: Option<String>,
+    builder_model: String,
+    verifier_model: String,
+    sandbox: Rung,
+    /// Where it began: its journal only makes sense from there.
+    start: Start,
+    flags: Flags,
+}
+
 /// Works on the phase until it passes or the user is needed.
 pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
-    let (_lock, project) = &Project::lock(root, host)?;
-    let state = place::state_of(root)?;
+    if args.dry_run {
+        return forecast(root, args, host);
+    }
+    let (lock, project) = Project::lock(root, host)?;
+    let (site, project) = (Site::at(root, host), &project);
     for (phase, why) in project.stale() {
         let why = match why {
             Stale::Specs => "for other specs than there are now: it is open again",
@@ -84,8 +155,8 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
         };
         output.warn(&format!("phase {phase} passed {why}"));
     }
-    let of_key = past_of_key(project, args)?;
-    let asked = of_key.as_ref().map_or(args.phase, |past| Some(past.phase));
+    let of_key = run_of_key(&site, args)?;
+    let asked = of_key.as_ref().map_or(args.phase, |(_, phase)| Some(*phase));
     let Some(phase) = phase(project, asked)? else {
         output.report("Every phase has passed.");
         if let Some(phase) = project.has_moved_on()? {
@@ -94,8 +165,8 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
         return Ok(Exit::Done);
     };
     if project.has_passed(phase) {
-        if let Some(past) = of_key {
-            end::say_again(project, &past, output);
+        if let Some((run, _)) = of_key {
+            end::say_again(project, phase, &run, output);
         }
         output.report(&format!("Phase {phase} has passed."));
         return Ok(Exit::Done);
@@ -108,22 +179,79 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
     if !args.retry && !args.new && project.is_stuck(phase)? {
         return Ok(end::still_stuck(project, phase, output));
     }
-    let settings = crate::config::load(root, args.layer.clone(), host)?;
+    let settings = config::load(root, args.layer.clone(), host)?;
     let probed = access::choose(settings.sandbox.value, environment.docker_host(), output)?;
     if probed.rung == Rung::Off {
         roles::warn_of_commands(&project.config, output);
     }
-    let cancel = crate::interrupt::watched()?;
-    Setup { project, args, settings, host, probed, state, cancel }.begin(phase)
+    let (loop_of, plan) = Phase::open(project, args, settings, &site, probed, phase)?;
+    let (cancel, redactor) = (interrupt::watched()?, loop_of.redactor.clone());
+    let life = Life { of: &loop_of, site: &site, lock: lock.into(), cancel, redactor };
+    // Any key continues an unfinished run, and which phases have passed is in `state.json`.
+    life.start(plan, Asked { key: None, new: args.new }).map(|done| done.exit)
 }
 
-/// The run that was begun under this key. It settles which phase is meant.
-fn past_of_key(project: &Project, args: &Request) -> Result<Option<past::Past>, Failure> {
+/// Continues a run under its name, with the flags that it began with.
+pub(crate) fn resume(known: &Known, args: &resume::Request, site: &Site<'_>) -> Result<Exit, Failure> {
+    let folder = records::open(&known.path(&site.root));
+    let name = records::name(folder.path());
+    if known.is_imported() {
+        let what = anyhow!("{name} was made elsewhere, and its roles worked on another tree");
+        return Err(Failure::refused(what, "work on the phase here: code-commit phase run"));
+    }
+    if site.is_over(known) != Some(false) {
+        return Err(records::closed(&name, "is over, or a newer run of its phase has begun"));
+    }
+    records::can_be_continued(folder.path())?;
+    let text = folder.read(RUN_JSON).map_err(anyhow::Error::from)?;
+    known.check_plan(&text)?;
+    let plan: Plan = serde_json::from_str(&text).context("run.json was written by another version")?;
+    run(&site.root, &plan.flags.request(plan.phase, args.limits.clone()), site.host)
+}
+
+/// Repeats a run with project.md, prompts and configuration as they are now.
+pub(crate) fn replay(known: &Known, _: &replay::Request, site: &Site<'_>) -> Result<Exit, Failure> {
+    let unreadable = "name a run whose record is whole";
+    let (run, output) = (records::open(&known.path(&site.root)), site.host.output);
+    let plan =
+        run.read(RUN_JSON).map_err(anyhow::Error::from).and_then(|text| Ok(serde_json::from_str(&text)?));
+    let plan: Plan = plan.map_err(|error| Failure::refused(error, unreadable))?;
+    let past = records::intact(&run).map_err(|error| Failure::refused(error, unreadable))?;
+    let project = Project::look(&site.root, site.host.environment)?;
+    let inputs = project.inputs(plan.phase, &plan.builder_model, &plan.verifier_model)?;
+    let inputs = Inputs { start: plan.start, ..inputs };
+    let tell = |outcome: &Outcome| {
+        output.object(&json!({ "same": true, "outcome": outcome }));
+        output.report(&format!("the same prompts, the same end: {}", outcome.code()));
+    };
+    let lead = |harness: &mut _| code_commit_loop_phase::phase(harness, &inputs);
+    replay::from_record((run, &past), "iteration", output, lead, tell)
+}
+
+/// Tells what the first prompt takes. Makes nothing, not even the repositories of the roles.
+fn forecast(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let project = Project::look(root, host.environment)?;
+    let Some(phase) = phase(&project, args.phase)? else {
+        host.output.report("Every phase has passed.");
+        return Ok(Exit::Done);
+    };
+    let inputs = project.inputs(phase, "", "")?;
+    Ok(estimate::tell_of_agent(&first_prompt(&inputs), host.output))
+}
+
+/// The run that was begun under this key, and its phase: the key settles which phase is meant.
+fn run_of_key(site: &Site<'_>, args: &Request) -> Result<Option<(PathBuf, u32)>, Failure> {
     let Some(key) = &args.key else { return Ok(None) };
-    let logs = project.root.join(ABL).join(LOGS);
-    let past = past::all(&logs).into_iter().find(|run| past::key_of(run).as_ref() == Some(key));
-    if let Some(past) = past.as_ref().filter(|past| args.phase.is_some_and(|asked| asked != past.phase)) {
-        let error = anyhow!("the key was used for phase {}: {}", past.phase, records::name(&past.path));
+    let of_key = |known: &Known| {
+        let path = known.path(&site.root);
+        let head = Head::of(&records::open(&path)).filter(|head| head.key.as_ref() == Some(key))?;
+        Some((path, head.phase?))
+    };
+    let past = site.registry().all()?.iter().find_map(of_key);
+    if let Some((path, phase)) =
+        past.as_ref().filter(|(_, own)| args.phase.is_some_and(|asked| asked != *own))
+    {
+        let error = anyhow!("the key was used for phase {phase}: {}", records::name(path));
         return Err(Failure::refused(error, "use another key for another phase"));
     }
     Ok(past)
@@ -143,60 +271,137 @@ fn phase(project: &Project, asked: Option<u32>) -> Result<Option<u32>, Failure> 
     }
 }
 
-struct Setup<'s> {
-    project: &'s Project,
-    args: &'s Request,
+/// The phase loop, with what its runs share.
+pub(crate) struct Phase<'p> {
+    project: &'p Project,
+    args: &'p Request,
     settings: Settings,
-    host: Host<'s>,
+    site: &'p Site<'p>,
     probed: Probed,
     state: PathBuf,
-    cancel: Cancel,
+    builder: Chosen,
+    verifier: Chosen,
+    inputs: Inputs,
+    desks: BTreeMap<&'static str, Counter>,
+    redactor: Redactor,
 }
 
-impl Setup<'_> {
-    /// Chooses the models and starts the phase.
-    fn begin(&self, phase: u32) -> Result<Exit, Failure> {
-        let Self { project, args, host: Host { environment, output, .. }, .. } = *self;
+impl<'p> Phase<'p> {
+    /// Chooses the models and makes the desks; gives the plan of a new run, too.
+    fn open(
+        project: &'p Project,
+        args: &'p Request,
+        settings: Settings,
+        site: &'p Site<'p>,
+        probed: Probed,
+        phase: u32,
+    ) -> Result<(Self, Plan), Failure> {
+        let Host { environment, output, .. } = site.host;
         let secrets = Secrets::read(&project.root)?;
         let keys = Keys::find(environment, &project.root);
         let redactor = output.strike_out(keys.exposed().chain(secrets.exposed()));
         let places = [project.root.as_path(), project.src(), project.tests()];
-        let trusted = Trusted::around(&places, Some(&self.settings), environment);
+        let trusted = Trusted::around(&places, Some(&settings), environment);
         let choose = |flag: &Option<String>, own: &str| {
             let flag = flag.as_deref().or(args.model.as_deref());
             agents::choose(flag.unwrap_or(own), &secrets, &trusted)
         };
         let builder = choose(&args.builder_model, &project.config.builder_model)?;
         let verifier = choose(&args.verifier_model, &project.config.verifier_model)?;
-        for Chosen { cli, .. } in [&builder, &verifier] {
-            can_keep(cli.kind, &self.settings)?;
-            can_be_told(cli.kind, args.base_url.as_ref(), output)?;
-        }
-        warn_of_calls(&self.settings, output);
+        let can_work = |kind: Kind| {
+            can_keep(kind, &settings)?;
+            can_be_told(kind, args.base_url.as_ref(), output)
+        };
+        [&builder, &verifier].into_iter().try_for_each(|chosen| can_work(chosen.cli.kind))?;
+        warn_of_calls(&settings, output);
         let inputs = project.inputs(phase, &builder.model, &verifier.model)?;
-        self.perform(inputs, builder, verifier, redactor)
+        let (state, desks) = (site.state()?, BTreeMap::new());
+        let mut own =
+            Self { project, args, settings, site, probed, state, builder, verifier, inputs, desks, redactor };
+        own.desks = own.desks()?;
+        let plan = Plan {
+            kind: Self::FACTS.kind.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            phase,
+            key: args.key.clone(),
+            builder_model: own.inputs.builder.model.clone(),
+            verifier_model: own.inputs.verifier.model.clone(),
+            sandbox: own.probed.rung,
+            start: own.inputs.start.clone(),
+            flags: Flags::of(args),
+        };
+        Ok((own, plan))
     }
 
-    fn perform(
-        &self,
-        mut inputs: Inputs,
-        builder: Chosen,
-        verifier: Chosen,
-        redactor: Redactor,
-    ) -> Result<Exit, Failure> {
-        let phase = inputs.phase;
-        let logs = self.project.root.join(ABL).join(LOGS);
-        let desks = self.desks()?;
-        let cast = self.team(builder, verifier, &desks, &logs)?;
-        let mut around = |name: &str| -> std::io::Result<Guarded> {
-            desks.get(name).map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
-        };
-        let mut watch = Lines::new(self.host.output.clone());
-        let mut observer = Facts::new(self.host.output.clone());
-        let (record, past) = self.record(&logs, &mut inputs, redactor, &mut observer)?;
-        let folder = record.folder().clone();
-        let world = AgentWorld {
-            record: record.about(&self.project.root),
+    fn logs(&self) -> PathBuf {
+        self.project.root.join(ABL).join(LOGS)
+    }
+
+    /// A person may have worked on the tree since: a new run takes it as it is.
+    fn leave_unfinished(&self, phase: u32) -> Result<(), Failure> {
+        let newest = self.site.registry().all()?.into_iter().find(|known| {
+            let head = Head::of(&records::open(&known.path(&self.site.root)));
+            head.is_some_and(|head| head.phase == Some(phase))
+        });
+        let Some(run) = newest.map(|known| known.path(&self.site.root)) else { return Ok(()) };
+        if self.args.new && run.join(COPIES).is_dir() {
+            self.site.host.output.warn(&format!(
+                "{} was killed while a role worked: what that role changed and may not is left as it is now",
+                records::name(&run)
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Loop for Phase<'_> {
+    const FACTS: Facts = Facts {
+        kind: "phase",
+        step: "turn",
+        work: "phase",
+        newest_only: true,
+        takes_back: TakesBack::Git,
+        ..Facts::PLAIN
+    };
+    type Plan = Plan;
+    type Ready = ();
+    type Fault = AgentFault;
+    type World<'w>
+        = AgentWorld<'w, Team>
+    where
+        Self: 'w;
+    type Ended = Outcome;
+
+    fn phase(plan: &Plan) -> Option<u32> {
+        Some(plan.phase)
+    }
+
+    fn is_same(&self, asked: &Plan, recorded: &Plan) -> bool {
+        asked.phase == recorded.phase
+    }
+
+    fn ready(&self, _: &mut Plan, _: Option<&RunFolder>) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn new_run(&self, plan: &Plan) -> Result<NewRun, Failure> {
+        self.leave_unfinished(plan.phase)?;
+        let name = format!("{}-phase{}", Stamp::now().folder_name(), plan.phase);
+        NewRun::create(&self.logs(), &name, self.redactor.clone(), "make the folder writable")
+    }
+
+    fn observer(&self, _: &Plan, _: &RunFolder) -> Box<dyn Observer> {
+        Box::new(lines::Facts::new(self.site.host.output.clone()))
+    }
+
+    fn world<'w>(&'w self, _: &'w Plan, (): (), ground: Ground<'w>) -> Result<AgentWorld<'w, Team>, Failure> {
+        let Ground { record, past, cancel, holds_for, .. } = ground;
+        let cast = self.team()?;
+        if past.lines.is_empty() {
+            keep_uncommitted(&cast.repositories(), record.folder().path(), self.site.host.output)?;
+        }
+        Ok(AgentWorld {
+            record,
             cast,
             // Users' commands only run at the desk.
             shell: ShellSettings {
@@ -206,86 +411,58 @@ impl Setup<'_> {
                 timeout: None,
                 limits: code_commit_runner::Limits::default(),
             },
-            watch: &mut watch,
-            around: &mut around,
-            cancel: self.cancel.clone(),
+            watch: Box::new(Lines::new(self.site.host.output.clone())),
+            around: Box::new(|name| {
+                self.desks.get(name).map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
+            }),
+            cancel,
             kept: Kept::default(),
             limits: limits(&self.settings),
             used: AgentUsage::of(&past.lines),
-            holds_for: &|_| holds::verdict(&self.project.root, phase),
+            holds_for,
             session: None,
-        };
-        let restored = |_: &[String]| {
-            let forgotten = code_commit_perform::forget_copies(&folder.path().join(COPIES));
-            Ok(forgotten.context("cannot remove what a killed run has left")?)
-        };
-        let repositories = world.cast.repositories();
-        let output = self.host.output;
+        })
+    }
+
+    fn settle(&self, world: &mut AgentWorld<'_, Team>, past: &Past) -> Result<Vec<Recorded>, Failure> {
         let role_of =
             |name: &str| [Role::Builder, Role::Verifier].into_iter().find(|role| role.name() == name);
-        let outcome = Work { past, repositories, words: &WORDS, output, restored: &restored }
-            .run::<Phases, _>(world, role_of, |harness| code_commit_loop_phase::phase(harness, &inputs))?;
-        Ok(self.say(phase, &outcome, &folder))
+        let (answers, _) = WORDS.settle::<Phases, _>(world, past, role_of, self.site.host.output)?;
+        let copies = world.record.folder().path().join(COPIES);
+        code_commit_perform::forget_copies(&copies).context("cannot remove what a killed run has left")?;
+        Ok(answers)
     }
 
-    /// The record of the unfinished run, with its content; or a new one.
-    fn record<'o>(
+    fn lead(
         &self,
-        logs: &Path,
-        inputs: &mut Inputs,
-        redactor: Redactor,
-        observer: &'o mut Facts,
-    ) -> Result<(Record<'o>, Past), Failure> {
-        match unfinished(logs, inputs.phase, &redactor)? {
-            Some(folder) if self.args.new => {
-                self.leave(&folder);
-                self.first_line(logs, inputs, redactor, observer)
-            }
-            Some(folder) => {
-                records::can_be_continued(folder.path())?;
-                self.host.output.note(&format!("continuing {}", folder.path().display()));
-                inputs.start = Start { decider: self.project.decider.clone(), ..start_of(&folder)? };
-                Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)
-            }
-            None => self.first_line(logs, inputs, redactor, observer),
-        }
+        plan: &Plan,
+        harness: &mut Journaled<AgentWorld<'_, Team>>,
+    ) -> Result<Outcome, Stop<AgentFault>> {
+        let start = Start { decider: self.project.decider.clone(), ..plan.start.clone() };
+        code_commit_loop_phase::phase(harness, &Inputs { start, ..self.inputs.clone() })
     }
 
-    fn first_line<'o>(
-        &self,
-        logs: &Path,
-        inputs: &Inputs,
-        redactor: Redactor,
-        observer: &'o mut Facts,
-    ) -> Result<(Record<'o>, Past), Failure> {
-        let new = self.new_run(logs, inputs, redactor)?;
-        Ok((new.record(observer).map_err(cannot_begin)?, Past::default()))
+    fn ended(&self, _: Outcome, world: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
+        say_uncommitted(&world.cast.repositories(), world.record.folder().path(), self.site.host.output);
+        Ok(())
     }
 
-    /// A person may have worked on the tree since: a new run takes it as it is.
-    fn leave(&self, folder: &RunFolder) {
-        if folder.path().join(COPIES).is_dir() {
-            self.host.output.warn(&format!(
-                "{} was killed while a role worked: what that role changed and may not is left as it is now",
-                records::name(folder.path())
-            ));
-        }
+    fn holds_for(&self, plan: &Plan, _: &RunFolder, _: &Outcome, _: Interrupt<'_>) -> HoldsFor {
+        holds::verdict(&self.project.root, plan.phase)
     }
 
-    fn new_run(&self, logs: &Path, inputs: &Inputs, redactor: Redactor) -> Result<NewRun, Failure> {
-        let name = format!("{}-phase{}", Stamp::now().folder_name(), inputs.phase);
-        let new = NewRun::create(logs, &name, redactor, "make the folder writable")?;
-        let run = json!({
-            "loop": "phase",
-            "version": env!("CARGO_PKG_VERSION"),
-            "phase": inputs.phase,
-            "key": self.args.key,
-            "builder_model": inputs.builder.model,
-            "verifier_model": inputs.verifier.model,
-            "sandbox": self.probed.rung,
-            "start": inputs.start,
-        });
-        new.store(&run)?;
-        Ok(new)
+    fn fault(&self, fault: AgentFault, run: &RunFolder) -> Failure {
+        WORDS.fault(fault, run)
+    }
+
+    fn unlike_recorded(&self, run: &RunFolder) -> String {
+        format!(
+            "project.md, prompts and configuration have to be what they were; or move {} away and run the phase again",
+            run.path().display()
+        )
+    }
+
+    fn tell(&self, plan: &Plan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
+        Ok(end::tell(self.project, plan.phase, over))
     }
 }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use code_commit_engine::{Line, Named as _, WasRead};
-use code_commit_logging::{Redactor, RunFolder};
+use code_commit_logging::RunFolder;
 use code_commit_loop_phase::{Place, Start};
 use serde::Deserialize;
 
 use crate::exit::Failure;
-use crate::records::{self, is_unfinished};
+use crate::records;
 use crate::registry::RUN_JSON;
 
 /// The folder with the runs, in the phases' own folder.
@@ -40,22 +40,6 @@ fn phase_of(name: &str) -> Option<u32> {
     phase.parse().ok().filter(|_| is_number(phase) && is_number(count))
 }
 
-pub(crate) fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Result<Option<RunFolder>, Failure> {
-    let newest = all(logs).into_iter().find(|run| run.phase == phase);
-    newest.map_or(Ok(None), |run| run.unfinished(redactor))
-}
-
-impl Past {
-    /// This run if it is unfinished. Only the newest of its phase can be resumed.
-    pub(crate) fn unfinished(self, redactor: &Redactor) -> Result<Option<RunFolder>, Failure> {
-        if !self.path.join(code_commit_perform::JOURNAL).is_file() {
-            return Ok(None);
-        }
-        let folder = RunFolder::open(self.path, redactor.clone());
-        Ok(is_unfinished(&folder)?.then_some(folder))
-    }
-}
-
 /// Where that run began: its facts only make sense from there.
 pub(crate) fn start_of(folder: &RunFolder) -> Result<Start, Failure> {
     let text = folder.read(RUN_JSON).map_err(anyhow::Error::from)?;
@@ -67,15 +51,6 @@ pub(crate) fn start_of(folder: &RunFolder) -> Result<Start, Failure> {
 #[derive(Deserialize)]
 struct Begun {
     start: Start,
-}
-
-/// The supervisor's name for the work of a run.
-pub(crate) fn key_of(run: &Past) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Head {
-        key: Option<String>,
-    }
-    serde_json::from_str::<Head>(&records::open(&run.path).read(RUN_JSON).ok()?).ok()?.key
 }
 
 /// The specs that the newest run of a phase worked by at its end; none if that is not known.

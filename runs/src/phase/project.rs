@@ -20,7 +20,7 @@ use crate::host::Host;
 use crate::lock;
 use crate::phase::folders::{Folders, refuse_links};
 use crate::phase::{holds, past};
-use crate::place;
+use crate::site::Site;
 use crate::text;
 use crate::trusted::Trusted;
 
@@ -52,6 +52,22 @@ pub(crate) struct Project {
 impl Project {
     /// Checks everything; creates the two folders and their repositories if missing. `root` has no symlinks.
     pub(crate) fn open(root: &Path, environment: &Environment) -> Result<Self, Failure> {
+        let project = Self::look(root, environment)?;
+        if project.src() == root {
+            // Only existing folders can be hidden; otherwise a builder could write the verifier's prompt of
+            // the next run.
+            make_folder(&root.join(PROMPTS[0]))?;
+        }
+        // One in a parent folder does not count: neither role may see the other's history.
+        for folder in [project.src(), project.tests()] {
+            make_folder(folder)?;
+            code_commit_repo::init(folder)?;
+        }
+        Ok(project)
+    }
+
+    /// Checks everything, and creates nothing.
+    pub(crate) fn look(root: &Path, environment: &Environment) -> Result<Self, Failure> {
         if root.to_str().is_none() {
             let error = anyhow!("{} is not UTF-8, and the roles are told of it", root.display());
             return Err(Failure::refused(error, "move the project to a folder of another name"));
@@ -60,12 +76,6 @@ impl Project {
         let config = Config::parse(read(&root.join(PHASE_CONFIG))?.as_deref())
             .map_err(|message| Failure::refused(anyhow!("{PHASE_CONFIG}: {message}"), "mend the file"))?;
         let folders = Folders::find(root, &config)?;
-        if folders.src() == root {
-            // Only existing folders can be hidden; otherwise a builder could write the verifier's prompt of
-            // the next run.
-            let prompts = root.join(PROMPTS[0]);
-            make_folder(&prompts)?;
-        }
         // Before they are read: an edit in between is noticed later.
         let specs_identity = specs_identity(root);
         let specs = require_specs(root)?;
@@ -81,8 +91,7 @@ impl Project {
             None => State::default(),
         };
         let trusted = Trusted::around(&[root, folders.src(), folders.tests()], None, environment);
-        let src_git = repository(folders.src(), &trusted)?;
-        let tests_git = repository(folders.tests(), &trusted)?;
+        let (src_git, tests_git) = (trusted.git(folders.src())?, trusted.git(folders.tests())?);
         Ok(Self {
             root: root.to_owned(),
             config,
@@ -100,8 +109,7 @@ impl Project {
     pub(crate) fn lock(root: &Path, host: Host<'_>) -> Result<(Lock, Self), Failure> {
         // This creates the repositories: if the root is one of them, the lock is in it.
         Self::open(root, host.environment)?;
-        let state = place::state_of(root)?;
-        let lock = Lock::acquire(&state, "code-commit phase").map_err(lock::no_lock)?;
+        let lock = Site::at(root, host).lock()?;
         // Before anything is checked: an agent whose harness was killed may still be at work.
         lock::end_orphans(host);
         Ok((lock, Self::open(root, host.environment)?))
@@ -275,12 +283,4 @@ pub fn read(path: &Path) -> Result<Option<String>, Failure> {
 fn make_folder(folder: &Path) -> Result<(), Failure> {
     let made = fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()));
     made.map_err(Failure::cannot_make)
-}
-
-/// A folder's repository, created if missing. One in a parent folder does not count: neither role may see the
-/// other's history.
-fn repository(folder: &Path, trusted: &Trusted) -> Result<Git, Failure> {
-    make_folder(folder)?;
-    code_commit_repo::init(folder)?;
-    trusted.git(folder)
 }

@@ -71,7 +71,7 @@ impl ScratchCopy {
     pub(super) fn rules(&self, plan: &Plan) -> Result<Rules, Failure> {
         let guard = Guard::open(&self.root, plan.policy(&self.root)).map_err(anyhow::Error::from)?;
         let lock = Lock::acquire(&self.state, "replay").map_err(anyhow::Error::from)?;
-        Ok(Rules { root: self.root.clone(), guard, lock })
+        Ok(Rules { root: self.root.clone(), guard, lock: lock.into() })
     }
 
     /// The world of the replay. What a build changed between two rounds is in the pre-images of the second.

@@ -3,25 +3,28 @@
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_engine::{HoldsFor, Note, Outcome};
+use code_commit_dir::Interrupt;
+use code_commit_engine::{HoldsFor, Journaled, Outcome, Recorded, Stop};
 use code_commit_logging::{RunFolder, Stamp};
 use code_commit_loop_spec::watch::Item;
 use code_commit_loop_spec::{CommitScope, Files, Inputs, Patience, Role, Specs, still_holds};
 use code_commit_names::ours::{PROJECT_FILE, SPEC_CONFIG};
-use code_commit_perform::{AgentLimits, AgentUsage, AgentWorld, COPIES, Guarded, Past, Record};
+use code_commit_perform::{AgentFault, AgentLimits, AgentUsage, AgentWorld, COPIES, Observer, Past};
 use code_commit_settings::{CommitScope as Scope, Origin, Settings};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use crate::agents::{Words, Work, limits};
-use crate::commit::run::UNLIKE_RECORDED;
+use crate::agents::{Words, keep_uncommitted, limits, say_uncommitted};
 use crate::exit::Failure;
-use crate::records::{self, NewRun, cannot_begin, outcome_of};
-use crate::registry::RUN_JSON;
+use crate::life::{Facts, Ground, Life, Loop, Over, TakesBack};
+use crate::records::{self, NewRun};
+use crate::registry::{Known, RUN_JSON};
+use crate::site::Site;
 use crate::spec::lines::{Ear, Lines};
 use crate::spec::mending::Mending;
 use crate::spec::options::AgentOptions;
-use crate::spec::workspace::Workspace;
-use crate::spec::{project, uuid};
+use crate::spec::workspace::{Team, Workspace};
+use crate::spec::{project, summary, uuid};
 
 /// What a run of the spec loop says where it cannot go on.
 pub(super) const WORDS: Words = Words {
@@ -29,31 +32,37 @@ pub(super) const WORDS: Words = Words {
     again: "code-commit spec run --resume",
     worker: "agent",
     key_in: "the focus",
-    unlike_recorded: |_| UNLIKE_RECORDED.to_owned(),
 };
 
+/// What a run is to do, as `run.json` has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Begun {
     #[serde(rename = "loop")]
-    pub which: String,
-    pub version: String,
+    pub(super) which: String,
+    pub(super) version: String,
+    /// What it works on.
     pub inputs: Inputs,
     #[serde(default)]
-    pub limits: AgentLimits,
+    pub(super) limits: AgentLimits,
     /// The file of the backlog that it works on.
-    pub item: Option<Item>,
+    pub(super) item: Option<Item>,
     #[serde(default)]
-    pub agent: AgentOptions,
+    pub(super) agent: AgentOptions,
     /// The supervisor's own name for this work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
+    pub(super) key: Option<String>,
 }
 
 impl Begun {
-    /// Whether it is the same work, for a person.
-    pub(super) fn is_same(&self, inputs: &Inputs, agent: &AgentOptions) -> bool {
-        let inputs = Inputs { id: self.inputs.id.clone(), ..inputs.clone() };
-        self.inputs == inputs && self.item.is_none() && self.agent == *agent
+    pub(super) fn new(
+        workspace: &Workspace<'_>,
+        inputs: Inputs,
+        item: Option<Item>,
+        key: Option<String>,
+    ) -> Self {
+        let (which, version) = (Spec::FACTS.kind.to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        let (limits, agent) = (limits(&workspace.settings), workspace.args.clone());
+        Self { which, version, inputs, limits, item, agent, key }
     }
 }
 
@@ -91,126 +100,171 @@ fn overruled(begun: AgentLimits, settings: &Settings) -> AgentLimits {
     }
 }
 
-#[derive(Debug, Default)]
-pub(super) struct About {
-    /// The file of the backlog that it works on.
-    pub(super) item: Option<Item>,
-    /// The supervisor's own name for it.
-    pub(super) key: Option<String>,
+/// The spec loop, with what its runs share.
+pub(crate) struct Spec<'s> {
+    pub(super) site: &'s Site<'s>,
+    pub(super) workspace: &'s Workspace<'s>,
+    pub(super) lines: &'s Lines,
 }
 
-pub(super) fn begin(
-    workspace: &Workspace<'_>,
-    inputs: Inputs,
-    about: About,
-    lines: &Lines,
-) -> Result<(Outcome, RunFolder), Failure> {
-    let About { item, key } = about;
-    if inputs.commit.is_some() && code_commit_repo::WorkTree::at(&workspace.root).is_err() {
-        return Err(Failure::refused(
-            anyhow!("there is nothing to commit to: {} is not in a git work tree", workspace.root.display()),
-            "git init, or set commit to false in .cuggino.json",
-        ));
+impl<'s> Spec<'s> {
+    pub(super) fn new(site: &'s Site<'s>, workspace: &'s Workspace<'s>, lines: &'s Lines) -> Self {
+        Self { site, workspace, lines }
     }
-    leave_unfinished(workspace)?;
-    let (name, redactor) = (Stamp::now().folder_name(), workspace.redactor.clone());
-    let new = NewRun::create(&workspace.runs, &name, redactor, "see that the folder can be written")?;
-    let (which, version) = ("spec".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
-    let (limits, agent) = (limits(&workspace.settings), workspace.args.clone());
-    let begun = Begun { which, version, inputs, limits, item, agent, key };
-    new.store(&begun)?;
-    let mut observer = lines.clone();
-    let record = new.record(&mut observer).map_err(cannot_begin)?;
-    lead(workspace, &begun, record, Past::default(), lines)
-}
 
-/// Only the newest run can be gone on with. A person may have worked on the tree since: a new run takes it as it is.
-fn leave_unfinished(workspace: &Workspace<'_>) -> Result<(), Failure> {
-    let Some((folder, begun)) = unfinished(workspace)? else { return Ok(()) };
-    project::forget_session(&workspace.root, &Files::of(&begun.inputs.id));
-    if folder.path().join(COPIES).is_dir() {
-        let name = records::name(folder.path());
-        workspace.host.output.warn(&format!(
-            "{name} was killed while an agent worked: what that agent changed and may not is left as it is now; code-commit spec run --resume would have put it back"
-        ));
+    /// Takes the lock: nobody else works on this tree meanwhile.
+    pub(super) fn live(&self) -> Result<Life<'_, Self>, Failure> {
+        let (cancel, redactor) = (self.workspace.cancel.clone(), self.workspace.redactor.clone());
+        Ok(Life { of: self, site: self.site, lock: self.site.lock()?.into(), cancel, redactor })
     }
-    Ok(())
-}
 
-/// Goes on where the journal ends; a turn that is in it is not paid for twice.
-pub(super) fn resume(
-    workspace: &Workspace<'_>,
-    folder: RunFolder,
-    begun: &Begun,
-    lines: &Lines,
-) -> Result<(Outcome, RunFolder), Failure> {
-    records::can_be_continued(folder.path())?;
-    workspace.host.output.note(&format!("continuing {}", folder.path().display()));
-    let mut observer = lines.clone();
-    let (mut record, mut past) = Record::resume(folder, &mut observer).map_err(anyhow::Error::from)?;
-    if past.outcome().is_some() {
-        let kept = still_holds(&past.answers);
-        record.note(&Note::Resumed { kept }).map_err(anyhow::Error::from)?;
-        past.answers.truncate(kept);
+    /// Only the newest run can be gone on with. A person may have worked on the tree since: a new run takes it as it is.
+    fn leave_unfinished(&self) -> Result<(), Failure> {
+        let Some((known, begun)) = newest(self.site, |_| true) else { return Ok(()) };
+        let run = known.path(&self.site.root);
+        if !goes_on(records::outcome_of(&records::open(&run))?.as_ref()) {
+            return Ok(());
+        }
+        project::forget_session(&self.site.root, &Files::of(&begun.inputs.id));
+        if run.join(COPIES).is_dir() {
+            let name = records::name(&run);
+            self.site.host.output.warn(&format!(
+                "{name} was killed while an agent worked: what that agent changed and may not is left as it is now; code-commit spec run --resume would have put it back"
+            ));
+        }
+        Ok(())
     }
-    lead(workspace, begun, record, past, lines)
 }
 
-fn lead(
-    workspace: &Workspace<'_>,
-    begun: &Begun,
-    record: Record<'_>,
-    past: Past,
-    lines: &Lines,
-) -> Result<(Outcome, RunFolder), Failure> {
-    let (inputs, folder) = (&begun.inputs, record.folder().clone());
-    lines.of_run(&folder);
-    let files = Files::of(&inputs.id);
-    let ear = Ear::new(lines.clone(), &workspace.root, Some(&files));
-    let no_wall = (!workspace.has_wall()).then_some(workspace.host.output);
-    let mut watch = Mending::new(ear, &workspace.root, files.session(), no_wall);
-    let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
-    let cast = workspace.team(&inputs.focus, &files);
-    let holds_for = |outcome: &Outcome| match outcome {
-        Outcome::ModelUnavailable { .. } | Outcome::Unfit { .. } => HoldsFor::default(),
-        Outcome::Done { .. }
-        | Outcome::AttemptsUsedUp { .. }
-        | Outcome::Stuck { .. }
-        | Outcome::NeedsPerson { .. } => workspace.holds_for(inputs),
+impl Loop for Spec<'_> {
+    const FACTS: Facts = Facts {
+        kind: "spec",
+        step: "iteration",
+        work: "focus",
+        newest_only: true,
+        takes_back: TakesBack::Git,
+        ..Facts::PLAIN
     };
-    let world = AgentWorld {
-        limits: overruled(begun.limits, &workspace.settings),
-        used: AgentUsage::of(&past.lines),
-        session: Some(inputs.id.clone()),
-        holds_for: &holds_for,
-        ..workspace.world(record, cast, &mut watch, &mut around, &workspace.cancel)
-    };
-    let restored = |paths: &[String]| {
+    type Plan = Begun;
+    type Ready = ();
+    type Fault = AgentFault;
+    type World<'w>
+        = AgentWorld<'w, Team>
+    where
+        Self: 'w;
+    type Ended = Outcome;
+
+    /// Whether it is the same work, for a person; a file of the backlog is work of its own.
+    fn is_same(&self, asked: &Begun, recorded: &Begun) -> bool {
+        let inputs = Inputs { id: recorded.inputs.id.clone(), ..asked.inputs.clone() };
+        asked.item == recorded.item
+            && (asked.item.is_some() || (recorded.inputs == inputs && recorded.agent == asked.agent))
+    }
+
+    fn kept(past: &Past) -> Option<usize> {
+        match past.outcome() {
+            None => Some(past.answers.len()),
+            outcome => goes_on(outcome).then(|| still_holds(&past.answers)),
+        }
+    }
+
+    fn ready(&self, _: &mut Begun, _: Option<&RunFolder>) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn new_run(&self, plan: &Begun) -> Result<NewRun, Failure> {
+        let Workspace { runs, redactor, .. } = self.workspace;
+        if plan.inputs.commit.is_some() && self.site.tree.is_none() {
+            let root = self.site.root.display();
+            return Err(Failure::refused(
+                anyhow!("there is nothing to commit to: {root} is not in a git work tree"),
+                "git init, or set commit to false in .cuggino.json",
+            ));
+        }
+        self.leave_unfinished()?;
+        let name = Stamp::now().folder_name();
+        NewRun::create(runs, &name, redactor.clone(), "see that the folder can be written")
+    }
+
+    fn observer(&self, _: &Begun, run: &RunFolder) -> Box<dyn Observer> {
+        self.lines.of_run(run);
+        Box::new(self.lines.clone())
+    }
+
+    fn world<'w>(
+        &'w self,
+        plan: &'w Begun,
+        (): (),
+        ground: Ground<'w>,
+    ) -> Result<AgentWorld<'w, Team>, Failure> {
+        let Self { workspace, site, .. } = self;
+        let Ground { record, past, holds_for, .. } = ground;
+        let (files, output) = (Files::of(&plan.inputs.id), site.host.output);
+        let repositories = workspace.repositories(workspace.never_copied());
+        if past.lines.is_empty() {
+            keep_uncommitted(&repositories, record.folder().path(), output)?;
+        }
+        let ear = Ear::new(self.lines.clone(), &workspace.root, Some(&files));
+        let no_wall = (!workspace.has_wall()).then_some(output);
+        let watch = Box::new(Mending::new(ear, &workspace.root, files.session(), no_wall));
+        Ok(AgentWorld {
+            limits: overruled(plan.limits, &workspace.settings),
+            used: AgentUsage::of(&past.lines),
+            session: Some(plan.inputs.id.clone()),
+            holds_for,
+            ..workspace.world(record, workspace.team(&plan.inputs.focus, &files), watch, &workspace.cancel)
+        })
+    }
+
+    fn settle(&self, world: &mut AgentWorld<'_, Team>, past: &Past) -> Result<Vec<Recorded>, Failure> {
+        let (answers, paths) = WORDS.settle::<Specs, _>(world, past, Role::named, self.site.host.output)?;
         // A configuration that was the agent's own has been read already.
         if paths.iter().any(|path| [SPEC_CONFIG, PROJECT_FILE].contains(&path.as_str())) {
             let why = anyhow!("the agent had changed the configuration, which was just restored");
             return Err(Failure::refused(why, "run it again: code-commit spec run --resume"));
         }
-        let forgotten = project::forget_copies(&workspace.runs);
-        Ok(forgotten.context("cannot remove what a killed run has left")?)
-    };
-    let repositories = workspace.repositories(workspace.never_copied());
-    let output = workspace.host.output;
-    let outcome = Work { past, repositories, words: &WORDS, output, restored: &restored }.run::<Specs, _>(
-        world,
-        Role::named,
-        |harness| code_commit_loop_spec::spec(harness, inputs),
-    )?;
-    Ok((outcome, folder))
+        project::forget_copies(&self.workspace.runs).context("cannot remove what a killed run has left")?;
+        Ok(answers)
+    }
+
+    fn lead(
+        &self,
+        plan: &Begun,
+        harness: &mut Journaled<AgentWorld<'_, Team>>,
+    ) -> Result<Outcome, Stop<AgentFault>> {
+        code_commit_loop_spec::spec(harness, &plan.inputs)
+    }
+
+    fn ended(&self, _: Outcome, world: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
+        let repositories = self.workspace.repositories(self.workspace.never_copied());
+        say_uncommitted(&repositories, world.record.folder().path(), self.site.host.output);
+        Ok(())
+    }
+
+    fn holds_for(&self, plan: &Begun, _: &RunFolder, outcome: &Outcome, _: Interrupt<'_>) -> HoldsFor {
+        match outcome {
+            Outcome::ModelUnavailable { .. } | Outcome::Unfit { .. } => HoldsFor::default(),
+            Outcome::Done { .. }
+            | Outcome::AttemptsUsedUp { .. }
+            | Outcome::Stuck { .. }
+            | Outcome::NeedsPerson { .. } => self.workspace.holds_for(&plan.inputs),
+        }
+    }
+
+    fn fault(&self, fault: AgentFault, run: &RunFolder) -> Failure {
+        WORDS.fault(fault, run)
+    }
+
+    fn tell(&self, _: &Begun, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
+        Ok(summary::tell(over))
+    }
 }
 
-/// The newest run, if it can be gone on with.
-pub(super) fn unfinished(workspace: &Workspace<'_>) -> Result<Option<(RunFolder, Begun)>, Failure> {
-    let runs = project::runs(&workspace.runs);
-    let newest = runs.into_iter().rev().find_map(|path| Some((path.clone(), begun(&path)?)));
-    let Some((path, begun)) = newest else { return Ok(None) };
-    let folder = RunFolder::open(path, workspace.redactor.clone());
-    Ok(goes_on(outcome_of(&folder)?.as_ref()).then_some((folder, begun)))
+/// The newest run of the spec loop of which this is true.
+pub(super) fn newest(site: &Site<'_>, is_it: impl Fn(&Begun) -> bool) -> Option<(Known, Begun)> {
+    let all = site.registry().all().unwrap_or_default();
+    let begun = |known: Known| Some((begun(&known.path(&site.root))?, known));
+    all.into_iter().filter_map(begun).find(|(begun, _)| is_it(begun)).map(|(begun, known)| (known, begun))
 }
 
 /// Whether a run can be gone on with: one that was killed or interrupted, and one that ended because its agent could not be used.
@@ -233,8 +287,9 @@ pub(super) fn is_about(folder: &RunFolder, item: &Item, tree: Option<&str>) -> b
 
 #[cfg(test)]
 mod tests {
+    use code_commit_engine::Note;
     use code_commit_logging::Redactor;
-    use code_commit_perform::Silent;
+    use code_commit_perform::{Record, Silent};
 
     use super::*;
 
@@ -253,8 +308,7 @@ mod tests {
             key: None,
         };
         folder.store_json(RUN_JSON, &begun).unwrap();
-        let mut silent = Silent;
-        let mut record = Record::begin(folder.clone(), &mut silent).unwrap();
+        let mut record = Record::begin(folder.clone(), Silent).unwrap();
         assert!(!is_about(&folder, &item("one"), Some("tree")), "there is no verdict yet");
         let holds_for = HoldsFor { tree: Some("tree".to_owned()), ..HoldsFor::default() };
         record.note(&Note::Ended { outcome: Outcome::Done { rounds: 1 }, holds_for }).unwrap();

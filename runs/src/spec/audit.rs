@@ -7,7 +7,7 @@ use code_commit_engine::{Live as _, Recorded, Session, Turn, TurnAdvice, TurnAns
 use code_commit_logging::Stamp;
 use code_commit_loop_spec::watch::WatchEvent;
 use code_commit_loop_spec::{Files, Role, Specs};
-use code_commit_perform::{AgentFault, AgentWorld, Guarded};
+use code_commit_perform::{AgentFault, AgentWorld};
 use code_commit_prompt::spec::{Who, audit, system};
 use code_commit_runner::Cancel;
 use code_commit_settings::Limits;
@@ -16,6 +16,7 @@ use crate::agents::limits;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::records::{NewRun, cannot_begin};
+use crate::site::Site;
 use crate::spec::history::AUDIT;
 use crate::spec::lines::{Ear, Lines};
 use crate::spec::options::AgentOptions;
@@ -45,7 +46,7 @@ impl Audited {
 pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let workspace = Workspace::open(root, args, Limits::default(), host)?;
-    let _lock = workspace.lock()?;
+    let _lock = Site::at(root, host).lock()?;
     let lines = Lines::new(output.clone(), &workspace.config.specs);
     lines.watch(&WatchEvent::AuditStarted);
     let audited = perform(&workspace, &workspace.cancel, &lines)?;
@@ -67,15 +68,13 @@ pub(super) fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines)
     let folder = new.folder().clone();
     let id = uuid::v7()?;
     lines.of_run(&folder);
-    let mut ear = Ear::new(lines.clone(), &workspace.root, None);
-    let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
-    let mut observer = lines.clone();
-    let record = new.record(&mut observer).map_err(cannot_begin)?;
+    let ear = Box::new(Ear::new(lines.clone(), &workspace.root, None));
+    let record = new.record(lines.clone()).map_err(cannot_begin)?.about(&workspace.root);
     let cast = workspace.team("", &Files::of(&id));
     let mut world = AgentWorld {
         limits: limits(&workspace.settings),
         session: Some(id),
-        ..workspace.world(record, cast, &mut ear, &mut around, cancel)
+        ..workspace.world(record, cast, ear, cancel)
     };
     let specs = &workspace.config.specs;
     let turn = Turn::<Specs> {

@@ -12,6 +12,7 @@ use code_commit_report::printable;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
+use crate::site::Site;
 use crate::spec::act::WORDS;
 use crate::spec::history::PLAN;
 use crate::spec::options::AgentOptions;
@@ -27,7 +28,7 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
         ));
     }
     let workspace = Workspace::open_for_a_talk(root, args, host)?;
-    let _lock = workspace.lock()?;
+    let _lock = Site::at(root, host).lock()?;
     let name = format!("{}-{PLAN}", Stamp::now().folder_name());
     let scratch = RunFolder::create(&workspace.runs, &name, workspace.redactor.clone())
         .map_err(|error| Failure::refused(error, "make the folder writable"))?;

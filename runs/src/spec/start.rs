@@ -4,20 +4,22 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_loop_spec::watch::Item;
-use code_commit_loop_spec::{BACKLOG, ISSUES, Inputs, Patience, STORE};
+use code_commit_loop_spec::{BACKLOG, ISSUES, Inputs, Patience, STORE, first_prompt};
 use code_commit_report::printable;
 use code_commit_settings::Limits;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::spec::act::{About, begin, inputs, resume, unfinished};
+use crate::life::Asked;
+use crate::registry::Known;
+use crate::site::Site;
+use crate::spec::act::{Begun, Spec, begun, inputs, newest};
 use crate::spec::lines::Lines;
 use crate::spec::options::AgentOptions;
-use crate::spec::rerun::{self, Rerun};
-use crate::spec::summary::say;
+use crate::spec::project;
 use crate::spec::workspace::Workspace;
-use crate::spec::{history, project};
 use crate::text::{self, read_input};
+use crate::{estimate, records, resume};
 
 /// What agents work on, and how far they may go.
 #[derive(Debug, Default)]
@@ -32,18 +34,22 @@ pub struct Request {
     pub new: bool,
     /// The supervisor's own name for this work: a finished run is answered from the record.
     pub key: Option<String>,
+    /// Tell what the first prompt takes, and send nothing.
+    pub dry_run: bool,
 }
 
 /// Works on the focus, or goes on with the newest run: also with an unfinished one on the same focus, so that a
 /// supervisor that starts the command again pays for no turn twice.
 pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let site = Site::at(root, host);
     let Some(focus) = &request.focus else {
-        return go_on(root, &request.agent, request.limits.clone(), host);
+        let known = newest(&site, |_| true).map(|(known, _)| known);
+        return go_on(&site, known.as_ref(), &request.agent, request.limits.clone());
     };
     let focus = focus_of(root, focus)?;
     let workspace = open(root, &request.agent, request.limits.clone(), host)?;
     let inputs = inputs(&workspace, focus, Patience::Stop)?;
-    start(&workspace, inputs, request)
+    start(&site, &workspace, inputs, request)
 }
 
 /// Begins a run whose first plan answers a person's review.
@@ -53,10 +59,10 @@ pub fn review(root: &Path, file: &Path, request: &Request, host: Host<'_>) -> Re
         let what = anyhow!("{} is empty, or not UTF-8", file.display());
         return Err(Failure::refused(what, "write there what does not match the specs"));
     }
-    let newest = || history::all(root).into_iter().next().map(|past| past.begun.inputs.focus);
+    let site = Site::at(root, host);
     let focus = match &request.focus {
         Some(focus) => focus_of(root, focus)?,
-        None => newest().ok_or_else(|| {
+        None => newest(&site, |_| true).map(|(_, begun)| begun.inputs.focus).ok_or_else(|| {
             Failure::refused(
                 anyhow!("there is no run that the review could be about"),
                 "say it: --focus TEXT",
@@ -65,32 +71,47 @@ pub fn review(root: &Path, file: &Path, request: &Request, host: Host<'_>) -> Re
     };
     let workspace = open(root, &request.agent, request.limits.clone(), host)?;
     let inputs = inputs(&workspace, focus, Patience::Stop)?;
-    start(&workspace, Inputs { review: Some(review), ..inputs }, request)
+    start(&site, &workspace, Inputs { review: Some(review), ..inputs }, request)
 }
 
-pub(super) fn go_on(
-    root: &Path,
+/// Continues a run under its name, with the agent that it began with.
+pub(crate) fn resume(known: &Known, args: &resume::Request, site: &Site<'_>) -> Result<Exit, Failure> {
+    let name = records::name(&known.path(&site.root));
+    if known.is_imported() {
+        let what = anyhow!("{name} was made elsewhere, and its agents worked on another tree");
+        return Err(Failure::refused(what, "begin a run here: code-commit spec run --focus TEXT"));
+    }
+    if site.is_over(known) != Some(false) && site.is_newest(known) {
+        return Err(records::closed(&name, "is over"));
+    }
+    if !site.is_newest(known) {
+        let what = anyhow!("a newer run of the spec loop has begun since {name}");
+        return Err(Failure::refused(what, "only the newest can be resumed: code-commit spec run --resume"));
+    }
+    go_on(site, Some(known), &AgentOptions::default(), args.limits.limits.clone())
+}
+
+fn go_on(
+    site: &Site<'_>,
+    known: Option<&Known>,
     flags: &AgentOptions,
     limits: Limits,
-    host: Host<'_>,
 ) -> Result<Exit, Failure> {
-    let output = host.output;
+    let begun = known.and_then(|known| begun(&known.path(&site.root)));
     // What an archive may have brought along weakens nothing.
-    let newest =
-        history::all(root).into_iter().next().filter(|_| code_commit_repo::WorkTree::at(root).is_ok());
-    let agent = newest.map_or_else(|| flags.clone(), |past| flags.over(&past.begun.agent));
-    let workspace = open(root, &agent, limits, host)?;
-    let _lock = workspace.lock()?;
-    let (folder, begun) = unfinished(&workspace)?.ok_or_else(|| {
+    let trusted = begun.filter(|_| site.tree.is_some());
+    let agent = trusted.map_or_else(|| flags.clone(), |begun| flags.over(&begun.agent));
+    let workspace = open(&site.root, &agent, limits, site.host)?;
+    let lines = Lines::new(site.host.output.clone(), &workspace.config.specs);
+    let spec = Spec::new(site, &workspace, &lines);
+    let life = spec.live()?;
+    let known = known.filter(|known| site.is_over(known) == Some(false)).ok_or_else(|| {
         Failure::nothing_to_do(
             anyhow!("there is no run to go on with"),
             "begin one with: code-commit spec run --focus TEXT",
         )
     })?;
-    let lines = Lines::new(output.clone(), &workspace.config.specs);
-    let (outcome, folder) = resume(&workspace, folder, &begun, &lines)?;
-    say(output, &outcome, &folder);
-    Ok(Exit::from(&outcome))
+    life.go_on(known).map(|done| done.exit)
 }
 
 /// The workspace of a run that a person has asked for. Not while a spec issue waits: agents would meet it again, and be paid for that (S4
@@ -112,23 +133,20 @@ fn open<'b>(
     Workspace::open(root, agent, limits, host)
 }
 
-fn start(workspace: &Workspace<'_>, inputs: Inputs, request: &Request) -> Result<Exit, Failure> {
-    let _lock = workspace.lock()?;
-    let lines = Lines::new(workspace.host.output.clone(), &workspace.config.specs);
-    let again = match &request.key {
-        _ if request.new => Rerun::New,
-        Some(key) => rerun::look(workspace, &inputs, key)?,
-        None => unfinished(workspace)?
-            .filter(|(_, begun)| begun.is_same(&inputs, workspace.args))
-            .map_or(Rerun::New, |(folder, begun)| Rerun::GoOn(folder, Box::new(begun))),
-    };
-    let (outcome, folder) = match again {
-        Rerun::Done(exit) => return Ok(exit),
-        Rerun::GoOn(folder, begun) => resume(workspace, folder, &begun, &lines)?,
-        Rerun::New => begin(workspace, inputs, About { item: None, key: request.key.clone() }, &lines)?,
-    };
-    say(workspace.host.output, &outcome, &folder);
-    Ok(Exit::from(&outcome))
+fn start(
+    site: &Site<'_>,
+    workspace: &Workspace<'_>,
+    inputs: Inputs,
+    request: &Request,
+) -> Result<Exit, Failure> {
+    let lines = Lines::new(site.host.output.clone(), &workspace.config.specs);
+    let spec = Spec::new(site, workspace, &lines);
+    let plan = Begun::new(workspace, inputs, None, request.key.clone());
+    if request.dry_run {
+        return Ok(estimate::tell_of_agent(&first_prompt(&plan.inputs), site.host.output));
+    }
+    let asked = Asked { key: request.key.as_deref(), new: request.new };
+    spec.live()?.start(plan, asked).map(|done| done.exit)
 }
 
 /// `@path` names a file (S4 §CLI Usage).

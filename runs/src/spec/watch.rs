@@ -18,12 +18,15 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::spec::act::About;
+use crate::life::Finished;
+use crate::registry::Known;
+use crate::site::Site;
+use crate::spec::act::{Begun, Spec};
 use crate::spec::audit::{self, Audited};
 use crate::spec::lines::Lines;
 use crate::spec::start::{self, Request};
 use crate::spec::workspace::Workspace;
-use crate::spec::{act, failures, project, summary};
+use crate::spec::{act, failures, project};
 
 /// How soon a change is looked at.
 const TICK: Duration = Duration::from_millis(200);
@@ -93,33 +96,32 @@ impl Watching<'_> {
 
     /// Runs the loop on a file; none when Ctrl-C ended it. A run on the same content that was cut off goes on.
     fn item(&self, item: &Item) -> Result<Option<End>, Failure> {
-        let workspace = &self.workspace;
-        let _lock = match workspace.lock() {
-            Ok(lock) => lock,
-            Err(failure) => return self.unusable(failure).map(Some),
-        };
-        let done = match act::unfinished(workspace) {
-            Err(failure) => Err(failure),
-            Ok(Some((folder, begun))) if begun.item.as_ref() == Some(item) => {
-                act::resume(workspace, folder, &begun, &self.lines)
-            }
-            Ok(_) => match start::focus_of_task(&workspace.root, item) {
-                Err(failure) => Err(failure),
-                Ok(None) => return Ok(Some(End::Stale)),
-                Ok(Some(focus)) => act::inputs(workspace, focus, Patience::Wait).and_then(|inputs| {
-                    let about = About { item: Some(item.clone()), key: None };
-                    act::begin(workspace, inputs, about, &self.lines)
-                }),
-            },
-        };
-        match done {
+        match self.run(item) {
             Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
             Err(failure) => self.unusable(failure).map(Some),
-            Ok((outcome, folder)) => {
-                summary::say(workspace.host.output, &outcome, &folder);
-                self.end(item, &outcome, &folder).map(Some)
+            Ok(None) => Ok(Some(End::Stale)),
+            Ok(Some(Finished { past, run, .. })) => {
+                let outcome = past.outcome().context("the record of a finished run has no end")?;
+                self.end(item, outcome, &run).map(Some)
             }
         }
+    }
+
+    /// None if the file is not as it was listed.
+    fn run(&self, item: &Item) -> Result<Option<Finished>, Failure> {
+        let (workspace, site) = (&self.workspace, Site::at(&self.workspace.root, self.workspace.host));
+        let spec = Spec::new(&site, workspace, &self.lines);
+        let life = spec.live()?;
+        let is_cut_off = |known: &Known| site.is_over(known) == Some(false);
+        if let Some((known, begun)) = act::newest(&site, |_| true)
+            && begun.item.as_ref() == Some(item)
+            && is_cut_off(&known)
+        {
+            return life.resume(&known, begun).map(Some);
+        }
+        let Some(focus) = start::focus_of_task(&workspace.root, item)? else { return Ok(None) };
+        let inputs = act::inputs(workspace, focus, Patience::Wait)?;
+        life.begin(Begun::new(workspace, inputs, Some(item.clone()), None)).map(Some)
     }
 
     /// A file is deleted only for a verdict about its content and about the tree that is on disk. Without one it is
@@ -196,7 +198,7 @@ impl Watching<'_> {
                     }
                 }
             });
-            let audited = match workspace.lock() {
+            let audited = match Site::at(root, workspace.host).lock() {
                 Ok(_lock) => audit::perform(workspace, stop, &self.lines),
                 Err(failure) => Err(failure),
             };

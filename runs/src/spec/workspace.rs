@@ -8,7 +8,6 @@ pub(super) use watched::put_back;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,8 +17,8 @@ use code_commit_engine::{HoldsFor, Named as _};
 use code_commit_logging::Redactor;
 use code_commit_loop_spec::{Files, Inputs, PROJECT, Place, Repository as Where, Role, STORE, Specs, WIP};
 use code_commit_perform::{
-    AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Counted, Guarded, Kept, Record, Repository,
-    ShellSettings, Watched,
+    AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Counted, Kept, Record, Repository, ShellSettings,
+    Watched,
 };
 use code_commit_repo::Git;
 use code_commit_report::printable;
@@ -30,7 +29,6 @@ use code_commit_settings::{Keys, Layer, Limits, Settings, keys};
 use crate::agents;
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::lock;
 use crate::phase::agents::passed;
 use crate::sandbox;
 use crate::spec::options::{Agent, AgentOptions, Permissions};
@@ -145,14 +143,6 @@ impl<'b> Workspace<'b> {
         self.probed.rung != Rung::Off
     }
 
-    /// Nobody else works on this tree meanwhile.
-    pub(super) fn lock(&self) -> Result<Lock, Failure> {
-        let lock = Lock::acquire(&self.state, "code-commit spec").map_err(lock::no_lock)?;
-        // A watch may have waited for days while another run was killed.
-        lock::end_orphans_of(&lock, self.host);
-        Ok(lock)
-    }
-
     /// No other watch works on this project; runs and talks may.
     pub(super) fn lock_watch(&self) -> Result<Lock, Failure> {
         Lock::acquire(&self.state.join(failures::WATCH), "code-commit spec watch").map_err(|error| {
@@ -179,17 +169,16 @@ impl<'b> Workspace<'b> {
     }
 
     /// The world of a run, which may use anything yet.
-    pub(super) fn world<'w, 'o>(
+    pub(super) fn world<'w>(
         &self,
-        record: Record<'o>,
+        record: Record,
         cast: Team,
-        watch: &'w mut dyn AgentWatch,
-        around: &'w mut dyn FnMut(&str) -> io::Result<Guarded>,
+        watch: Box<dyn AgentWatch + 'w>,
         cancel: &Cancel,
-    ) -> AgentWorld<'w, 'o, Team> {
+    ) -> AgentWorld<'w, Team> {
         let limits = sandbox::limits(&self.settings);
         AgentWorld {
-            record: record.about(&self.root),
+            record,
             cast,
             shell: ShellSettings {
                 cwd: self.root.clone(),
@@ -199,12 +188,12 @@ impl<'b> Workspace<'b> {
                 limits,
             },
             watch,
-            around,
+            around: Box::new(|_| Ok(Box::new(()))),
             cancel: cancel.clone(),
             kept: Kept::default(),
             limits: AgentLimits::default(),
             used: AgentUsage::default(),
-            holds_for: &|_| HoldsFor::default(),
+            holds_for: Box::new(|_, _| HoldsFor::default()),
             session: None,
         }
     }
@@ -283,7 +272,7 @@ impl<'b> Workspace<'b> {
 
 /// The agents of a run, its folders and its repository.
 #[derive(Debug)]
-pub(super) struct Team {
+pub(crate) struct Team {
     roles: [(Role, code_commit_perform::Role); 4],
     root: PathBuf,
     specs: PathBuf,

@@ -17,8 +17,8 @@ use serde_json::json;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::phase::agents::Secrets;
+use crate::site::Site;
 use crate::travel::about::About;
-use crate::travel::meant;
 use crate::travel::signature::Signer;
 use crate::travel::verify::scratch;
 use crate::{place, records};
@@ -38,7 +38,8 @@ pub struct Request {
 
 /// Packs a run. The run may go on meanwhile, if no harness works on it.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
-    let run = meant::find(args.run.as_deref(), host)?;
+    let site = Site::here(host)?;
+    let run = site.registry().find(args.run.as_deref())?.path(&site.root);
     let name = records::name(&run);
     let cannot = |error: anyhow::Error| {
         let help = format!("what is recorded is in {}; nothing was written", run.display());

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::records::{self, IMPORTED};
-use crate::registry::{self, Imported, Known, RUN_JSON};
+use crate::registry::{Imported, Known, RUN_JSON, Registry};
 use crate::staging::Staging;
 use crate::travel::about::About;
 use crate::travel::export::stays_behind;
@@ -60,14 +60,14 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     if let Some(there) = twin(&about, &manifest, &tree)? {
         let folder = there.path(tree.root());
         let believed = believed.or_else(|| there.vouched_for());
-        registry::believe(&tree, &folder, believed.as_ref())?;
+        Registry::of(&tree).believe(&folder, believed.as_ref())?;
         tell(&about, &folder, Imported { believed }, &signed, output);
         return Ok(Exit::Done);
     }
     let target = RunFolder::choose(&base, &about.run, Redactor::default())
         .map_err(|error| Failure::refused(error, writable))?;
     let imported = Imported { believed };
-    registry::import(&tree, target.path(), plan(aside.path())?, imported.clone())?;
+    Registry::of(&tree).import(target.path(), plan(aside.path())?, imported.clone())?;
     aside.put(target.path()).map_err(|error| Failure::refused(error, writable))?;
     tell(&about, target.path(), imported, &signed, output);
     Ok(Exit::Done)
@@ -77,7 +77,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 /// vouches for this one vouches for all of them. One that came without its prompts does not stand for one that has
 /// them.
 fn twin(about: &About, manifest: &Manifest, tree: &WorkTree) -> Result<Option<Known>, Failure> {
-    let mut imported = registry::with_imported(tree)?.into_iter().filter(Known::is_imported);
+    let mut imported = Registry::of(tree).with_imported()?.into_iter().filter(Known::is_imported);
     let all = |files: &[Item], withheld: &[Item]| -> BTreeSet<Item> {
         files.iter().chain(withheld).cloned().collect()
     };

@@ -3,14 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use code_commit_engine::Turned;
-use code_commit_names::ours::ABL;
 use code_commit_perform::JOURNAL;
 use code_commit_repo::{Source, WorkTree};
 use code_commit_timeline::What;
 
-use crate::phase::past::{self, LOGS};
 use crate::records;
-use crate::spec;
+use crate::registry::Registry;
 
 /// A commit of a run, with the last turn before it.
 #[derive(Debug)]
@@ -37,10 +35,12 @@ impl Commit {
 
 /// Those that lines of the file came with.
 pub(super) fn commits(tree: &WorkTree, sources: &[Source]) -> Vec<Commit> {
-    let root = tree.root();
-    let phases = past::all(&root.join(ABL).join(LOGS)).into_iter().map(|past| past.path);
-    let specs = spec::history::all(root).into_iter().map(|past| past.path);
-    let mut commits: Vec<Commit> = phases.chain(specs).flat_map(|run| of_run(&run, tree)).collect();
+    let all = Registry::of(tree)
+        .all()
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|known| ["phase", "spec"].contains(&known.kind(tree.root()).as_str()));
+    let mut commits: Vec<Commit> = all.flat_map(|known| of_run(&known.path(tree.root()), tree)).collect();
     commits.retain(|commit| sources.iter().any(|source| commit.is(source)));
     commits
 }

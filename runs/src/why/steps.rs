@@ -14,7 +14,7 @@ use super::lines::Change;
 use crate::chronicle::contents;
 use crate::exit::Failure;
 use crate::records;
-use crate::registry::{self, Known};
+use crate::registry::{Known, Registry};
 
 /// A run that has changed the file.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(super) fn all(
     output: &Output,
 ) -> Result<(Vec<Run>, Vec<Step>), Failure> {
     let (mut runs, mut steps) = (Vec::new(), Vec::new());
-    for known in registry::with_imported(tree)?.into_iter().filter(Known::is_believed) {
+    for known in Registry::of(tree).with_imported()?.into_iter().filter(Known::is_believed) {
         let path = known.path(tree.root());
         // `apply` asks no model and keeps no journal.
         if records::is_applied(&path) || !changes_any(&path, paths) {

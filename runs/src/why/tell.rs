@@ -15,7 +15,7 @@ use crate::records::{self, account::Account};
 /// What is known of the run, whatever its loop.
 struct Facts {
     run: String,
-    kind: &'static str,
+    kind: String,
     round: u32,
     by: String,
     model: Option<String>,
@@ -78,7 +78,7 @@ impl Origins {
                 };
                 Some(Facts {
                     run: records::name(&commit.run),
-                    kind,
+                    kind: kind.to_owned(),
                     round: commit.turn,
                     by: format!("turn {} of the {}", commit.turn, commit.role),
                     model: commit.model.clone(),
@@ -140,12 +140,13 @@ impl Facts {
                 What::Call(_) | What::Change(_) | What::Command(_) | What::Event(_) => {}
             }
         }
-        let kind = records::loop_of(&run.known, root);
+        let kind = run.known.kind(root);
         let title = || {
             let recorded = order::Recorded::load(&run.known, folder.clone()).ok()?;
             Some(recorded.read.order.title)
         };
         let asked = || Account::of(folder).json().get("query")?.as_str().map(str::to_owned);
+        let query = if kind == "order" { title() } else { asked() };
         let summary = order::summary(folder, &run.past);
         Self {
             run: records::name(folder.path()),
@@ -153,7 +154,7 @@ impl Facts {
             round: step.round,
             by: format!("{}round {}", if step.by_build { "the build of " } else { "" }, step.round),
             model,
-            query: if kind == "order" { title() } else { asked() },
+            query,
             refused,
             builds,
             outcome: run.past.outcome().map(|outcome| outcome.code().to_owned()),

@@ -12,7 +12,8 @@ use code_commit_repo::WorkTree;
 use code_commit_report::phrases;
 use code_commit_runs::model::today;
 use code_commit_runs::phase::{LOGS, read};
-use code_commit_runs::{Failure, records, registry, spec};
+use code_commit_runs::registry::{Known, Registry};
+use code_commit_runs::{Failure, records, spec};
 use code_commit_settings::Settings;
 
 use crate::commands::costs::journal::{self, UNNAMED};
@@ -168,7 +169,10 @@ fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
     // A repository cannot contain the harness's own state.
     let mut state = root.join(STATE);
     if let Ok(tree) = WorkTree::at(root) {
-        own.extend(registry::all(&tree)?.iter().map(|run| run.path(tree.root())));
+        // Phases are counted in their own table.
+        let is_counted = |run: &&Known| run.kind(tree.root()) != "phase";
+        let all = Registry::of(&tree).all()?;
+        own.extend(all.iter().filter(is_counted).map(|run| run.path(tree.root())));
         state = tree.state_of_root()?;
     }
     own.extend([records::RUNS, spec::RUNS].iter().flat_map(|name| folders_in(&state.join(name))));

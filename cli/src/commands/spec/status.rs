@@ -1,18 +1,17 @@
 //! `spec status`: pending work, and how the last runs ended.
 
-use std::path::Path;
-
 use code_commit_loop_spec::{BACKLOG, ISSUES, STORE, TBD};
-use code_commit_report::{Output, STRONG, printable};
+use code_commit_report::{STRONG, printable};
 use code_commit_runs::spec::history::{self, short, word};
 use code_commit_runs::spec::{self, Failed, project};
-use code_commit_runs::{Exit, records};
+use code_commit_runs::{Exit, Site, records};
 use serde_json::json;
 
 /// Runs to show.
 const RUNS: usize = 5;
 
-pub fn run(root: &Path, output: &Output) -> Exit {
+pub fn run(site: &Site<'_>) -> Exit {
+    let (root, output) = (&*site.root, site.host.output);
     let parked = spec::parked(root);
     let lists = [("Spec issues", ISSUES), ("Backlog", BACKLOG), ("To be discussed", TBD)];
     for (title, folder) in lists {
@@ -33,7 +32,7 @@ pub fn run(root: &Path, output: &Output) -> Exit {
         let (name, why) = (printable(&item.name), printable(&why));
         output.report(&format!("  {STORE}/{BACKLOG}/{name}  failed {times} times, the last time: {why}"));
     }
-    let runs = history::all(root);
+    let runs = history::all(site);
     output.report(&output.paint(STRONG, if runs.is_empty() { "Last runs: none" } else { "Last runs" }));
     for past in runs.iter().take(RUNS) {
         let (name, outcome) = (records::name(&past.path), past.outcome());

@@ -27,7 +27,7 @@ fn the_codes_of_a_refused_path_are_listed() {
 
 #[test]
 fn the_ends_of_answers_calls_and_turns_are_listed() {
-    assert_eq!(listed(PAGE, "How an answer ended"), arms("llm/src/finish.rs", "code"));
+    assert_eq!(listed(PAGE, "How an answer ended"), arms("model/src/finish.rs", "code"));
     let errors: Vec<&str> = code_commit_llm::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(listed(PAGE, "Why there is no answer"), errors);
     assert_eq!(listed(PAGE, "How an agent's turn ended"), arms("agent/src/outcome.rs", "code"));

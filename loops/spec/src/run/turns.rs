@@ -238,8 +238,10 @@ where
     fn unavailable(&self, cause: Cause) -> Halt<H::Stop> {
         Halt::End(Outcome::ModelUnavailable { round: self.iteration, cause })
     }
+}
 
-    fn prompt(&self, role: Role) -> String {
+impl<H> Run<'_, H> {
+    pub(super) fn prompt(&self, role: Role) -> String {
         let [session, plan, review, check] =
             [self.files.session(), self.files.plan(), self.files.review(), self.files.check()]
                 .map(|file| Files::path(&file));

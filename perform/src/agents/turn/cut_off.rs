@@ -10,7 +10,7 @@ use crate::agents::snapshot::{COPIES, put_back_after};
 use crate::agents::world::{AgentWorld, Cast};
 use crate::record::Past;
 
-impl<C> AgentWorld<'_, '_, C> {
+impl<C> AgentWorld<'_, C> {
     /// Called before resuming a run whose harness was killed in a turn: restores what the role may not touch.
     /// Gives the restored paths and the answer that the turn was cut off; it is not recorded yet, so all of
     /// this can be repeated.

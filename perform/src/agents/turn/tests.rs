@@ -9,8 +9,7 @@ use code_commit_runner::{Confinement, Env};
 use serde::Serialize;
 
 use super::*;
-use crate::Silent;
-use crate::agents::world::tests::{Deaf, unguarded, world};
+use crate::agents::world::tests::world;
 use crate::agents::{Repository, Watched};
 
 /// A project with one role.
@@ -94,9 +93,8 @@ fn turns(
     role: Role,
     sessions: &[code_commit_engine::Session],
 ) -> Vec<Result<Turned, AgentFault>> {
-    let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
     let run = RunFolder::create(top, "run", Redactor::default()).unwrap();
-    let mut world = world(top, run, role, &mut watch, &mut around, &mut observer);
+    let mut world = world(top, run, role);
     let mut turns = Vec::new();
     for session in sessions {
         let request = ask(session.clone());
@@ -172,9 +170,8 @@ fn what_a_role_may_not_touch_is_put_back_after_a_turn_that_could_not_be_heard_ou
 fn a_key_in_anything_that_an_agent_says_is_struck_out_before_the_loop_hears_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let run = RunFolder::create(folder.path(), "run", Redactor::new(["secret-key-77"])).unwrap();
-    let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
     let cast = role(folder.path());
-    let mut world = world(folder.path(), run, cast, &mut watch, &mut around, &mut observer);
+    let mut world = world(folder.path(), run, cast);
     let key = || "a secret-key-77".to_owned();
     let outcome = code_commit_agent::Outcome {
         end: End::Refused { message: key() },
@@ -203,9 +200,8 @@ fn a_key_in_anything_that_an_agent_says_is_struck_out_before_the_loop_hears_of_i
 fn a_turn_that_was_cut_off_with_the_harness_lasted_until_its_last_event() {
     let folder = tempfile::tempdir().unwrap();
     let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
-    let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
     let cast = role(folder.path());
-    let mut world = world(folder.path(), run, cast, &mut watch, &mut around, &mut observer);
+    let mut world = world(folder.path(), run, cast);
     world.limits.max_time_ms = Some(7000);
     world.perform(&ask(code_commit_engine::Session::None)).unwrap();
     // The answer of the turn was not recorded.

@@ -11,7 +11,7 @@ use crate::agents::fault::{AgentFault, fault};
 /// Larger files are not read.
 const LARGEST: u64 = 16 << 20;
 
-impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, '_, C> {
+impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, C> {
     /// Reads only regular files: an agent could have left a symlink, a pipe, or a file that exhausts memory.
     fn perform(&mut self, Read(at): &Read<P>) -> Result<WasRead, AgentFault> {
         self.begin()?;
@@ -27,28 +27,28 @@ impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, '_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Replace<P>> for AgentWorld<'_, '_, C> {
+impl<P: Project, C: Cast<P>> Live<Replace<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, Replace { at, text }: &Replace<P>) -> Result<Wrote, AgentFault> {
         self.begin()?;
         self.change(at, "write", |path| code_commit_dir::replace(path, text.as_bytes()))
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Append<P>> for AgentWorld<'_, '_, C> {
+impl<P: Project, C: Cast<P>> Live<Append<P>> for AgentWorld<'_, C> {
     /// Also after Ctrl-C: the lines report what happened.
     fn perform(&mut self, Append { at, head, text }: &Append<P>) -> Result<Wrote, AgentFault> {
         self.change(at, "write", |path| code_commit_dir::append_once(path, head, text))
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Delete<P>> for AgentWorld<'_, '_, C> {
+impl<P: Project, C: Cast<P>> Live<Delete<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, Delete(at): &Delete<P>) -> Result<Wrote, AgentFault> {
         self.begin()?;
         self.change(at, "remove", code_commit_dir::remove)
     }
 }
 
-impl<C> AgentWorld<'_, '_, C> {
+impl<C> AgentWorld<'_, C> {
     fn path<P: Project>(&self, at: &At<P::Place>) -> PathBuf
     where
         C: Cast<P>,

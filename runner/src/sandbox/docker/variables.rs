@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::Env;
-use crate::sandbox::memory::{memory_file, number};
+use crate::sandbox::descriptors::{memory_file, number};
 
 /// The client fails at lines of 64 KiB.
 const LONGEST_LINE: usize = 60 << 10;

@@ -10,8 +10,9 @@ use std::path::{Component, Path, PathBuf};
 use landlock::{ABI, Access as _, AccessFs, BitFlags, RulesetError};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fstat, openat};
 
-use crate::sandbox::Access;
-use crate::sandbox::mounts::{self, SYSTEM};
+use crate::sandbox::access::Access;
+use crate::sandbox::mount::SYSTEM;
+use crate::sandbox::plan;
 
 /// With this version, no signal and no connection to an abstract socket leaves the domain.
 pub(super) const WANTED: ABI = ABI::V6;
@@ -34,20 +35,19 @@ pub(super) fn grants(access: &Access, private: &Path, give: &mut Give<'_>) -> Re
     let change =
         AccessFs::from_all(WANTED) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
     let mut seen: Vec<PathBuf> = SYSTEM.iter().chain(&OTHERS).map(PathBuf::from).collect();
-    seen.extend(mounts::etc(access).into_iter().chain(mounts::tools(access)));
+    seen.extend(plan::etc(access).into_iter().chain(plan::tools(access)));
 
-    let mut bare = Walk { held: Vec::new(), hidden: mounts::masked(access), give };
+    let mut bare = Walk { held: Vec::new(), hidden: plan::masked(access), give };
     seen.iter().try_for_each(|path| bare.grant_by_name(path, read))?;
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
     DEVICES.iter().try_for_each(|path| bare.grant_by_name(Path::new(path), device))?;
     bare.grant_by_name(private, change)?;
 
-    let mut walk = Walk { held: mounts::read_only(access), hidden: mounts::masked(access), give: bare.give };
-    mounts::outside_the_tree(access, &access.readable)
-        .try_for_each(|path| walk.grant_by_name(&path, read))?;
-    mounts::outside_the_tree(access, &access.writable)
+    let mut walk = Walk { held: plan::read_only(access), hidden: plan::masked(access), give: bare.give };
+    plan::outside_the_tree(access, &access.readable).try_for_each(|path| walk.grant_by_name(&path, read))?;
+    plan::outside_the_tree(access, &access.writable)
         .try_for_each(|path| walk.grant_by_name(&path, change))?;
-    mounts::open_in_read_only(access)
+    plan::open_in_read_only(access)
         .filter_map(|path| Some((open_without_links(&path).ok()?, path)))
         .try_for_each(|(file, path)| walk.grant(&path, &file, change))?;
     walk.grant_by_name(&access.tree, change)

@@ -6,30 +6,31 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::process::{Child, ExitCode};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, ExitCode, ExitStatus};
 
 use rustix::fs::{fstat, stat};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 use rustix::process::{
-    DumpableBehavior, Signal, WaitOptions, WaitStatus, set_dumpable_behavior,
-    set_parent_process_death_signal, setsid, wait,
+    DumpableBehavior, Resource, Rlimit, Signal, WaitOptions, getrlimit, set_dumpable_behavior,
+    set_parent_process_death_signal, setrlimit, setsid, wait,
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::system::sethostname;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
     set_capabilities,
 };
 
+use super::root;
 use super::task::{Report, Task};
-use super::{descriptors, root, send_descriptors};
-use crate::Ended;
 use crate::procfs::Process;
-use crate::sandbox::HOST_NAME;
+use crate::program::program;
+use crate::sandbox::descriptors::{descriptors, send_descriptors};
 use crate::sandbox::landlock::leave_abstract_sockets;
+use crate::sandbox::launch::plainly;
+use crate::sandbox::own_files::HOST_NAME;
 use crate::sandbox::seccomp::{self, Sockets};
 use crate::sandbox::view::{during, mount_all};
-use crate::spawn::program;
 
 /// Runs as the first process, with the outer helper's process ID as argument.
 pub(in crate::sandbox) fn first(mut words: impl Iterator<Item = OsString>) -> ExitCode {
@@ -184,17 +185,10 @@ fn follow(child: &Child) -> Report {
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid.as_raw_pid().cast_unsigned() == child.id() => {
-                return Report::Ended(ending(status));
+                return Report::Ended(plainly(ExitStatus::from_raw(status.as_raw())));
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Report::Failed(format!("cannot follow the command: {error}")),
         }
-    }
-}
-
-fn ending(status: WaitStatus) -> Ended {
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Ended::Exited(code),
-        (None, signal) => Ended::Signaled(signal.unwrap_or(0)),
     }
 }

@@ -11,11 +11,11 @@ use rustix::thread::{
     CapabilitySets, UnshareFlags, capabilities, configure_capability_in_ambient_set, set_capabilities,
 };
 
-use super::FIRST;
 use super::first::tell;
-use crate::reap::own_pid;
+use crate::procfs::own_pid;
+use crate::program::program;
+use crate::sandbox::helper::FIRST;
 use crate::sandbox::view::{during, own_namespaces};
-use crate::spawn::program;
 use crate::wait::wait_for;
 
 /// Runs as the outer helper, with the harness's process ID and two words as arguments.

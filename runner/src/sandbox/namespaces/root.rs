@@ -13,15 +13,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
-    fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount_remount, move_mount, open_tree, unmount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
+    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
 };
 use rustix::process::{fchdir, pivot_root};
 
 use super::task::Task;
-use crate::sandbox::mount_table;
-use crate::sandbox::mounts::{DEVICES, Mount};
-use crate::sandbox::view::during;
+use crate::sandbox::mount::{DEVICES, Mount};
+use crate::sandbox::view::{Rights, at, during, restrict};
 
 /// Where the new root is built.
 const SITE: &str = "/proc";
@@ -56,17 +55,6 @@ pub(super) fn enter(task: &Task) -> io::Result<()> {
     root.become_root()?;
     no_more_user_namespaces()?;
     restrict(|place| rights(task, place))
-}
-
-/// What a mount of the sandbox allows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::sandbox) enum Rights {
-    Read,
-    Write,
-    /// To use it as a device, which may belong to the host: data passes through a read-only mount, and nothing else.
-    Device,
-    /// What it allows already.
-    Same,
 }
 
 /// By what the mount was made for or, if it came along with another, by the innermost one above it.
@@ -246,37 +234,9 @@ fn attach(mount: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
     move_mount(mount, "", place, "", flags).map_err(during("mount what is visible"))
 }
 
-fn at(doing: &str, path: &Path) -> impl FnOnce(Errno) -> io::Error {
-    during(format!("{doing} {}", path.display()))
-}
-
 /// In a namespace below ours a process would have all capabilities, and the kernel more to attack.
 fn no_more_user_namespaces() -> io::Result<()> {
     let setting = "/proc/sys/user/max_user_namespaces";
     let mut file = fs::OpenOptions::new().write(true).open(setting)?;
     io::Write::write_all(&mut file, b"0")
-}
-
-/// Takes from every mount what it must not allow.
-pub(in crate::sandbox) fn restrict(rights: impl Fn(&Path) -> Rights) -> io::Result<()> {
-    for mounted in mount_table::read(mount_table::OWN)? {
-        let mut flags = MountFlags::BIND | MountFlags::NOSUID;
-        flags |= match rights(&mounted.place) {
-            Rights::Read => MountFlags::RDONLY | MountFlags::NODEV,
-            Rights::Write => MountFlags::NODEV,
-            Rights::Device => MountFlags::RDONLY,
-            Rights::Same => continue,
-        };
-        // A user namespace may not lift the host's restrictions.
-        for (option, flag) in [("ro", MountFlags::RDONLY), ("noexec", MountFlags::NOEXEC)] {
-            flags.set(flag, flags.contains(flag) || mounted.has(option));
-        }
-        match mount_remount(&mounted.place, flags, "") {
-            // Something else is mounted above it, so nobody can reach it; or somebody else's folder is above it that this
-            // user may not enter, so the command cannot, either.
-            Ok(()) | Err(Errno::INVAL | Errno::NOENT | Errno::ACCESS) => {}
-            Err(error) => return Err(at("restrict", &mounted.place)(error)),
-        }
-    }
-    Ok(())
 }

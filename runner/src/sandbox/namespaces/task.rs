@@ -4,9 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::sandbox::NotStarted;
-use crate::sandbox::mounts::Mount;
-use crate::sandbox::view::{Overlay, View};
+use crate::sandbox::access::View;
+use crate::sandbox::launch::NotStarted;
+use crate::sandbox::mount::{Mount, Overlay};
 use crate::{Ended, Env};
 
 /// Everything that the first process needs. It travels in memory: arguments and names of mounts would be visible

@@ -1,31 +1,29 @@
 //! What is said at the end of a phase.
 
-use code_commit_engine::{Cause, Outcome};
-use code_commit_logging::RunFolder;
-use code_commit_loop_phase::FAILED_SPECS;
-use code_commit_report::{BAD, GOOD, Output, Volume, printable};
-use serde_json::json;
+use std::path::Path;
 
-use super::Setup;
+use code_commit_engine::{Cause, Outcome};
+use code_commit_loop_phase::FAILED_SPECS;
+use code_commit_perform::Past;
+use code_commit_report::{BAD, GOOD, Output, Volume, printable};
+use serde_json::{Map, Value, json};
+
 use crate::exit::Exit;
-use crate::phase::holds;
-use crate::phase::past::Past;
+use crate::life::Over;
 use crate::phase::project::{self, Project};
 use crate::records;
 
-impl Setup<'_> {
-    pub(super) fn say(&self, phase: u32, outcome: &Outcome, folder: &RunFolder) -> Exit {
-        let (output, holds_for) = (self.host.output, holds::verdict(&self.project.root, phase));
-        output.object(
-            &json!({ "event": "summary", "phase": phase, "outcome": outcome, "holds_for": holds_for }),
-        );
-        let exit = report_end(self.project, phase, outcome, output);
-        if output.volume == Volume::Verbose {
-            code_commit_report::holds_for(&holds_for, output);
-        }
-        output.report(&format!("log: {}", folder.path().display()));
-        exit
+/// For a person; gives what a program is told besides.
+pub(super) fn tell(project: &Project, phase: u32, over: &Over<'_>) -> Map<String, Value> {
+    let output = over.output;
+    report_end(project, phase, over.outcome, output);
+    if output.volume == Volume::Verbose {
+        code_commit_report::holds_for(over.holds_for, output);
     }
+    output.report(&format!("log: {}", over.run.path().display()));
+    let members =
+        [("phase", json!(phase)), ("outcome", json!(over.outcome)), ("holds_for", json!(over.holds_for))];
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Nothing has changed since the last verification, so another one would only cost.
@@ -50,14 +48,14 @@ pub(super) fn still_stuck(project: &Project, phase: u32, output: &Output) -> Exi
 }
 
 /// A phase that has passed under this key: nobody was asked.
-pub(super) fn say_again(project: &Project, past: &Past, output: &Output) {
-    output.note(&format!("{} has done this already: nobody was asked", records::name(&past.path)));
-    let recorded = code_commit_perform::Past::read(&past.path).unwrap_or_default();
+pub(super) fn say_again(project: &Project, phase: u32, run: &Path, output: &Output) {
+    output.note(&format!("{} has done this already: nobody was asked", records::name(run)));
+    let recorded = Past::read(run).unwrap_or_default();
     output.object(&json!({
         "event": "summary",
-        "phase": past.phase,
+        "phase": phase,
         "outcome": recorded.outcome(),
-        "holds_for": project.state.passes.get(&past.phase),
+        "holds_for": project.state.passes.get(&phase),
         "from_record": true,
     }));
 }

@@ -14,7 +14,7 @@ use code_commit_report::Output;
 use code_commit_runner::{Confinement, Env, Rung, View};
 use code_commit_settings::phase::{Config, Entry};
 
-use super::Setup;
+use super::Phase;
 use crate::agents::{address, protected};
 use crate::exit::Failure;
 use crate::phase::access::Granted;
@@ -29,7 +29,7 @@ use code_commit_names::ours::{ABL, PHASE_CONFIG, STATE};
 const LAYERS: &str = "desk-view";
 
 /// Builder and verifier, their folders and repositories.
-pub(super) struct Team {
+pub(crate) struct Team {
     builder: Role,
     verifier: Role,
     /// The folder with the phases' own files.
@@ -83,7 +83,7 @@ impl Cast<Phases> for Team {
     }
 }
 
-impl Setup<'_> {
+impl Phase<'_> {
     /// By role.
     pub(super) fn desks(&self) -> Result<BTreeMap<&'static str, Counter>, Failure> {
         let program = std::env::current_exe().context("cannot tell where this program is")?;
@@ -94,7 +94,7 @@ impl Setup<'_> {
         ];
         let sandbox = self.around_commands()?;
         let desk = |(name, commands): (&'static str, &BTreeMap<String, Entry>)| {
-            let counter = Counter::new(&program, self.desk(commands), self.host.output);
+            let counter = Counter::new(&program, self.desk(commands), self.site.host.output);
             let mut counter = counter.context("cannot make the desk for abl-cmd")?;
             let sandbox = sandbox.clone().filter(|_| !commands.is_empty());
             if let Some(sandbox) = sandbox {
@@ -114,7 +114,7 @@ impl Setup<'_> {
             return Ok(None);
         }
         let (root, src, tests) = (&project.root, project.src(), project.tests());
-        let env = sandbox::build_env(&self.settings, self.host.environment);
+        let env = sandbox::build_env(&self.settings, self.site.host.environment);
         let values = |places: &[code_commit_settings::Setting<PathBuf>]| -> Vec<PathBuf> {
             places.iter().map(|place| place.value.clone()).collect()
         };
@@ -142,27 +142,23 @@ impl Setup<'_> {
             let layers = self.state.join(LAYERS);
             sandbox.access.view = Some(View { upper: layers.join("upper"), work: layers.join("work") });
         } else {
-            self.host.output.warn(desk::READ_ONLY);
+            self.site.host.output.warn(desk::READ_ONLY);
             sandbox.access.read_only.push(src.to_owned());
         }
         sandbox
     }
 
-    pub(super) fn team(
-        &self,
-        builder: Chosen,
-        verifier: Chosen,
-        desks: &BTreeMap<&'static str, Counter>,
-        logs: &Path,
-    ) -> Result<Team, Failure> {
-        let role = |who: Who, chosen| self.role(who, chosen, desks.get(who.name()), logs);
+    pub(super) fn team(&self) -> Result<Team, Failure> {
+        let logs = self.logs();
+        let role =
+            |who: Who, chosen: &Chosen| self.role(who, chosen.clone(), self.desks.get(who.name()), &logs);
         let repository = |git: &code_commit_repo::Git| {
             let exclude = self.project.never_committed(git.folder());
             Repository { git: git.clone(), exclude }
         };
         Ok(Team {
-            builder: role(Who::Builder, builder)?,
-            verifier: role(Who::Verifier, verifier)?,
+            builder: role(Who::Builder, &self.builder)?,
+            verifier: role(Who::Verifier, &self.verifier)?,
             own: self.project.root.join(ABL),
             tests: self.project.tests().to_owned(),
             specs: self.project.root.join(project::SPECS),
@@ -172,7 +168,7 @@ impl Setup<'_> {
     }
 
     fn desk(&self, commands: &BTreeMap<String, Entry>) -> Desk {
-        let env = sandbox::build_env(&self.settings, self.host.environment);
+        let env = sandbox::build_env(&self.settings, self.site.host.environment);
         let text = |word: &OsStr| word.to_str().map(str::to_owned);
         Desk {
             socket: PathBuf::new(),
@@ -194,7 +190,7 @@ impl Setup<'_> {
             (project.tests(), project.src())
         };
         let name = who.name();
-        let mut env = Env::allowed(self.host.environment.all().clone(), &[]);
+        let mut env = Env::allowed(self.site.host.environment.all().clone(), &[]);
         let visible = desk.map(Counter::visible).map(Vec::from).unwrap_or_default();
         // The harness's own folder is read-only or hidden if it is in the role's.
         let state = self.state.join("agents").join(name);
@@ -214,7 +210,7 @@ impl Setup<'_> {
             confinement: self.probed.confine(access),
             model: Some(chosen.model),
             env,
-            extra_env: agents::passed(self.host.environment).into_iter().chain(address).collect(),
+            extra_env: agents::passed(self.site.host.environment).into_iter().chain(address).collect(),
             key: Some(chosen.key),
             home: Some(home),
             permissions: Permissions::Skip,

@@ -1,0 +1,210 @@
+//! How a reply ended, and what to do about it.
+
+use serde::{Deserialize, Serialize};
+
+/// How an answer ended. Only [`Finish::Complete`] may be acted on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "`reason` and `message` are the words of the service or its model")]
+pub enum Finish {
+    /// The model finished its answer.
+    Complete,
+    /// Cut off at the output limit, so the answer is incomplete.
+    Truncated,
+    /// The caller had enough of a streamed answer.
+    Stopped,
+    /// It ended normally but has no text.
+    Empty,
+    /// The service refused to pass the prompt to the model.
+    Blocked { filter: Filter },
+    /// The service withheld the answer, or the rest of it.
+    Filtered { filter: Filter },
+    /// The model declined, in its own words.
+    Refused { message: String },
+    /// The model called a tool, although none was offered.
+    ToolCall(ToolCall),
+    /// The model wrote something that its own service could not parse.
+    Malformed,
+    /// Still incomplete after the maximum number of continuations.
+    Endless,
+    /// The account may not receive this answer.
+    Withheld { reason: String },
+    /// The service gave no reason, or "other".
+    Other,
+    /// A reason that this version does not know.
+    Unknown { reason: String },
+}
+
+/// Which filter withheld a prompt or an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Filter {
+    /// Harmful content.
+    Safety,
+    /// Too close to a text the model was trained on.
+    Recitation,
+    /// An unsupported language.
+    Language,
+    /// A word on a block list.
+    Blocklist,
+    /// Content that is prohibited whatever the settings.
+    Prohibited,
+    /// Personal data.
+    PersonalData,
+    /// An image.
+    Image,
+    /// An attempt to circumvent the rules.
+    Jailbreak,
+    /// A filter that the account's owner configured.
+    ModelArmor,
+    /// The service does not say more.
+    Unspecified,
+    /// A filter that this version does not know.
+    Unknown(String),
+}
+
+/// What was wrong with a tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ToolCall {
+    /// No tool was offered.
+    Unexpected,
+    /// It could not be read.
+    Malformed,
+    /// There were too many.
+    TooMany,
+    /// It lacked the signature that the service requires back.
+    Unsigned,
+}
+
+/// What to do about an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Advice {
+    /// Use it.
+    Use,
+    /// Ask again: it was chance. The client has already done so before it returns such an answer.
+    Retry,
+    /// Tell the model what was wrong; repeating the same prompt would have the same result.
+    TellModel,
+    /// The user has to check the prompt, the account or the settings.
+    TellPerson,
+}
+
+impl Finish {
+    /// What a service's word means. Gateways pass on each other's words, so each dialect reads only those first that mean
+    /// something else to it. No word at all is the end of a whole message.
+    pub fn of_word(word: &str) -> Self {
+        match word.to_ascii_lowercase().as_str() {
+            "" | "stop" | "end_turn" | "stop_sequence" | "eos" | "eos_token" | "complete" | "completed" => {
+                Self::Complete
+            }
+            "length"
+            | "max_tokens"
+            | "max_output_tokens"
+            | "model_length"
+            | "model_context_window_exceeded" => Self::Truncated,
+            "content_filter" => Self::Filtered { filter: Filter::Unspecified },
+            "tool_calls" | "function_call" | "tool_use" => Self::ToolCall(ToolCall::Unexpected),
+            _ => Self::Unknown { reason: word.to_owned() },
+        }
+    }
+
+    /// What to do.
+    pub fn advice(&self) -> Advice {
+        match self {
+            Self::Complete => Advice::Use,
+            Self::Empty | Self::ToolCall(_) | Self::Malformed | Self::Other => Advice::Retry,
+            Self::Truncated
+            | Self::Stopped
+            | Self::Endless
+            | Self::Filtered { filter: Filter::Recitation | Filter::Language } => Advice::TellModel,
+            Self::Filtered { .. }
+            | Self::Blocked { .. }
+            | Self::Refused { .. }
+            | Self::Withheld { .. }
+            | Self::Unknown { .. } => Advice::TellPerson,
+        }
+    }
+
+    /// The stable, kebab-case name.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Truncated => "truncated",
+            Self::Stopped => "stopped",
+            Self::Empty => "empty",
+            Self::Blocked { .. } => "blocked",
+            Self::Filtered { .. } => "filtered",
+            Self::Refused { .. } => "refused",
+            Self::ToolCall(_) => "tool-call",
+            Self::Malformed => "malformed",
+            Self::Endless => "endless",
+            Self::Withheld { .. } => "withheld",
+            Self::Other => "other",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+
+    /// One sentence for the user or the model, depending on [`Finish::advice`].
+    pub fn explain(&self) -> String {
+        match self {
+            Self::Complete => "the answer is whole".into(),
+            Self::Truncated => "the answer was cut off at the output limit; answer in smaller steps".into(),
+            Self::Stopped => "the answer was ended early by the harness".into(),
+            Self::Empty => "the answer holds no text".into(),
+            Self::Blocked { filter } => format!("the service blocked the prompt ({filter})"),
+            Self::Filtered { filter } => format!("the service withheld the answer ({filter})"),
+            Self::Refused { message } => format!("the model declined: {message}"),
+            Self::ToolCall(_) => "the model called a tool instead of answering; no tool is offered".into(),
+            Self::Malformed => "the model wrote an answer that its service could not read".into(),
+            Self::Endless => "the answer went on for too long; answer in smaller steps".into(),
+            Self::Withheld { reason } => format!("the account may not have this answer ({reason})"),
+            Self::Other => "the service ended the answer and gave no reason".into(),
+            Self::Unknown { reason } => format!("the answer ended for a reason unknown here ({reason})"),
+        }
+    }
+
+    /// What the user can do about an answer that cannot be used.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Blocked { .. } => {
+                "see what in the prompt the filter may mean and take it out, or choose another model"
+            }
+            Self::Filtered { .. } | Self::Refused { .. } => {
+                "ask for it in other words, or choose another model"
+            }
+            Self::Withheld { .. } => "see what the account may do at the provider, or choose another model",
+            Self::Complete
+            | Self::Truncated
+            | Self::Stopped
+            | Self::Empty
+            | Self::ToolCall(_)
+            | Self::Malformed
+            | Self::Endless
+            | Self::Other
+            | Self::Unknown { .. } => "try again, or choose another model",
+        }
+    }
+}
+
+impl std::fmt::Display for Filter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Safety => "safety",
+            Self::Recitation => "recitation",
+            Self::Language => "unsupported language",
+            Self::Blocklist => "blocklist",
+            Self::Prohibited => "prohibited content",
+            Self::PersonalData => "personal data",
+            Self::Image => "image",
+            Self::Jailbreak => "jailbreak",
+            Self::ModelArmor => "model armor",
+            Self::Unspecified => "no reason given",
+            Self::Unknown(word) => word,
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! What came of the account of a command, in words.
+
+use std::path::Path;
+
+use code_commit_engine::{Changed, Problem};
+
+/// What a command changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Accounted {
+    /// Kept; `undo` reverts it.
+    pub changes: Vec<Changed>,
+    /// Paths that were restored.
+    pub put_back: Vec<String>,
+    /// The size of new and changed files that are not accounted for, if it is known.
+    pub unaccounted_bytes: u64,
+    /// For the user.
+    pub warnings: Vec<Problem>,
+    /// Whether the account was interrupted: then the tree is as before the command, and the warnings say where its
+    /// changes are.
+    pub is_interrupted: bool,
+}
+
+/// For the user, who may have made the change at the same time.
+pub(super) fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> Option<Problem> {
+    if put_back.is_empty() {
+        return None;
+    }
+    let mut message = format!("{who} changed {}, which it may not; it was restored", named(put_back));
+    if let Some(attic) = attic {
+        message += &format!("; what was there is in {}", attic.display());
+    }
+    Some(Problem::new("put-back", message))
+}
+
+/// What has no usable copy: a socket, a file that is too large.
+pub(super) fn not_restored(who: &str, gone: &[String]) -> Option<Problem> {
+    let message = format!("{who} changed or removed {}, which could not be restored", named(gone));
+    (!gone.is_empty()).then(|| Problem::new("not-restored", message))
+}
+
+/// Paths named in a message.
+const NAMED: usize = 10;
+
+/// The first paths, and the number of the others.
+pub(crate) fn named(paths: &[String]) -> String {
+    let mut text = paths.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if let Some(more) = paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        text += &format!(" and {more} more");
+    }
+    text
+}

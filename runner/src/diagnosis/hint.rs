@@ -1,0 +1,327 @@
+//! Recognizes failures that the sandbox probably caused, and says how to open it.
+//!
+//! The text is for the user of the harness, never for a model: the failing program, which a model
+//! wrote, chose the words that are read here, and some answers depend on files outside the sandbox.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::sandbox::{Visible, cache_places, is_in_private_home};
+use crate::{Access, Confinement, Output, Rung};
+
+/// Messages of programs without a network.
+const NETWORK: [&str; 16] = [
+    "Could not resolve host",
+    "could not resolve",
+    "Couldn't resolve host",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "Network is unreachable",
+    "network is unreachable",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "ENETUNREACH",
+    "Could not resolve proxy",
+    "failed to lookup address",
+    "no such host",
+    "--offline was specified",
+    "you're using offline mode",
+    "without --offline",
+];
+
+/// Messages of programs to which the proxy refused a host.
+const NOT_ALLOWED: [&str; 6] = [
+    "is not an allowed host",
+    "403 from proxy",
+    "tunnel failed, response 403",
+    "connection failed: 403",
+    "unrecognized name",
+    "is for TLS only",
+];
+const NO_HOST: &str = "the sandbox lets a build reach only the allowed hosts: allow another with \
+    `--allow-host HOST` or `[sandbox] hosts = [\"HOST\"]`";
+
+/// The system's messages if a file system is full, or a file is as large as it may be.
+const FULL: [&str; 3] = ["No space left on device", "ENOSPC", "os error 28"];
+const TOO_LARGE: [&str; 4] = ["File size limit exceeded", "File too large", "EFBIG", "os error 27"];
+
+/// The system's messages if a process has as many files open as it may.
+const TOO_MANY: [&str; 3] = ["Too many open files", "EMFILE", "os error 24"];
+const NO_MORE_FILES: &str = "a process of a build may not have as many files open as that: allow more with \
+    `--build-open-files NUMBER` or `[build] open_files = NUMBER`";
+
+const NO_SPACE: &str = "the sandbox limits the space for temporary files: allow more with `--build-temporary SIZE` or \
+    `[build] temporary = \"SIZE\"`, unless your disk is full";
+const NO_LARGE_FILE: &str = "a build may not make a file as large as that: allow it with `--build-file SIZE` or `[build] file = \"SIZE\"`";
+
+/// Messages of programs to which the seccomp filter refused a socket.
+const NO_SOCKET: [&str; 4] =
+    ["socket: Operation not permitted", "socket: operation not permitted", "connect EPERM", "listen EPERM"];
+/// The last line of a Python traceback; earlier lines name the module.
+const PYTHON_SAYS_NO: &str = "PermissionError: [Errno 1]";
+/// The number of lines of the traceback: location and source of the caller, and the same for the
+/// module.
+const PYTHON_TRACE: usize = 4;
+
+/// Messages of programs without a network that can also have other causes.
+const REFUSED: [&str; 4] =
+    ["Connection refused", "connection refused", "ECONNREFUSED", "Couldn't connect to server"];
+
+const NO_NETWORK: &str =
+    "the sandbox has no network: allow it with `--network` or `[sandbox] network = true`";
+
+const NO_HOME: &str = "the sandbox hides your home directory from every build: \
+    a toolchain in it is visible if its `bin` is in PATH; show a folder with `--readable ~/FOLDER` or \
+    `[sandbox] readable = [\"~/FOLDER\"]`, or put the files that the build needs into the work tree";
+
+const NO_LAYER: &str = "the sandbox shows the caches of tools to a build but cannot give it a layer over them: \
+    use `--sandbox namespaces`, or fetch what the build needs outside of the sandbox";
+
+const NO_WRITING: &str = "the sandbox lets a build write only in the work tree: allow more with \
+    `--writable FOLDER` or `[sandbox] writable = [\"FOLDER\"]`";
+
+/// Together with the home directory, places that no hint suggests opening: accounts, keys, sockets
+/// and other people's files.
+const SECRET: [&str; 5] = ["/etc", "/home", "/root", "/run", "/var/run"];
+
+/// The system's messages if a file may not be written.
+const READ_ONLY: [&str; 3] = ["Read-only file system", "EROFS", "os error 30"];
+/// Landlock's messages for the same; it uses them for reading, too.
+const DENIED: [&str; 4] = ["Permission denied", "EACCES", "permission denied", "os error 13"];
+/// Further words of a program that tried to write. Making the file readable would not help it.
+const WRITES: [&str; 7] = [
+    "cannot create",
+    "cannot touch",
+    "for writing",
+    "could not create",
+    "failed to create",
+    "unable to create",
+    "cannot open output file",
+];
+/// Further words of a program that tried to remove something. As for new files, the folder matters
+/// then.
+const REMOVES: [&str; 4] = ["cannot remove", "cannot move", "rename", "unlink"];
+/// The system's messages if a file does not exist.
+const MISSING: [&str; 4] = ["No such file or directory", "ENOENT", "not found", "cannot open"];
+
+/// For a failed command: one sentence with the likely cause, if that is the sandbox, and the flag
+/// or setting that opens it. This is a guess based on the command's output.
+pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
+    if output.success() || confinement.rung == Rung::Off {
+        return None;
+    }
+    let (text, access) = (output.text(), &confinement.access);
+    // Only the filter's message counts here; other lines may name files that the build does not
+    // need.
+    if !access.network && is_refused_a_socket(&text) {
+        return Some(NO_NETWORK.to_owned());
+    }
+    if access.has_proxy() && text.lines().any(|line| says(line, &NOT_ALLOWED)) {
+        return Some(NO_HOST.to_owned());
+    }
+    if let Some(limit) = of_a_limit(&text, confinement.rung) {
+        return Some(limit.to_owned());
+    }
+    let seen = Visible::behind(access);
+    let perhaps = || !access.network && REFUSED.iter().any(|phrase| text.contains(phrase));
+    text.lines()
+        .find_map(|line| of_line(line, confinement, &seen))
+        .or_else(|| perhaps().then(|| NO_NETWORK.to_owned()))
+        .or_else(|| {
+            text.lines().any(|line| misses_home(line, confinement, &seen)).then(|| NO_HOME.to_owned())
+        })
+}
+
+fn of_a_limit(text: &str, rung: Rung) -> Option<&'static str> {
+    if text.lines().any(|line| says(line, &TOO_LARGE)) {
+        return Some(NO_LARGE_FILE);
+    }
+    if text.lines().any(|line| says(line, &TOO_MANY)) {
+        return Some(NO_MORE_FILES);
+    }
+    // Under Landlock, temporary files are on the user's disk.
+    (rung != Rung::Landlock && text.lines().any(|line| says(line, &FULL))).then_some(NO_SPACE)
+}
+
+fn is_refused_a_socket(text: &str) -> bool {
+    let lines: Vec<&str> = text.lines().collect();
+    lines.iter().enumerate().any(|(at, line)| {
+        let trace = lines.iter().take(at + 1).skip(at.saturating_sub(PYTHON_TRACE));
+        says(line, &NO_SOCKET)
+            || (line.contains(PYTHON_SAYS_NO) && trace.into_iter().any(|line| line.contains("socket")))
+    })
+}
+
+fn of_line(line: &str, confinement: &Confinement, seen: &Visible) -> Option<String> {
+    let access = &confinement.access;
+    if !access.network && says(line, &NETWORK) {
+        return Some(NO_NETWORK.to_owned());
+    }
+    // The last path: the first one is often the program that prints the message.
+    let path = paths(line, access).last();
+    if confinement.rung == Rung::Landlock && says(line, &DENIED) {
+        let object = object(line).map(|name| access.tree.join(name.trim_start_matches("./")));
+        return about_rights(line, object.or(path).as_deref(), confinement, seen);
+    }
+    if says(line, &READ_ONLY) {
+        return about_rights(line, path.as_deref(), confinement, seen);
+    }
+    let path = path.filter(|path| says(line, &MISSING) && !seen.has(path))?;
+    if is_masked(&path, access) {
+        return about_rights(line, Some(&path), confinement, seen);
+    }
+    if is_there_to_show(&path, access) {
+        return Some(about_hiding(&path));
+    }
+    if is_secret(&path, access) || !is_hidden_folder(path.parent()?, access, seen) {
+        return None;
+    }
+    about_rights(line, Some(&path), confinement, seen)
+}
+
+/// The file that a message refers to, however short its name is: in quotes after the message
+/// (Python, Node.js); or as a single word before it, after the name of the program
+/// (`./build.sh: line 2: report.xml: Permission denied`) or after the operation.
+fn object(line: &str) -> Option<&str> {
+    let (at, phrase) = DENIED.iter().filter_map(|phrase| Some((line.find(phrase)?, phrase))).min()?;
+    let behind = line.get(at + phrase.len()..)?;
+    if let Some((_, quoted)) = behind.split_once('\'') {
+        return quoted.split('\'').next().filter(|name| !name.is_empty());
+    }
+    let (speaker, tried) = line.get(..at)?.trim_end_matches([' ', ':']).rsplit_once(": ")?;
+    let name = WRITES.iter().find_map(|words| tried.strip_prefix(words)).unwrap_or(tried);
+    let name = name.trim_matches([' ', '\'', '"', '`', '‘', '’']);
+    let is_name = !speaker.is_empty() && !name.contains(char::is_whitespace) && name.parse::<u32>().is_err();
+    is_name.then_some(name).filter(|name| !name.is_empty())
+}
+
+fn says(line: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| line.contains(phrase))
+}
+
+/// Refers to the home directory as a whole, so that it reveals nothing about single files in it.
+fn misses_home(line: &str, confinement: &Confinement, seen: &Visible) -> bool {
+    let access = &confinement.access;
+    let is_home = |path: PathBuf| {
+        is_hidden_home(&path, access, seen)
+            || (confinement.rung == Rung::Landlock && is_in_private_home(&path))
+    };
+    says(line, &MISSING) && paths(line, access).last().is_some_and(is_home)
+}
+
+fn is_hidden_home(path: &Path, access: &Access, seen: &Visible) -> bool {
+    access.home.as_ref().is_some_and(|home| path.starts_with(home)) && !seen.has(path)
+}
+
+/// Whether opening this path would reveal something that must stay hidden: of the tree only that is not visible.
+fn is_secret(path: &Path, access: &Access) -> bool {
+    let mut secret =
+        SECRET.iter().map(Path::new).chain(access.home.as_deref()).chain([access.tree.as_path()]);
+    path.iter().any(|name| code_commit_names::is_secret(&name.to_string_lossy()))
+        || secret.any(|secret| path.starts_with(secret) || secret.starts_with(path))
+}
+
+fn is_masked(path: &Path, access: &Access) -> bool {
+    access.masked.iter().any(|hidden| path.starts_with(hidden))
+}
+
+/// Whether the path exists on the host, and neither it nor its target is secret.
+fn is_there_to_show(path: &Path, access: &Access) -> bool {
+    !is_secret(path, access) && path.canonicalize().is_ok_and(|real| !is_secret(&real, access))
+}
+
+/// Whether a folder of the host is missing in the sandbox. (Some folders exist there with other
+/// content.)
+fn is_hidden_folder(folder: &Path, access: &Access, seen: &Visible) -> bool {
+    let replaced = [Some(Path::new("/tmp")), Some(Path::new("/var/tmp")), access.home.as_deref()];
+    folder.is_dir()
+        && !replaced.contains(&Some(folder))
+        && !is_secret(folder, access)
+        && !access.tree.starts_with(folder)
+        && !seen.has(folder)
+}
+
+/// `None` if the sandbox is not the cause.
+fn about_rights(
+    line: &str,
+    path: Option<&Path>,
+    confinement: &Confinement,
+    seen: &Visible,
+) -> Option<String> {
+    let access = &confinement.access;
+    Some(match path {
+        Some(path) if access.read_only.iter().any(|held| path.starts_with(held)) => {
+            format!(
+                "the sandbox protects {}: no build may change it (`--sandbox off` lets it)",
+                path.display()
+            )
+        }
+        Some(path) if is_masked(path, access) => {
+            format!("the sandbox hides {} from every build", path.display())
+        }
+        Some(path) if path.starts_with(&access.tree) && !is_new_beside_protected(line, path, access) => {
+            return None;
+        }
+        Some(path) if path.starts_with(&access.tree) => format!(
+            "the sandbox (Landlock) lets a build make nothing new at the top of the tree: \
+             make it first, or write into a folder that is there; a folder can be named with `--writable {0}` or \
+             `[sandbox] writable = [\"{0}\"]`",
+            path.display()
+        ),
+        Some(path) if is_cache(path, confinement) => NO_LAYER.to_owned(),
+        Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, access, seen) => {
+            NO_HOME.to_owned()
+        }
+        Some(path)
+            if confinement.rung == Rung::Landlock
+                && !says(line, &WRITES)
+                && !seen.has(path)
+                && is_there_to_show(path, access) =>
+        {
+            about_hiding(path)
+        }
+        Some(path) => {
+            match path.parent().filter(|folder| ![folder, path].iter().any(|path| is_secret(path, access))) {
+                Some(folder) => NO_WRITING.replace("FOLDER", &folder.display().to_string()),
+                None => NO_WRITING.to_owned(),
+            }
+        }
+        None => NO_WRITING.to_owned(),
+    })
+}
+
+/// Whether a path is in a cache that is shown without a layer.
+fn is_cache(path: &Path, confinement: &Confinement) -> bool {
+    let access = &confinement.access;
+    let has_layers = confinement.rung.has_views() && access.caches.is_some();
+    !has_layers && cache_places(access).any(|place| path.starts_with(place))
+}
+
+/// Whether something is created or removed in a folder that contains a protected file: Landlock
+/// cannot allow that.
+fn is_new_beside_protected(line: &str, path: &Path, access: &Access) -> bool {
+    let mut protected = access.read_only.iter().chain(&access.masked);
+    protected.any(|held| held.parent().is_some_and(|folder| path.parent() == Some(folder)))
+        && (!path.exists() || says(line, &REMOVES))
+}
+
+fn about_hiding(path: &Path) -> String {
+    format!(
+        "the sandbox hides {0}: show it with `--readable {0}` or `[sandbox] readable = [\"{0}\"]`",
+        path.display()
+    )
+}
+
+/// Everything in a line of output that looks like a path, without quotes and colons: words with a
+/// `/`, and the bare names of protected files. Relative paths are assumed to be in the tree; a path
+/// with `..` may be anywhere.
+fn paths(line: &str, access: &Access) -> impl Iterator<Item = PathBuf> {
+    let is_edge = |letter: char| letter.is_whitespace() || "'\"`‘’()[]:,;".contains(letter);
+    line.split(is_edge).filter(|word| !word.is_empty()).filter_map(|word| {
+        let path = access.tree.join(word.trim_start_matches("./"));
+        let is_path = word.contains('/') || access.read_only.contains(&path) || access.masked.contains(&path);
+        (is_path && !path.components().any(|part| part == Component::ParentDir)).then_some(path)
+    })
+}
+
+#[cfg(test)]
+mod tests;

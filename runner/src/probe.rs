@@ -1,0 +1,276 @@
+//! Finds out by trying which sandbox works on this machine.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::io;
+use std::time::Duration;
+
+use crate::temporary::in_temporary;
+use crate::{
+    Access, Cancel, Command, Confinement, Ended, Env, Mode, Rung, TemporaryFolder, run, temporary_folder,
+};
+
+/// A trial that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl Rung {
+    /// What it consists of, in words.
+    pub fn parts(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces and seccomp",
+            Self::Bwrap => "bubblewrap and seccomp",
+            Self::Landlock => "Landlock and seccomp",
+            Self::Docker => "Docker container",
+            Self::Off => "OFF, commands run with all your rights",
+        }
+    }
+}
+
+/// The sandbox that will be in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probed {
+    /// Which rung.
+    pub rung: Rung,
+    /// One line for the user: which sandbox is in force, and why.
+    pub why: String,
+    /// The address of the daemon that answered, if it is not the default.
+    docker_host: Option<OsString>,
+}
+
+impl Probed {
+    /// A sandbox of this kind with this access. A container is always created by the daemon that
+    /// answered.
+    pub fn confine(&self, access: Access) -> Confinement {
+        let docker_host = self.docker_host.clone();
+        Confinement { rung: self.rung, access: Access { docker_host, ..access } }
+    }
+}
+
+/// Why one rung does not work here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// Which rung.
+    pub rung: Rung,
+    /// What went wrong, in one line.
+    pub why: String,
+}
+
+/// Why there is no sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoSandbox {
+    /// Nothing that was requested works here, and nothing weaker is used instead.
+    #[error("{}; {hint}", what_failed(reasons))]
+    Nowhere {
+        /// What was tried.
+        reasons: Vec<Reason>,
+        /// What the user can do.
+        hint: String,
+    },
+    /// Cannot tell what works here: every sandbox needs more descriptors than this process has
+    /// left.
+    #[error("this process may open too few files at once to set up a sandbox")]
+    TooFewFiles,
+}
+
+/// If one rung was requested by name, the others were not tried and are not mentioned.
+fn what_failed(reasons: &[Reason]) -> String {
+    match reasons {
+        [Reason { rung, why }] => format!("the sandbox {rung} does not work here ({why})"),
+        _ => format!("no sandbox works here: {}", list(reasons)),
+    }
+}
+
+fn list(reasons: &[Reason]) -> String {
+    let each: Vec<_> = reasons.iter().map(|Reason { rung, why }| format!("{rung} ({why})")).collect();
+    each.join(", ")
+}
+
+/// Runs `true` in each rung that `mode` allows, the strongest first, and returns the first that
+/// works. `docker_host` is the address of the daemon, if it is not the default.
+pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbox> {
+    let rungs: &[Rung] = match mode {
+        Mode::Auto => &[Rung::Namespaces, Rung::Bwrap, Rung::Landlock],
+        Mode::Namespaces => &[Rung::Namespaces],
+        Mode::Bwrap => &[Rung::Bwrap],
+        Mode::Landlock => &[Rung::Landlock],
+        Mode::Docker => &[Rung::Docker],
+        Mode::Off => &[Rung::Off],
+    };
+    // Distinguished from a machine without sandboxes: otherwise a weaker one would be used, or the
+    // user would be advised to use none.
+    if mode != Mode::Off && !has_descriptors() {
+        return Err(NoSandbox::TooFewFiles);
+    }
+    let mut reasons = Vec::new();
+    for &rung in rungs {
+        match trial(rung, docker_host) {
+            Ok(()) => {
+                let why = why(rung, mode, &reasons);
+                return Ok(Probed { rung, why, docker_host: docker_host.map(OsStr::to_owned) });
+            }
+            Err(why) => reasons.push(Reason { rung, why }),
+        }
+    }
+    Err(NoSandbox::Nowhere { reasons, hint: hint(mode) })
+}
+
+/// The number of descriptors for a sandbox and for ending its command.
+const DESCRIPTORS: usize = 48;
+
+fn has_descriptors() -> bool {
+    (0..DESCRIPTORS).map(|_| std::fs::File::open("/dev/null")).collect::<Result<Vec<_>, _>>().is_ok()
+}
+
+/// How to make namespaces, the strongest rung, work.
+pub fn how_to_get_namespaces() -> String {
+    better(|name| std::fs::read_to_string(format!("/proc/sys/{name}")).ok())
+}
+
+/// `setting` returns the value of a kernel setting.
+fn better(setting: impl Fn(&str) -> Option<String>) -> String {
+    // Settings that keep users from creating namespaces, with the value that allows it.
+    let switches = [
+        ("kernel/unprivileged_userns_clone", "0", "1"),
+        ("user/max_user_namespaces", "0", "15000"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
+    ];
+    let in_the_way = |(name, no, _): &(&str, &str, &str)| setting(name).is_some_and(|is| is.trim() == *no);
+    match switches.into_iter().find(in_the_way) {
+        Some((name, _, yes)) => {
+            format!("allow user namespaces, as root: sysctl -w {}={yes}", name.replace('/', "."))
+        }
+        None => "allow user namespaces here; in a container: \
+            docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
+            .to_owned(),
+    }
+}
+
+/// Tries every rung, for `doctor`.
+pub fn survey(docker_host: Option<&OsStr>) -> Vec<(Rung, Result<(), String>)> {
+    [Rung::Namespaces, Rung::Bwrap, Rung::Landlock, Rung::Docker]
+        .map(|rung| (rung, trial(rung, docker_host)))
+        .into()
+}
+
+fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
+    if rung == Rung::Off {
+        return Ok(());
+    }
+    let folder = folder().map_err(|error| format!("cannot make a folder: {error}"))?;
+    let mut access = Access { tree: folder.path().join("tree"), ..Access::default() };
+    access.docker_host = docker_host.map(OsStr::to_owned);
+    std::fs::create_dir(&access.tree).map_err(|error| format!("cannot make a folder: {error}"))?;
+    run_true(&Confinement { rung, access })
+}
+
+/// The name contains the owner, because a user who does not wait for a trial leaves the folder
+/// behind.
+fn folder() -> io::Result<TemporaryFolder> {
+    in_temporary(std::env::temp_dir(), |at| temporary_folder(&at))
+}
+
+/// Why no command can have the layers of this sandbox over the caches of tools ([`Access::caches`]): the kernel
+/// decides by the file systems, so it is tried.
+pub fn has_layers(confinement: &Confinement) -> Result<(), String> {
+    run_true(confinement)
+}
+
+fn run_true(confinement: &Confinement) -> Result<(), String> {
+    let mut command = Command::new(["true"], &confinement.access.tree, Env::default());
+    command.deadline = Some(PATIENCE);
+    let cancel = Cancel::new().map_err(|error| error.to_string())?;
+    match run(&command, confinement, &cancel, &mut |_, _| {}) {
+        Ok(output) if output.success() => Ok(()),
+        Ok(output) => Err(failed(output.ended, &output.text())),
+        Err(crate::RunError::Sandbox { message, .. }) => Err(message),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn failed(ended: Ended, text: &str) -> String {
+    let mut why = format!("`true` {ended}");
+    if let Some(line) = text.lines().next() {
+        let _ = write!(why, ": {line}");
+    }
+    why
+}
+
+fn why(rung: Rung, mode: Mode, reasons: &[Reason]) -> String {
+    let what = rung.parts();
+    match (mode, reasons.is_empty()) {
+        (Mode::Auto, true) => format!("{what} (the strongest on this machine)"),
+        (Mode::Auto, false) => {
+            let failed = list(reasons);
+            if rung == Rung::Bwrap {
+                return format!("{what} (as strong as the first choice, which does not work here: {failed})");
+            }
+            let better = how_to_get_namespaces();
+            format!("{what} (stronger ones do not work here: {failed}); for the strongest sandbox, {better}")
+        }
+        (Mode::Namespaces | Mode::Bwrap | Mode::Landlock | Mode::Docker | Mode::Off, _) => {
+            format!("{what} (asked for)")
+        }
+    }
+}
+
+fn hint(mode: Mode) -> String {
+    let install = match mode {
+        Mode::Auto | Mode::Namespaces => &how_to_get_namespaces(),
+        Mode::Bwrap => "install bubblewrap, or allow it to create user namespaces",
+        Mode::Landlock => "use Linux 6.2 or newer with Landlock enabled",
+        Mode::Docker => "start the Docker daemon",
+        Mode::Off => "nothing is needed",
+    };
+    let other =
+        if mode == Mode::Auto { "" } else { ", or use the strongest that works with `--sandbox auto`" };
+    format!("{install}{other}, or run without protection with `--sandbox off`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_sandbox_that_was_asked_for_nothing_is_said_about_the_others() {
+        let failed = |mode, rungs: &[Rung]| {
+            let reasons = rungs.iter().map(|&rung| Reason { rung, why: "why".to_owned() }).collect();
+            NoSandbox::Nowhere { reasons, hint: "do this".to_owned() }.to_string() + "; " + &hint(mode)
+        };
+        insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); do this; start the Docker daemon, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
+        insta::assert_snapshot!(failed(Mode::Bwrap, &[Rung::Bwrap, Rung::Landlock]), @"no sandbox works here: bwrap (why), landlock (why); do this; install bubblewrap, or allow it to create user namespaces, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
+    }
+
+    #[test]
+    fn a_weaker_sandbox_is_named_with_what_keeps_the_strongest_from_working() {
+        let reason = |rung| Reason { rung, why: "why".to_owned() };
+        let all = [reason(Rung::Namespaces), reason(Rung::Bwrap)];
+        let said = |rung, mode, reasons| why(rung, mode, reasons).replace(&how_to_get_namespaces(), "HINT");
+        insta::assert_snapshot!(said(Rung::Namespaces, Mode::Auto, &[]), @"namespaces and seccomp (the strongest on this machine)");
+        insta::assert_snapshot!(said(Rung::Bwrap, Mode::Auto, &all[..1]), @"bubblewrap and seccomp (as strong as the first choice, which does not work here: namespaces (why))");
+        insta::assert_snapshot!(said(Rung::Landlock, Mode::Auto, &all), @"Landlock and seccomp (stronger ones do not work here: namespaces (why), bwrap (why)); for the strongest sandbox, HINT");
+        insta::assert_snapshot!(said(Rung::Landlock, Mode::Landlock, &[]), @"Landlock and seccomp (asked for)");
+    }
+
+    #[test]
+    fn what_keeps_namespaces_from_working_is_named_with_its_command() {
+        let with = |name: &'static str, value: &'static str| {
+            better(move |asked| (asked == name).then(|| format!("{value}\n")))
+        };
+        insta::assert_snapshot!(with("kernel/apparmor_restrict_unprivileged_userns", "1"), @"allow user namespaces, as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
+        insta::assert_snapshot!(with("user/max_user_namespaces", "15000"), @"allow user namespaces here; in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined");
+    }
+
+    #[test]
+    fn the_daemon_that_answered_runs_the_commands() {
+        let probed = Probed { rung: Rung::Docker, why: String::new(), docker_host: Some("unix:///a".into()) };
+        let other = Access { docker_host: Some("unix:///b".into()), ..Access::default() };
+        assert_eq!(probed.confine(other).access.docker_host, Some("unix:///a".into()));
+    }
+
+    #[test]
+    fn a_trial_that_was_killed_can_be_cleaned_up() {
+        let folder = folder().unwrap();
+        let name = folder.path().file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with(crate::temporary::PREFIX), "{name}");
+    }
+}

@@ -1,0 +1,192 @@
+//! What a sandbox lets through, and how it is enforced.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+use code_commit_names::ours::AGENT_CONFIG;
+use code_commit_names::{Binds, Name, Writer};
+use serde::{Deserialize, Serialize};
+
+use crate::{AllowedHost, Env};
+
+/// The usual name of `CARGO_HOME`, from which the table knows its content.
+pub(super) const CARGO: &str = ".cargo";
+
+/// The sandbox that the user asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The strongest of namespaces, bubblewrap and Landlock that works here; never no sandbox.
+    #[default]
+    Auto,
+    /// Namespaces with seccomp, or nothing runs.
+    Namespaces,
+    /// bubblewrap with seccomp, or nothing runs.
+    Bwrap,
+    /// Landlock with seccomp, or nothing runs.
+    Landlock,
+    /// A Docker container, or nothing runs.
+    Docker,
+    /// No confinement.
+    Off,
+}
+
+/// The sandbox in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rung {
+    /// Namespaces set up by this crate, and seccomp.
+    Namespaces,
+    /// Namespaces set up by bubblewrap, and seccomp.
+    Bwrap,
+    /// Landlock and seccomp.
+    Landlock,
+    /// A Docker container.
+    Docker,
+    /// No sandbox; leftover processes are still killed.
+    Off,
+}
+
+/// The value for `--sandbox`.
+impl fmt::Display for Rung {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Namespaces => "namespaces",
+            Self::Bwrap => "bwrap",
+            Self::Landlock => "landlock",
+            Self::Docker => "docker",
+            Self::Off => "off",
+        })
+    }
+}
+
+/// What a command may see and change. All paths are absolute; paths that do not exist are ignored.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    /// The work tree: writable.
+    pub tree: PathBuf,
+    /// Paths in the tree that are read-only: `.git`, `build.sh`, specifications, configuration.
+    pub read_only: Vec<PathBuf>,
+    /// Paths in the tree that are hidden: keys.
+    pub masked: Vec<PathBuf>,
+    /// Folders in the tree that are writable but cannot be moved away, because something below them
+    /// is read-only or hidden. Parents first. Landlock ignores them.
+    pub pinned: Vec<PathBuf>,
+    /// Other writable paths. Folders that do not exist are created.
+    pub writable: Vec<PathBuf>,
+    /// Other readable paths.
+    pub readable: Vec<PathBuf>,
+    /// Whether the host's network is reachable.
+    pub network: bool,
+    /// What is reachable without the network, by a proxy that `HTTPS_PROXY` names. Only with [`Rung::Namespaces`].
+    pub hosts: Vec<AllowedHost>,
+    /// The user's home directory, which an empty folder replaces.
+    pub home: Option<PathBuf>,
+    /// The folders in `PATH`, where tools are: visible, even below `home`.
+    pub path: Vec<PathBuf>,
+    /// `CARGO_HOME`: programs, registry cache and configuration are visible, credentials never are.
+    pub cargo_home: Option<PathBuf>,
+    /// `RUSTUP_HOME`: visible.
+    pub rustup_home: Option<PathBuf>,
+    /// Where changes of the tree go, instead of the tree itself, if [`Rung::has_views`].
+    pub view: Option<View>,
+    /// The folder for the project's own layers over the caches of tools, if [`Rung::has_views`]: a command reads
+    /// the user's, and what it writes to them stays here. Without, it sees those of cargo, and changes none.
+    pub caches: Option<PathBuf>,
+    /// The address of the Docker daemon (`unix:///…`), if it is not the default.
+    /// [`Probed::confine`] sets it.
+    pub docker_host: Option<OsString>,
+}
+
+impl Access {
+    /// Access to `tree` for a command with this environment, which also determines tools and home
+    /// directory. Nothing else is open, and the network is off. `.git`, the build script and files of the tree
+    /// that run later (`names` lists them) are read-only, and `agent-config` is hidden, where they exist: nothing can be
+    /// mounted over a missing path.
+    pub fn new(tree: impl Into<PathBuf>, env: &Env) -> Self {
+        let tree = tree.into();
+        let home = env.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let below_home = |name: &str| home.as_ref().map(|home| home.join(name));
+        let folder =
+            |name: &str, default: &str| env.get(name).map(PathBuf::from).or_else(|| below_home(default));
+        Self {
+            read_only: started_later(&tree),
+            masked: [tree.join(AGENT_CONFIG)].into_iter().filter(|folder| folder.exists()).collect(),
+            tree,
+            cargo_home: folder("CARGO_HOME", CARGO).filter(|folder| folder.is_dir()),
+            rustup_home: folder("RUSTUP_HOME", ".rustup").filter(|folder| folder.is_dir()),
+            path: env.get("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default(),
+            home,
+            ..Self::default()
+        }
+    }
+}
+
+impl Access {
+    /// What commands may change.
+    pub(crate) fn changeable(&self) -> impl Iterator<Item = &Path> {
+        [&self.tree].into_iter().chain(&self.writable).map(PathBuf::as_path)
+    }
+
+    /// The home directory to hide. A home directory of `/` does not count.
+    pub(super) fn hidden_home(&self) -> Option<PathBuf> {
+        self.home.clone().filter(|home| home.is_absolute() && home.parent().is_some())
+    }
+
+    /// Paths relative to the tree's canonical spelling: another spelling would protect nothing.
+    pub(super) fn held(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
+        let tree = self.tree.canonicalize().unwrap_or_else(|_| self.tree.clone());
+        let target = |path: &PathBuf| match path.canonicalize().ok()?.strip_prefix(&tree) {
+            Ok(below) => Some(self.tree.join(below)),
+            Err(_) => (!path.symlink_metadata().ok()?.is_symlink()).then(|| path.clone()),
+        };
+        paths.iter().filter_map(target).filter(|path| !is_device(path)).collect()
+    }
+
+    /// Whether single hosts are opened, and not everything.
+    pub(crate) fn has_proxy(&self) -> bool {
+        !self.network && !self.hosts.is_empty()
+    }
+}
+
+fn is_device(path: &Path) -> bool {
+    path.metadata().is_ok_and(|data| data.file_type().is_char_device() || data.file_type().is_block_device())
+}
+
+/// What decides whether the work is done, and what somebody starts later without asking.
+fn started_later(tree: &Path) -> Vec<PathBuf> {
+    let decides =
+        code_commit_names::protected(Binds::Commit).filter(|name| name.writer() != Some(Writer::Build));
+    let rows =
+        decides.chain(code_commit_names::RUNS_LATER).map(Name::at_root).filter(|name| *name != AGENT_CONFIG);
+    let paths = [".git"].into_iter().chain(rows).map(|name| tree.join(name));
+    paths.filter(|path| path.symlink_metadata().is_ok()).collect()
+}
+
+/// Where the changes of one command go instead of the tree. Both folders must be new and empty, in a folder of
+/// their own, which is hidden from the command, and on one file system. Nobody else may use them meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// Receives the changes, in the format of overlayfs with `userxattr`.
+    pub upper: PathBuf,
+    /// For the kernel's own use.
+    pub work: PathBuf,
+}
+
+/// A sandbox: how it is enforced, and what it lets through.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confinement {
+    /// How it is enforced; [`probe`](crate::probe) finds out what works on this machine.
+    pub rung: Rung,
+    /// What it lets through; has no meaning for [`Rung::Off`].
+    pub access: Access,
+}
+
+impl Confinement {
+    /// No sandbox.
+    pub fn off() -> Self {
+        Self { rung: Rung::Off, access: Access::default() }
+    }
+}

@@ -1,0 +1,108 @@
+//! The project that a run works in: its root, its repository, the harness's state for it, and its runs.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use code_commit_apply::Lock;
+use code_commit_perform::{JOURNAL, Past};
+use code_commit_repo::WorkTree;
+
+use crate::exit::Failure;
+use crate::host::Host;
+use crate::life::{InTree, Row};
+use crate::records::{self, Head};
+use crate::registry::{Known, Registry};
+use crate::{lock, place};
+
+/// A project, and the program around it.
+pub struct Site<'h> {
+    /// Its root, without symlinks.
+    pub root: PathBuf,
+    /// Its repository; a project of agents need not have one.
+    pub tree: Option<WorkTree>,
+    /// The surroundings.
+    pub host: Host<'h>,
+}
+
+impl fmt::Debug for Site<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl<'h> Site<'h> {
+    /// The project in the current folder.
+    pub fn here(host: Host<'h>) -> Result<Self, Failure> {
+        Ok(Self::at(&place::root(host)?, host))
+    }
+
+    /// The project in this folder.
+    pub fn at(root: &Path, host: Host<'h>) -> Self {
+        Self { root: root.to_owned(), tree: WorkTree::at(root).ok(), host }
+    }
+
+    /// Its repository, or why there is none.
+    pub fn tree(&self) -> Result<&WorkTree, Failure> {
+        if let Some(tree) = &self.tree {
+            return Ok(tree);
+        }
+        place::work_tree(&self.root)?;
+        Err(anyhow!("the repository of {} appeared meanwhile", self.root.display()).into())
+    }
+
+    /// The harness's own folder; created if necessary.
+    pub(crate) fn state(&self) -> Result<PathBuf, Failure> {
+        match &self.tree {
+            Some(tree) => place::state(tree),
+            None => place::state_of(&self.root),
+        }
+    }
+
+    /// Takes the lock, and cleans up after a killed run.
+    pub(crate) fn lock(&self) -> Result<Lock, Failure> {
+        match &self.tree {
+            Some(tree) => lock::take(tree, self.host),
+            None => lock::take_in(&self.state()?, self.host),
+        }
+    }
+
+    /// The list of its runs.
+    pub fn registry(&self) -> Registry<'_> {
+        Registry::at(&self.root, self.tree.as_ref())
+    }
+
+    /// Whether a listed run is over, or holds nothing that a resumed run could use; `None` if its journal cannot be
+    /// read.
+    pub fn is_over(&self, known: &Known) -> Option<bool> {
+        // What was made elsewhere is not in the middle of anything here.
+        let Some(row) = self.row(known).filter(|_| !known.is_imported()) else { return Some(true) };
+        let run = known.path(&self.root);
+        let in_tree = (row.in_tree)(known, self)?;
+        if in_tree == InTree::Unfinished {
+            return Some(false);
+        }
+        if known.undone || !run.join(JOURNAL).exists() {
+            return Some(true);
+        }
+        let past = Past::read(&run).ok()?;
+        Some(!(row.goes_on)(&past) || (row.facts.newest_only && !self.is_newest(known)))
+    }
+
+    /// Whether no newer run of its loop has begun, on the same part of the project.
+    pub(crate) fn is_newest(&self, known: &Known) -> bool {
+        let of = |known: &Known| {
+            let head = Head::of(&records::open(&known.path(&self.root))).unwrap_or_default();
+            (head.kind, head.phase)
+        };
+        let wanted = of(known);
+        let all = self.registry().all().unwrap_or_default();
+        all.iter().find(|other| of(other) == wanted) == Some(known)
+    }
+
+    /// The loop of a run; `None` for a run of `apply`, and for a loop that this program does not have.
+    pub fn row(&self, known: &Known) -> Option<&'h Row> {
+        let kind = known.kind(&self.root);
+        self.host.loops.iter().find(|row| row.facts.kind == kind)
+    }
+}
