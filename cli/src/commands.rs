@@ -73,32 +73,8 @@ fn recover_first(command: Option<&Command>, host: Host<'_>) -> Result<(), Failur
         }
         Some(Command::Guard(args)) => &args.root,
         Some(Command::Order(args)) => args.repo(),
-        None
-        | Some(
-            Command::Implement(_)
-            | Command::Check(_)
-            | Command::Phase(_)
-            | Command::Spec(_)
-            | Command::Costs
-            | Command::Runs
-            | Command::Show(_)
-            | Command::Page(_)
-            | Command::Trace(_)
-            | Command::Why(_)
-            | Command::Resume(_)
-            | Command::Replay(_)
-            | Command::Init(_)
-            | Command::Rollup(_)
-            | Command::Apply(_)
-            | Command::Export(_)
-            | Command::Import(_)
-            | Command::Undo(_)
-            | Command::Clean(_)
-            | Command::Demo(_)
-            | Command::Config(_)
-            | Command::Trust(_)
-            | Command::Doctor(_),
-        ) => Path::new("."),
+        // So that a new command does, too.
+        _ => Path::new("."),
     };
     lock::recover_in(folder, host)
 }

@@ -16,14 +16,14 @@ pub struct RunName {
     pub run: Option<String>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct WhyArgs {
     /// The file, or one line of it: src/main.rs, src/main.rs:12
     #[arg(value_name = "FILE[:LINE]")]
     pub place: PathBuf,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ResumeArgs {
     /// The run, by the name of its folder or by its path; the newest if not named
     pub run: Option<String>,
@@ -35,7 +35,7 @@ pub struct ResumeArgs {
     pub limits: LimitArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ReplayArgs {
     /// The run, by the name of its folder or by its path; the newest if not named
     pub run: Option<String>,
@@ -73,7 +73,7 @@ pub struct CleanArgs {
     pub dry_run: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ExportArgs {
     /// The run, by the name of its folder or by its path; the newest if not named
     pub run: Option<String>,
@@ -88,7 +88,7 @@ pub struct ExportArgs {
     pub without_prompts: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ImportArgs {
     /// The exported run
     pub file: PathBuf,
@@ -100,7 +100,7 @@ pub struct ImportArgs {
     pub trust: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct VerifyArgs {
     /// The exported run
     pub file: PathBuf,
@@ -111,22 +111,15 @@ pub struct VerifyArgs {
 
 impl ExportArgs {
     pub fn request(&self) -> travel::Export {
-        travel::Export {
-            run: self.run.clone(),
-            file: self.output.clone(),
-            sign: self.sign.clone(),
-            without_prompts: self.without_prompts,
-        }
+        let Self { run, output: file, sign, without_prompts } = self.clone();
+        travel::Export { run, file, sign, without_prompts }
     }
 }
 
 impl ImportArgs {
     pub fn request(&self) -> travel::Import {
-        travel::Import {
-            file: self.file.clone(),
-            allowed_signers: self.allowed_signers.clone(),
-            trust: self.trust,
-        }
+        let Self { file, allowed_signers, trust } = self.clone();
+        travel::Import { file, allowed_signers, trust }
     }
 }
 

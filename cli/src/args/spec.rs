@@ -27,7 +27,7 @@ pub enum Action {
     /// Plan, implement and review one focus until the reviewer approves
     Run(RunArgs),
     /// Work through .cuggino/backlog, file by file, until Ctrl-C
-    Watch(WatchArgs),
+    Watch(WorkArgs),
     /// Compare specs and code once; findings go to .cuggino/tbd
     Audit(AgentArgs),
     /// Plan, implement and review once more, from a review that you have written
@@ -53,11 +53,8 @@ pub struct RunArgs {
     /// Say how large the first prompt is, and send nothing
     #[arg(long, conflicts_with = "resume")]
     pub dry_run: bool,
-    /// How far it may go.
     #[command(flatten)]
-    pub limits: TurnLimitArgs,
-    #[command(flatten)]
-    pub agent: AgentArgs,
+    pub work: WorkArgs,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -67,16 +64,13 @@ pub struct ReviewArgs {
     /// What the review is about, if not the newest run; @FILE takes it from a file
     #[arg(long, value_name = "TEXT|@FILE")]
     pub focus: Option<String>,
-    /// How far the run may go.
     #[command(flatten)]
-    pub limits: TurnLimitArgs,
-    #[command(flatten)]
-    pub agent: AgentArgs,
+    pub work: WorkArgs,
 }
 
+/// How far each run may go, and who works.
 #[derive(Debug, Clone, Args)]
-pub struct WatchArgs {
-    /// How far each run may go.
+pub struct WorkArgs {
     #[command(flatten)]
     pub limits: TurnLimitArgs,
     #[command(flatten)]
@@ -143,30 +137,17 @@ impl AgentArgs {
     }
 }
 
-fn request(focus: Option<&String>, limits: &TurnLimitArgs, agent: &AgentArgs) -> Request {
-    let (limits, agent) = (limits.layer.limits.clone(), agent.options());
-    Request { focus: focus.cloned(), limits, agent, ..Request::default() }
+impl WorkArgs {
+    /// The request for a run on this focus.
+    pub fn on(&self, focus: Option<&String>) -> Request {
+        let (limits, agent) = (self.limits.layer.limits.clone(), self.agent.options());
+        Request { focus: focus.cloned(), limits, agent, ..Request::default() }
+    }
 }
 
 impl RunArgs {
     pub fn request(&self) -> Request {
-        Request {
-            new: self.new,
-            key: self.key.clone(),
-            dry_run: self.dry_run,
-            ..request(self.focus.as_ref(), &self.limits, &self.agent)
-        }
-    }
-}
-
-impl ReviewArgs {
-    pub fn request(&self) -> Request {
-        request(self.focus.as_ref(), &self.limits, &self.agent)
-    }
-}
-
-impl WatchArgs {
-    pub fn request(&self) -> Request {
-        request(None, &self.limits, &self.agent)
+        let (new, key, dry_run) = (self.new, self.key.clone(), self.dry_run);
+        Request { new, key, dry_run, ..self.work.on(self.focus.as_ref()) }
     }
 }

@@ -3,9 +3,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 #![expect(clippy::print_stderr, reason = "what was skipped must be seen")]
 
+mod check_ignore;
 mod files;
+mod hostile_paths;
 mod ignoring;
 mod opened;
+mod properties;
 mod replies;
 mod repositories;
 mod tree;

@@ -1,7 +1,7 @@
 //! A power cut at any call that waits for the disk, and what a disk may have lost by then: the same command comes to the same end, and
 //! no answer that is on disk is paid for again.
 //!
-//! `POWER_CUTS=3` tries everything that may be lost at each of these calls, instead of one after the other.
+//! `KILL_EVERY=1` tries each of these calls, `POWER_CUTS=3` everything that may be lost at it, instead of one after the other.
 
 use std::fs;
 use std::process::Command;
@@ -10,7 +10,7 @@ use code_commit_fixtures::project::Project;
 
 use super::supervisor::{Work, asked, commit, order, tree};
 use crate::scenes::commit::Scene as Commit;
-use crate::scenes::kills::{chosen, places, strace_works, traced};
+use crate::scenes::kills::{chosen, every, places, strace_works, traced};
 use crate::scenes::power::{CALLS, Disk, Left};
 use crate::scenes::program::Ran;
 
@@ -21,7 +21,7 @@ fn syncs(project: &Project, command: &Command) -> Vec<(String, usize)> {
     places
 }
 
-/// Cuts the power at each of the calls in turn.
+/// Cuts the power at the calls in turn.
 fn campaign<W: Work>(scene: impl Fn() -> W) {
     if !strace_works() {
         return;
@@ -31,7 +31,7 @@ fn campaign<W: Work>(scene: impl Fn() -> W) {
     let (end, prompts) = (tree(&undisturbed), asked(&undisturbed));
     let mut lefts = [Left::Synced, Left::Names, Left::Journal];
     let cuts = places.iter().map(|(call, count)| format!("{call}:signal=KILL:when={count}"));
-    for cut in cuts.chain(["fsync:when=9999:error=EIO".to_owned()]) {
+    for cut in cuts.step_by(every()).chain(["fsync:when=9999:error=EIO".to_owned()]) {
         lefts.rotate_left(1);
         for left in lefts.into_iter().take(chosen("POWER_CUTS", 1)) {
             let (work, case) = (scene(), format!("cut at {cut}, left: {left:?}"));

@@ -1,7 +1,10 @@
 //! What of a JSON value does not fit a JSON schema: as many words of the language as the published schemas have. A word that is not known
 //! here ends the test, since it would not be checked.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use regex::Regex;
 use serde_json::{Value, json};
@@ -13,8 +16,25 @@ const SILENT: [&str; 8] =
 /// A published schema and the file that it is in, from which its references lead.
 pub struct Published {
     file: PathBuf,
-    root: Value,
+    root: &'static Value,
 }
+
+/// What was made once stays: every line of every run is held against the same few schemas.
+struct Kept<T: 'static>(Mutex<BTreeMap<String, &'static T>>);
+
+impl<T> Kept<T> {
+    const fn empty() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+
+    fn get(&self, name: &str, make: impl FnOnce(&str) -> T) -> &'static T {
+        let mut kept = self.0.lock().unwrap();
+        kept.entry(name.to_owned()).or_insert_with_key(|name| Box::leak(Box::new(make(name))))
+    }
+}
+
+static SCHEMAS: Kept<Value> = Kept::empty();
+static PATTERNS: Kept<Regex> = Kept::empty();
 
 impl Published {
     /// `events.schema.json` below `docs/schemas`.
@@ -24,22 +44,25 @@ impl Published {
 
     /// A schema that somebody else has published.
     pub fn at(file: &Path) -> Self {
-        let text =
-            std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        Self { file: file.to_owned(), root: serde_json::from_str(&text).unwrap() }
+        let root = SCHEMAS.get(file.to_str().unwrap(), |file| {
+            let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"));
+            serde_json::from_str(&text).unwrap()
+        });
+        Self { file: file.to_owned(), root }
     }
 
     /// What is wrong with the value, each with its place.
     pub fn faults(&self, value: &Value) -> Vec<String> {
-        self.faults_by(value, &self.root, "value")
+        self.faults_by(value, self.root, "value").iter().map(Fault::to_string).collect()
     }
 
     /// The same by one of the schema's definitions.
     pub fn faults_of(&self, definition: &str, value: &Value) -> Vec<String> {
-        self.faults_by(value, &self.root["$defs"][definition], definition)
+        let rule = &self.root["$defs"][definition];
+        self.faults_by(value, rule, definition).iter().map(Fault::to_string).collect()
     }
 
-    fn faults_by(&self, value: &Value, rule: &Value, place: &str) -> Vec<String> {
+    fn faults_by<'v>(&self, value: &'v Value, rule: &'static Value, place: &str) -> Vec<Fault<'v>> {
         let words = rule.as_object().unwrap().iter();
         words
             .flat_map(|(word, wanted)| match word.as_str() {
@@ -47,13 +70,13 @@ impl Published {
                 "oneOf" | "anyOf" => self.faults_of_choice(value, word, wanted, place),
                 "properties" | "items" => self.faults_inside(value, word, wanted, place),
                 _ if holds(value, rule, word, wanted) => Vec::new(),
-                _ => vec![format!("{place}: {word} should be {wanted}: {value}")],
+                _ => vec![Fault { place: place.to_owned(), word, wanted, kinds: Vec::new(), value }],
             })
             .collect()
     }
 
     /// By a rule of this file (`#/$defs/x`) or of one beside it (`../events.schema.json#/$defs/x`).
-    fn faults_at(&self, value: &Value, reference: &str, place: &str) -> Vec<String> {
+    fn faults_at<'v>(&self, value: &'v Value, reference: &str, place: &str) -> Vec<Fault<'v>> {
         let (file, pointer) = reference.split_once('#').unwrap();
         let other;
         let schema = if file.is_empty() {
@@ -66,18 +89,30 @@ impl Published {
         schema.faults_by(value, rule, place)
     }
 
-    fn faults_of_choice(&self, value: &Value, word: &str, wanted: &Value, place: &str) -> Vec<String> {
+    fn faults_of_choice<'v>(
+        &self,
+        value: &'v Value,
+        word: &'static str,
+        wanted: &'static Value,
+        place: &str,
+    ) -> Vec<Fault<'v>> {
         let kinds: Vec<_> =
             wanted.as_array().unwrap().iter().map(|kind| self.faults_by(value, kind, place)).collect();
         let fitting = kinds.iter().filter(|faults| faults.is_empty()).count();
         if fitting == 1 || (word == "anyOf" && fitting > 1) {
             Vec::new()
         } else {
-            vec![format!("{place}: fits {fitting} kinds ({kinds:?}): {value}")]
+            vec![Fault { place: place.to_owned(), word, wanted, kinds, value }]
         }
     }
 
-    fn faults_inside(&self, value: &Value, word: &str, wanted: &Value, place: &str) -> Vec<String> {
+    fn faults_inside<'v>(
+        &self,
+        value: &'v Value,
+        word: &str,
+        wanted: &'static Value,
+        place: &str,
+    ) -> Vec<Fault<'v>> {
         if word == "items" {
             let items = value.as_array().into_iter().flatten();
             return items.flat_map(|item| self.faults_by(item, wanted, &format!("{place}[]"))).collect();
@@ -87,6 +122,28 @@ impl Published {
         present
             .flat_map(|(key, rule, value)| self.faults_by(value, rule, &format!("{place}.{key}")))
             .collect()
+    }
+}
+
+/// What does not fit. It is told only where it counts: a value of a megabyte that fits one of five kinds does not fit four.
+struct Fault<'v> {
+    place: String,
+    word: &'static str,
+    wanted: &'static Value,
+    /// Of a choice, what does not fit of each kind.
+    kinds: Vec<Vec<Fault<'v>>>,
+    value: &'v Value,
+}
+
+impl fmt::Display for Fault<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, word, wanted, kinds, value } = self;
+        if kinds.is_empty() {
+            return write!(f, "{place}: {word} should be {wanted}: {value}");
+        }
+        let fitting = kinds.iter().filter(|faults| faults.is_empty()).count();
+        let told: Vec<String> = kinds.iter().flatten().map(Self::to_string).collect();
+        write!(f, "{place}: fits {fitting} kinds ({told:?}): {value}")
     }
 }
 
@@ -109,7 +166,8 @@ fn holds(value: &Value, rule: &Value, word: &str, wanted: &Value) -> bool {
         "minLength" => value.as_str().is_none_or(|text| text.chars().count() >= size()),
         "maxLength" => value.as_str().is_none_or(|text| text.chars().count() <= size()),
         "pattern" => {
-            value.as_str().is_none_or(|text| Regex::new(wanted.as_str().unwrap()).unwrap().is_match(text))
+            let pattern = PATTERNS.get(wanted.as_str().unwrap(), |pattern| Regex::new(pattern).unwrap());
+            value.as_str().is_none_or(|text| pattern.is_match(text))
         }
         "required" => value
             .as_object()

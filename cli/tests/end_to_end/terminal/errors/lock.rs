@@ -11,7 +11,7 @@ use crate::scenes::commit::Scene;
 use crate::terminal::check;
 
 /// So many files that a program is surely still at it when it is seen to write.
-const FILES: usize = 1_500;
+const FILES: usize = 300;
 /// How often a program may be too quick to be killed at the right moment.
 const TRIES: usize = 30;
 
@@ -73,7 +73,7 @@ fn killed_when(moment: Moment) -> Scene {
         let mut command = scene.keyed(&["apply", "agent-config/new"], &[]);
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         while !moment(&transaction) && child.try_wait().unwrap().is_none() {
-            std::hint::spin_loop();
+            std::thread::yield_now();
         }
         child.kill().unwrap();
         child.wait().unwrap();

@@ -1,0 +1,318 @@
+//! How the client handles every answer and every failure of the dialect: real HTTP on loopback,
+//! real parsing, real retry rules; only the waits between attempts are not real.
+
+use code_commit_fixtures::outcomes;
+use code_commit_fixtures::server::{Framing, Hang, Step};
+use code_commit_llm::{CallError, Secret};
+use code_commit_llm_openai::OpenAi;
+use serde_json::json;
+
+const KEY: &str = "sk-test-key-0123456789-xy";
+
+fn service_below(path: &str, origin: &str) -> OpenAi {
+    let base = format!("{origin}{path}").parse().expect("an address");
+    OpenAi::new(base, "openai/m".parse().expect("a name"), Secret::new(KEY))
+}
+
+fn service(origin: &str) -> OpenAi {
+    service_below("/v1", origin)
+}
+
+fn outcome_below(path: &str, name: &str, stream: bool, steps: Vec<Step>) -> String {
+    outcomes::outcome(name, KEY, stream, |origin| service_below(path, origin), steps).expect("a server")
+}
+
+fn table(stream: bool, cases: Vec<(&str, Vec<Step>)>) -> String {
+    outcomes::table(KEY, stream, service, cases).expect("a server")
+}
+
+fn ok() -> Step {
+    Step::text("whole and well")
+}
+
+fn failed(status: u16, code: &str) -> Vec<Step> {
+    vec![Step::status(status).code(code), ok()]
+}
+
+#[test]
+fn every_way_an_answer_ends_has_its_outcome() {
+    let reason = |reason: &str| vec![Step::text("words").finish(reason).times(3)];
+    let cases = vec![
+        ("stop", reason("stop")),
+        ("end of the text", reason("eos")),
+        ("a stop sequence", reason("stop_sequence")),
+        ("length", reason("length")),
+        ("length, in the word of another", reason("MAX_TOKENS")),
+        ("content filter", reason("content_filter")),
+        ("tool calls", reason("tool_calls")),
+        ("function call", reason("function_call")),
+        ("a reason of next year", reason("daydreaming")),
+        ("no reason", reason("")),
+        ("refusal", vec![Step { refusal: Some("I can't help with that.".into()), ..Step::default() }]),
+        ("empty, then well", vec![Step::text(""), ok()]),
+        ("null content three times", vec![Step::default().times(3)]),
+        ("content in parts", vec![Step::body(PARTS)]),
+        ("no choices", vec![Step::body("{\"choices\":[]}"), ok()]),
+        ("an object with nothing in it", vec![Step::body("{}"), ok()]),
+        ("an array with nothing in it", vec![Step::body("[]"), ok()]),
+        ("words and no reason", vec![Step::body(NO_REASON), ok()]),
+        ("null everywhere", vec![Step::body(NULLS)]),
+        ("content that is a number", vec![Step::body("{\"choices\":[{\"message\":{\"content\":7}}]}")]),
+    ];
+    insta::assert_snapshot!(table(false, cases), @r#"
+    stop                               complete Use "words" | Ok/Usage []
+    end of the text                    complete Use "words" | Ok/Usage []
+    a stop sequence                    complete Use "words" | Ok/Usage []
+    length                             truncated TellModel "words" | Truncated/Usage []
+    length, in the word of another     truncated TellModel "words" | Truncated/Usage []
+    content filter                     filtered TellPerson "words" | Refused/Usage []
+    tool calls                         tool-call Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    function call                      tool-call Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    a reason of next year              unknown TellPerson "words" | Refused/Usage []
+    no reason                          complete Use "words" | Ok/Usage []
+    refusal                            refused TellPerson "" | Refused/Usage []
+    empty, then well                   complete Use "whole and well" | Unusable/Usage Ok/Usage [1035]
+    null content three times           empty Retry "" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    content in parts                   complete Use "ab" | Ok/Unknown []
+    no choices                         ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
+    an object with nothing in it       ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
+    an array with nothing in it        ERROR bad-reply | the answer cannot be read: an array in place of an object | Error/Unknown []
+    words and no reason                ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
+    null everywhere                    complete Use "a" | Ok/Unknown []
+    content that is a number           ERROR bad-reply | the answer cannot be read: content that is no text | Error/Unknown []
+    "#);
+}
+
+const NO_REASON: &str = r#"{"choices":[{"message":{"content":"words"}}]}"#;
+const PARTS: &str = r#"{"choices":[{"message":{"content":[{"type":"text","text":"a"},{"type":"odd"},
+    {"type":"text","text":"b"}]},"finish_reason":"stop"}]}"#;
+const NULLS: &str = r#"{"id":null,"model":null,"created":null,"error":null,"usage":null,"choices":[
+    {"message":{"content":"a","refusal":null,"tool_calls":null},"finish_reason":"stop","logprobs":null}]}"#;
+
+#[test]
+fn every_failure_has_its_outcome() {
+    let body = |status, body: &str| vec![Step { status: Some(status), ..Step::body(body) }, ok()];
+    let cases = vec![
+        ("400", failed(400, "invalid_value")),
+        ("400 too long", failed(400, "context_length_exceeded")),
+        ("400 content filter", failed(400, "content_filter")),
+        ("400 content policy", failed(400, "content_policy_violation")),
+        (
+            "400 content policy, in the type",
+            vec![Step { kind: Some("content_policy_violation".into()), ..Step::status(400) }],
+        ),
+        ("401", failed(401, "invalid_api_key")),
+        ("403 region", failed(403, "unsupported_country_region_territory")),
+        ("403", failed(403, "forbidden")),
+        ("404 model", failed(404, "model_not_found")),
+        ("429 rate", failed(429, "rate_limit_exceeded")),
+        ("429 no money", failed(429, "insufficient_quota")),
+        ("429 no credit", failed(429, "credit_balance_exhausted")),
+        (
+            "429 no money, said in the type",
+            vec![Step { kind: Some("insufficient_quota".into()), ..Step::status(429) }],
+        ),
+        ("429 retry-after 1", vec![Step::status(429).header("retry-after", "1"), ok()]),
+        ("429 retry-after-ms 20", vec![Step::status(429).header("retry-after-ms", "20"), ok()]),
+        ("429 retry-after 121", vec![Step::status(429).header("retry-after", "121"), ok()]),
+        ("500", failed(500, "server_error")),
+        ("520 html", vec![Step::html(520, "Web server returned an unknown error"), ok()]),
+        ("524", vec![Step::html(524, "A timeout occurred").times(9)]),
+        ("503 overloaded", failed(503, "server_is_overloaded")),
+        ("503 slow down", failed(503, "slow_down")),
+        ("error is a text", body(400, "{\"error\":\"model is loading\"}")),
+        ("detail", body(422, "{\"detail\":[{\"msg\":\"field required\"}]}")),
+        ("html", vec![Step::html(504, "Gateway Time-out"), ok()]),
+        ("404 of a model, in words alone", body(404, r#"{"error":"model 'm' not found"}"#)),
+        ("404 of an address", body(404, "404 page not found")),
+        ("404 of an address, as JSON", body(404, r#"{"detail":"Not Found"}"#)),
+        ("405", body(405, "Method Not Allowed")),
+        ("nothing", body(500, "")),
+        ("the key echoed", vec![Step::status(401).message(&format!("Incorrect API key provided: {KEY}"))]),
+        (
+            "200 an error object",
+            vec![Step::body("{\"error\":{\"message\":\"busy\",\"code\":\"slow_down\"}}"), ok()],
+        ),
+        ("200 html", vec![Step::html(200, "Sign in")]),
+        ("200 html with the key", vec![Step { status: Some(200), ..Step::html(200, &format!("no {KEY}")) }]),
+        ("200 cut", vec![ok().cut_after(30), ok()]),
+        ("200 larger than the limit", vec![Step::huge(2)]),
+        ("silence in the answer", vec![ok().hang(Hang::After(9)), ok()]),
+    ];
+    insta::assert_snapshot!(table(false, cases), @r#"
+    400                                ERROR bad-request | the service rejects the request (HTTP 400): scripted error | Error/Nothing []
+    400 too long                       ERROR too-large | the prompt is too large for the model: scripted error | Error/Nothing []
+    400 content filter                 ERROR blocked | the service blocked the prompt: scripted error | Error/Nothing []
+    400 content policy                 ERROR blocked | the service blocked the prompt: scripted error | Error/Nothing []
+    400 content policy, in the type    ERROR blocked | the service blocked the prompt: scripted error | Error/Nothing []
+    401                                ERROR bad-key | the key is not valid: scripted error | Error/Nothing []
+    403 region                         ERROR unavailable | not available to this account here: scripted error | Error/Nothing []
+    403                                ERROR no-permission | permission denied: scripted error | Error/Nothing []
+    404 model                          ERROR not-found | m not found: scripted error | Error/Nothing []
+    429 rate                           complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    429 no money                       ERROR billing | no credit left: scripted error | Error/Nothing []
+    429 no credit                      ERROR billing | no credit left: scripted error | Error/Nothing []
+    429 no money, said in the type     ERROR billing | no credit left: scripted error | Error/Nothing []
+    429 retry-after 1                  complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    429 retry-after-ms 20              complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    429 retry-after 121                ERROR rate-limited | rate limit: scripted error | Error/Nothing []
+    500                                complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    520 html                           complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    524                                ERROR server | the service failed (HTTP 524): a page of HTML, "A timeout occurred" | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
+    503 overloaded                     complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    503 slow down                      complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    error is a text                    ERROR bad-request | the service rejects the request (HTTP 400): model is loading | Error/Nothing []
+    detail                             ERROR bad-request | the service rejects the request (HTTP 422): [{"msg":"field required"}] | Error/Nothing []
+    html                               complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    404 of a model, in words alone     ERROR not-found | m not found: model 'm' not found | Error/Nothing []
+    404 of an address                  ERROR wrong-address | the base URL ORIGIN/v1 does not lead to the API: 404 page not found | Error/Nothing []
+    404 of an address, as JSON         ERROR wrong-address | the base URL ORIGIN/v1 does not lead to the API: Not Found | Error/Nothing []
+    405                                ERROR wrong-address | the base URL ORIGIN/v1 does not lead to the API: Method Not Allowed | Error/Nothing []
+    nothing                            complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    the key echoed                     ERROR bad-key | the key is not valid: Incorrect API key provided: …xy | Error/Nothing []
+    200 an error object                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    200 html                           ERROR bad-reply | the answer cannot be read: a page of HTML, "Sign in" | Error/Unknown []
+    200 html with the key              ERROR bad-reply | the answer cannot be read: a page of HTML, "no …xy" | Error/Unknown []
+    200 cut                            complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    200 larger than the limit          ERROR body-too-large | the answer is larger than 1048576 bytes | Error/Unknown []
+    silence in the answer              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    "#);
+}
+
+#[test]
+fn a_base_url_without_its_version_is_named_and_nothing_else_is() {
+    let body = |status, body: &str| vec![Step { status: Some(status), ..Step::body(body) }, ok()];
+    let invalid_url = r#"{"error":{"message":"Invalid URL (POST /chat/completions)","type":"invalid_request_error","code":null}}"#;
+    let unknown_model = r#"{"error":{"message":"The model `m` does not exist","type":"NotFoundError"}}"#;
+    let lm_studio = r#"{"error":"Unexpected endpoint or method. (POST /chat/completions)"}"#;
+    let cases = vec![
+        ("404 of OpenAI", body(404, invalid_url)),
+        ("404 of a model", body(404, unknown_model)),
+        ("404 of a page", vec![Step::html(404, "404 Not Found"), ok()]),
+        ("405", body(405, r#"{"detail":"Method Not Allowed"}"#)),
+        ("200 of LM Studio", body(200, lm_studio)),
+    ];
+    let lines: Vec<_> = cases.into_iter().map(|(name, steps)| outcome_below("", name, true, steps)).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    404 of OpenAI                      ERROR wrong-address | the base URL ORIGIN does not lead to the API: Invalid URL (POST /chat/completions) | Error/Nothing []
+    404 of a model                     ERROR not-found | m not found: The model `m` does not exist | Error/Nothing []
+    404 of a page                      ERROR wrong-address | the base URL ORIGIN does not lead to the API: a page of HTML, "404 Not Found" | Error/Nothing []
+    405                                ERROR wrong-address | the base URL ORIGIN does not lead to the API: Method Not Allowed | Error/Nothing []
+    200 of LM Studio                   ERROR wrong-address | the base URL ORIGIN does not lead to the API: Unexpected endpoint or method. (POST /chat/completions) | Error/Unknown []
+    "#);
+    let hint = |base: &str| CallError::WrongAddress { base: base.into(), message: String::new() }.hint();
+    assert_eq!(hint("http://h:1234"), "add /v1 to the base URL, as in http://127.0.0.1:8080/v1");
+    assert_eq!(hint("http://h/v1"), "check the base URL; most servers have their API below /v1");
+}
+
+#[test]
+fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
+    let (count, wrong) = code_commit_fixtures::faults::wrong(KEY, service).expect("a server");
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(count, 790);
+}
+
+#[test]
+fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
+    let (held, rows) = code_commit_fixtures::outcomes::schema_refused(service).unwrap();
+    assert_eq!(held, [true, false, false]);
+    assert_eq!(rows, "1 Nothing Some(0), 2 Usage None, 1 Usage None");
+}
+
+#[test]
+fn a_stream_counts_only_with_its_end() {
+    let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
+    let cases = vec![
+        ("whole", vec![ok()]),
+        ("byte by byte", vec![Step { chunk_bytes: Some(1), ..Step::text("é😀\n") }]),
+        ("no end", vec![Step { no_end: true, ..ok() }, ok()]),
+        ("no end, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
+        ("done without a reason", vec![ok().finish(""), ok()]),
+        ("empty reasons before the reason", vec![events(&format!("{EMPTY_REASON}{NO_DONE}")), ok()]),
+        ("a reason without done", vec![events(NO_DONE), ok()]),
+        ("a reason without done, open", vec![events(NO_DONE).hang(Hang::BeforeEnd)]),
+        ("cut in the event with the reason", vec![events(TIGHT).cut_after(NO_DONE.len() - 3), ok()]),
+        ("cut in done", vec![events(TIGHT).cut_after(TIGHT.len() - 5), ok()]),
+        ("usage behind the reason", vec![events(USAGE_LAST)]),
+        ("text behind the reason", vec![events(OVERRUN), ok()]),
+        ("text behind the reason, for ever", vec![events(OVERRUN).times(9)]),
+        ("a refusal behind the reason", vec![events(LATE_REFUSAL), ok()]),
+        ("an array for an event", vec![events("data: []\n\ndata: [DONE]\n\n"), ok()]),
+        ("cut", vec![ok().cut_after(300), ok()]),
+        ("closed after the end", vec![ok().framing(Framing::Close)]),
+        ("open after the end", vec![ok().hang(Hang::BeforeEnd)]),
+        ("silence in the middle", vec![ok().hang(Hang::After(60)), ok()]),
+        (
+            "error in the middle",
+            vec![Step { stream_error: Some(json!({"message": "x", "code": "slow_down"})), ..ok() }, ok()],
+        ),
+        (
+            "error with a number",
+            vec![Step { stream_error: Some(json!({"message": "x", "code": 400})), ..ok() }],
+        ),
+        ("error that is a text", vec![Step { stream_error: Some(json!("out of memory")), ..ok() }, ok()]),
+        ("length", vec![ok().finish("length")]),
+        ("refusal", vec![Step { refusal: Some("No.".into()), ..Step::default() }]),
+        ("no usage", vec![ok().usage(json!(null))]),
+        (
+            "plain JSON instead",
+            vec![Step { content_type: Some("application/json".into()), ..Step::body(NULLS) }],
+        ),
+        ("no space after the colon", vec![events(TIGHT)]),
+        ("comments for longer than silence", vec![kept_open()]),
+    ];
+    insta::assert_snapshot!(table(true, cases), @r#"
+    whole                              complete Use "whole and well" | Ok/Usage []
+    byte by byte                       complete Use "é😀\n" | Ok/Usage []
+    no end                             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    no end, for ever                   ERROR stream-cut | the answer broke off after 603 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
+    done without a reason              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    empty reasons before the reason    complete Use "aa" | Ok/Unknown []
+    a reason without done              complete Use "a" | Ok/Unknown []
+    a reason without done, open        complete Use "a" | Ok/Unknown []
+    cut in the event with the reason   complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    cut in done                        complete Use "a" | Ok/Unknown []
+    usage behind the reason            complete Use "a" | Ok/Usage []
+    text behind the reason             complete Use "whole and well" | Unusable/Unknown Ok/Usage [1035]
+    text behind the reason, for ever   malformed Retry "ab" | Unusable/Unknown Unusable/Unknown Unusable/Unknown [1035, 2400]
+    a refusal behind the reason        complete Use "whole and well" | Unusable/Unknown Ok/Usage [1035]
+    an array for an event              ERROR bad-reply | the answer cannot be read: an array in place of an object | Error/Unknown []
+    cut                                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    closed after the end               complete Use "whole and well" | Ok/Usage []
+    open after the end                 complete Use "whole and well" | Ok/Usage []
+    silence in the middle              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    error in the middle                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    error with a number                ERROR bad-request | the service rejects the request (HTTP 400): x | Error/Unknown []
+    error that is a text               complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    length                             truncated TellModel "whole and well" | Truncated/Usage []
+    refusal                            refused TellPerson "" | Refused/Usage []
+    no usage                           complete Use "whole and well" | Ok/Unknown []
+    plain JSON instead                 complete Use "a" | Ok/Unknown []
+    no space after the colon           complete Use "a" | Ok/Unknown []
+    comments for longer than silence   complete Use "a" | Ok/Unknown []
+    "#);
+}
+
+/// Sends nothing but comments for longer than the limit of silence, each well within it.
+fn kept_open() -> Step {
+    let comment = ": keep-alive\n\n";
+    let body = [&comment.repeat(10), NO_DONE].concat();
+    Step {
+        chunk_bytes: Some(comment.len()),
+        chunk_delay_ms: 60,
+        content_type: Some("text/event-stream".into()),
+        ..Step::body(&body)
+    }
+}
+
+const EMPTY_REASON: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"\"}]}\n\n";
+const NO_DONE: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
+const USAGE_LAST: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n\
+    data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"finish_reason\":null}]}\n\n\
+    data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n";
+const OVERRUN: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n\
+    data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]}\n\ndata: [DONE]\n\n";
+const LATE_REFUSAL: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n\
+    data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"}}]}\n\ndata: [DONE]\n\n";
+const TIGHT: &str =
+    "data:{\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata:[DONE]\n\n";

@@ -1,0 +1,113 @@
+//! Consecutive and simultaneous calls, and how they affect each other.
+
+use std::cell::Cell;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use code_commit_fixtures::server::{Hang, Script, Server, Step};
+use code_commit_fixtures::watch::Notes;
+use code_commit_llm::http::{Agent, Limits, Network};
+use code_commit_llm::{Client, Model, Request, Secret, Waited, Watch};
+use code_commit_llm_openai::OpenAi;
+
+fn model(origin: &str) -> Client<OpenAi> {
+    let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
+    let base = format!("{origin}/v1").parse().expect("an address");
+    Client::new(
+        agent,
+        OpenAi::new(base, "openai/m".parse().expect("a name"), Secret::new("sk-test-key-0123456789")),
+    )
+}
+
+fn text(model: &Client<OpenAi>) -> String {
+    let request = Request { prompt: "hi", ..Request::default() };
+    model.call(&request, &mut Notes::default()).map_or_else(|e| e.code().to_owned(), |reply| reply.text)
+}
+
+/// Cancels on the last check.
+struct Cancels(Cell<u32>);
+
+impl Watch for Cancels {
+    fn cancelled(&self) -> bool {
+        let left = self.0.get().saturating_sub(1);
+        self.0.set(left);
+        left == 0
+    }
+
+    fn wait(&mut self, _duration: Duration) -> Waited {
+        Waited::Cancelled
+    }
+}
+
+/// Reads one request and answers it.
+fn answer(stream: &TcpStream) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        if let Some(value) = line.strip_prefix("content-length: ") {
+            length = value.trim().parse().expect("a length");
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    reader.read_exact(&mut vec![0; length])?;
+    let body = r#"{"choices":[{"message":{"content":"next"},"finish_reason":"stop"}]}"#;
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}", body.len());
+    write!(&mut &*stream, "{head}\r\n\r\n{body}")
+}
+
+#[test]
+fn a_call_whose_request_nobody_reads_can_be_given_up_and_does_not_hold_up_the_next() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let model = model(&format!("http://{}", listener.local_addr().expect("an address")));
+    let service = std::thread::spawn(move || {
+        let deaf = listener.accept()?;
+        let (next, _) = listener.accept()?;
+        answer(&next)?;
+        drop(deaf);
+        std::io::Result::Ok(())
+    });
+    let prompt = "more than any socket takes ".repeat(1 << 20);
+    let request = Request { prompt: &prompt, ..Request::default() };
+    let error = model.call(&request, &mut Cancels(Cell::new(4))).unwrap_err();
+    assert_eq!(error.code(), "cancelled");
+    assert_eq!(text(&model), "next");
+    service.join().expect("no panic").expect("a service");
+}
+
+#[test]
+fn a_call_that_waits_does_not_hold_up_another() {
+    let waiting = Step::text("never").hang(Hang::BeforeHead);
+    let server = Server::start(Script::new([Step::text("other")]).rule("long", waiting)).expect("a server");
+    let model = model(server.origin());
+    let enough = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let long = scope.spawn(|| {
+            let request = Request { prompt: "long", ..Request::default() };
+            model.call(&request, &mut Until(&enough)).map(|reply| reply.text)
+        });
+        server.wait_for_requests(1);
+        assert_eq!(text(&model), "other");
+        enough.store(true, Ordering::Relaxed);
+        assert_eq!(long.join().expect("no panic").unwrap_err().code(), "cancelled");
+    });
+}
+
+/// Cancels once the flag is set.
+struct Until<'s>(&'s AtomicBool);
+
+impl Watch for Until<'_> {
+    fn cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn wait(&mut self, _duration: Duration) -> Waited {
+        Waited::Cancelled
+    }
+}

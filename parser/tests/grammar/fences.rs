@@ -1,0 +1,681 @@
+//! The grammar of S0 and S1, each rule and each error.
+
+use crate::show::check;
+use code_commit_parser::parse;
+
+#[test]
+fn a_file_is_the_bytes_between_its_markers() {
+    insta::assert_snapshot!(check("Here:\n^^^src/a.rs\nfn a() {}\n\n^^^end\nDone."), @r#"write "src/a.rs" "fn a() {}\n\n" at 6..36"#);
+}
+
+#[test]
+fn a_file_may_be_empty() {
+    insta::assert_snapshot!(check("^^^a\n^^^end"), @r#"write "a" "" at 0..11"#);
+}
+
+#[test]
+fn line_ends_and_byte_order_marks_of_content_are_kept() {
+    insta::assert_snapshot!(check("\u{feff}^^^a\r\n\u{feff}x\r\ny\n\t\r\n^^^end\r\n"), @r#"write "a" "\u{feff}x\r\ny\n\t\r\n" at 3..28"#);
+}
+
+#[test]
+fn blanks_around_a_marker_and_its_word_are_tolerated() {
+    insta::assert_snapshot!(check(" \t^^^  src/a.rs \t\nx\n\u{a0}^^^ end  \n   $ $$\n^^^ b c.rs\n\t^^^ delete"), @r#"
+    write "src/a.rs" "x\n" at 0..32
+    delete "b c.rs" at 40..62
+    "#);
+}
+
+#[test]
+fn a_file_is_deleted() {
+    insta::assert_snapshot!(check("^^^a\n^^^delete\n^^^b\n\n  ^^^ delete\n"), @r#"
+    delete "a" at 0..15
+    delete "b" at 15..34
+    "#);
+}
+
+#[test]
+fn thoughts_of_every_kind_are_read_in_any_order() {
+    insta::assert_snapshot!(
+        check("%%%start\nd1\n%%%end\n&&&start\nu1\n&&&end\n^^^a\n^^^end\n%%%start\n%%%end\n&&&start\nu2\n&&&end"),
+        @r#"
+    write "a" "" at 38..50
+    user "u1\n"
+    user "u2\n"
+    debug "d1\n"
+    debug ""
+    "#
+    );
+}
+
+#[test]
+fn no_change_stands_alone() {
+    insta::assert_snapshot!(check("$$$start\nAll is well.\n$$$end\n&&&start\nFine.\n&&&end\n"), @r#"
+    user "Fine.\n"
+    no change "All is well.\n"
+    "#);
+}
+
+#[test]
+fn a_marker_in_the_middle_of_a_line_is_content() {
+    insta::assert_snapshot!(check("^^^a\nlet x = \"^^^b\";\n// &&&start\n^^^end\nwrite ^^^c there"), @r#"write "a" "let x = \"^^^b\";\n// &&&start\n" at 0..40"#);
+}
+
+#[test]
+fn underlines_and_bare_carets_are_content() {
+    insta::assert_snapshot!(check("^^^a\n^^^\n  ^^^^^^ expected `;`\n^^^^\n&&&\n&&&started\n^^^end\n^^^^^^^^\n"), @r#"write "a" "^^^\n  ^^^^^^ expected `;`\n^^^^\n&&&\n&&&started\n" at 0..58"#);
+}
+
+#[test]
+fn a_longer_fence_holds_everything_but_its_own_end() {
+    insta::assert_snapshot!(
+        check("^^^^doc.md\n^^^a\nx\n^^^end\n^^^^^end\n&&&start\n%%%end\nx^^^^end\n^^^^end\n"),
+        @r#"write "doc.md" "^^^a\nx\n^^^end\n^^^^^end\n&&&start\n%%%end\nx^^^^end\n" at 0..67"#
+    );
+}
+
+#[test]
+fn a_thought_may_have_a_longer_fence_too() {
+    insta::assert_snapshot!(check("&&&&start\nclose with\n&&&end\n&&&&end\n$$$$$start\n$$$$$end"), @r#"
+    user "close with\n&&&end\n"
+    no change ""
+    "#);
+}
+
+#[test]
+fn an_unterminated_block_is_an_error() {
+    insta::assert_snapshot!(check("^^^a\nx\n"), @r#"
+    unterminated 1:1 "^^^a"
+      line 1: the block of `^^^a` is never closed; write `^^^end` on a line of its own after the last line of the content
+    "#);
+    insta::assert_snapshot!(check("^^^a\n^^^end\n\n&&&start\nx"), @r#"
+    unterminated 4:1 "&&&start"
+      line 4: the block of `&&&start` is never closed; write `&&&end` on a line of its own after the last line of the content
+    "#);
+    insta::assert_snapshot!(check("^^^^a\nx\n&&&start\n"), @r#"
+    unterminated 1:1 "^^^^a"
+      line 1: the block of `^^^^a` is never closed; write `^^^^end` on a line of its own after the last line of the content
+    "#);
+}
+
+#[test]
+fn an_opening_inside_a_block_is_one_error_whatever_was_meant() {
+    insta::assert_snapshot!(check("^^^a\nx\n^^^b\ny\n^^^end\n"), @r#"
+    nested 3:1 "^^^b"
+      line 3: `^^^b` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+    insta::assert_snapshot!(check("^^^a\n^^^b\ny\n^^^end\n^^^end\n"), @r#"
+    nested 2:1 "^^^b"
+      line 2: `^^^b` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+    insta::assert_snapshot!(check("^^^a\n&&&start\n^^^end\n&&&end\n"), @r#"
+    nested 2:1 "&&&start"
+      line 2: `&&&start` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+    insta::assert_snapshot!(check("^^^a\n%%%start\n%%%end\n^^^end\n"), @r#"
+    nested 2:1 "%%%start"
+      line 2: `%%%start` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+    insta::assert_snapshot!(check("&&&start\n^^^a\n^^^end\n&&&end\n"), @r#"
+    nested 2:1 "^^^a"
+      line 2: `^^^a` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+    insta::assert_snapshot!(check("&&&start\n&&&start\n&&&end\n"), @r#"
+    nested 2:1 "&&&start"
+      line 2: `&&&start` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+}
+
+#[test]
+fn an_end_without_its_opening_is_an_error() {
+    insta::assert_snapshot!(check("^^^end\n^^^a\n^^^end\n&&&end\n^^^^end"), @r#"
+    stray-end 1:1 "^^^end"
+      line 1: `^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
+    stray-end 4:1 "&&&end"
+      line 4: `&&&end` closes nothing; remove it, or open its block before it, at the beginning of a line
+    stray-end 5:1 "^^^^end"
+      line 5: `^^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
+    "#);
+    insta::assert_snapshot!(check("^^^a\n%%%end\n^^^end\n"), @r#"
+    nested 2:1 "%%%end"
+      line 2: `%%%end` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+    insta::assert_snapshot!(check("&&&start\n^^^end\n^^^delete\n&&&end\n$$$start\n$$$end\n"), @r#"
+    nested 2:1 "^^^end"
+      line 2: `^^^end` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    nested 3:1 "^^^delete"
+      line 3: `^^^delete` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+}
+
+#[test]
+fn a_delete_without_a_name_is_an_error() {
+    insta::assert_snapshot!(check("^^^delete\n"), @r#"
+    stray-delete 1:1 "^^^delete"
+      line 1: `^^^delete` has no file name before it; write `^^^PATH` at the beginning of the line before it
+    "#);
+}
+
+#[test]
+fn an_end_after_a_delete_has_its_own_error() {
+    insta::assert_snapshot!(check("^^^a\n^^^delete\n\n^^^end\n"), @r#"
+    end-after-delete 4:1 "^^^end"
+      line 4: `^^^end` after a `delete` that has already closed the block; remove it
+    "#);
+    insta::assert_snapshot!(check("^^^a\n^^^delete\nDone.\n^^^end\n"), @r#"
+    stray-end 4:1 "^^^end"
+      line 4: `^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
+    "#);
+}
+
+#[test]
+fn content_before_a_delete_is_an_error() {
+    insta::assert_snapshot!(check("^^^a\nold\n^^^delete\n"), @r#"
+    content-before-delete 3:1 "^^^delete"
+      line 3: the file to delete has content, too (see line 1); write `^^^delete` right after `^^^PATH`, or `^^^end` to replace the file
+    "#);
+}
+
+#[test]
+fn a_fence_without_a_name_is_an_error() {
+    insta::assert_snapshot!(check("^^^\nx\n^^^end\n"), @r#"
+    missing-name 1:1 "^^^"
+      line 1: `^^^` has no file name; write the path after the fence, as in `^^^src/main.rs`
+    "#);
+}
+
+#[test]
+fn a_control_character_in_a_name_is_an_error() {
+    insta::assert_snapshot!(check("^^^a\u{7}b\n^^^end\n^^^c\td\n^^^end\n^^^e\u{85}f\n^^^end"), @r#"
+    control-in-name 1:1 "^^^a\u{7}b"
+      line 1: the file name in `^^^a\u{7}b` has a control character in it; write the bare path and nothing else on that line
+    control-in-name 3:1 "^^^c\td"
+      line 3: the file name in `^^^c\td` has a control character in it; write the bare path and nothing else on that line
+    control-in-name 5:1 "^^^e\u{85}f"
+      line 5: the file name in `^^^e\u{85}f` has a control character in it; write the bare path and nothing else on that line
+    "#);
+}
+
+#[test]
+fn a_name_in_quotes_or_brackets_is_an_error() {
+    insta::assert_snapshot!(check("^^^`a`\n^^^end\n^^^\"b\"\n^^^end\n^^^**c**\n^^^delete\n^^^[d]\n^^^end\n"), @r#"
+    quoted-name 1:1 "^^^`a`"
+      line 1: the file name in `^^^`a`` is in quotes or brackets; write the bare path and nothing else on that line
+    quoted-name 3:1 "^^^\"b\""
+      line 3: the file name in `^^^"b"` is in quotes or brackets; write the bare path and nothing else on that line
+    quoted-name 5:1 "^^^**c**"
+      line 5: the file name in `^^^**c**` is in quotes or brackets; write the bare path and nothing else on that line
+    quoted-name 7:1 "^^^[d]"
+      line 7: the file name in `^^^[d]` is in quotes or brackets; write the bare path and nothing else on that line
+    "#);
+}
+
+#[test]
+fn names_with_brackets_inside_are_names() {
+    insta::assert_snapshot!(check("^^^app/[id]/page.tsx\n^^^end\n^^^[slug].tsx\n^^^end\n^^^'\n^^^end\n"), @r#"
+    write "app/[id]/page.tsx" "" at 0..28
+    write "[slug].tsx" "" at 28..49
+    write "'" "" at 49..61
+    "#);
+}
+
+#[test]
+fn an_end_glued_to_the_last_line_has_its_own_error() {
+    insta::assert_snapshot!(check("^^^a\nx\n}^^^end\n"), @r#"
+    glued-end 3:2 "^^^end"
+      line 3: `^^^end` is at the end of a line of content (see line 1); write it on its own line
+    "#);
+    insta::assert_snapshot!(check("^^^a\n}^^^end \r\nmore\n^^^b\ny\n^^^end\n"), @r#"
+    glued-end 2:2 "^^^end"
+      line 2: `^^^end` is at the end of a line of content (see line 1); write it on its own line
+    "#);
+    insta::assert_snapshot!(check("%%%start\nnote %%%end\n^^^a\n^^^end\n"), @r#"
+    glued-end 2:6 "%%%end"
+      line 2: `%%%end` is at the end of a line of content (see line 1); write it on its own line
+    "#);
+}
+
+#[test]
+fn an_end_of_another_length_has_its_own_error() {
+    insta::assert_snapshot!(check("^^^^a\nx\n^^^end\n"), @r#"
+    end-length 3:1 "^^^end"
+      line 3: `^^^end` does not have the length of the fence that it should close (see line 1); close a block with exactly as many characters as opened it
+    "#);
+    insta::assert_snapshot!(check("^^^a\nx\n^^^^end\n^^^b\n^^^end\n"), @r#"
+    end-length 3:1 "^^^^end"
+      line 3: `^^^^end` does not have the length of the fence that it should close (see line 1); close a block with exactly as many characters as opened it
+    "#);
+}
+
+#[test]
+fn a_word_with_something_around_it_has_its_own_error() {
+    insta::assert_snapshot!(check("^^^a\nx\n^^^END\n^^^b\ny\n^^^end b\n^^^Delete c\n^^^d\n^^^end."), @r#"
+    reserved-name 3:1 "^^^END"
+      line 3: `^^^END` is neither an end marker nor a file name (see line 1); write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, after its own `^^^`
+    reserved-name 6:1 "^^^end b"
+      line 6: `^^^end b` is neither an end marker nor a file name (see line 4); write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, after its own `^^^`
+    reserved-name 7:1 "^^^Delete c"
+      line 7: `^^^Delete c` is neither an end marker nor a file name; write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, after its own `^^^`
+    reserved-name 9:1 "^^^end."
+      line 9: `^^^end.` is neither an end marker nor a file name (see line 8); write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, after its own `^^^`
+    "#);
+    insta::assert_snapshot!(check("^^^end.rs\n^^^end\n^^^deleted\n^^^end\n^^^endless fun.txt\n^^^end\n"), @r#"
+    write "end.rs" "" at 0..17
+    write "deleted" "" at 17..35
+    write "endless fun.txt" "" at 35..61
+    "#);
+}
+
+#[test]
+fn a_bare_fence_in_place_of_an_end_has_its_own_error() {
+    insta::assert_snapshot!(check("^^^a\nx\n^^^\n"), @r#"
+    bare-end 3:1 "^^^"
+      line 3: `^^^` alone does not close the block (see line 1); write `^^^end` on a line of its own after the last line of the content
+    "#);
+    insta::assert_snapshot!(check("^^^a\n^^^\nx\n}^^^end\n"), @r#"
+    glued-end 4:2 "^^^end"
+      line 4: `^^^end` is at the end of a line of content (see line 1); write it on its own line
+    "#);
+}
+
+#[test]
+fn the_same_file_twice_is_an_error() {
+    insta::assert_snapshot!(check("^^^a\n1\n^^^end\n^^^b\n^^^end\n^^^ a\n^^^delete\n^^^a\n^^^end\n"), @r#"
+    duplicate-file 6:5 "a"
+      line 6: `a` already has a block (see line 1); give each file once, with its final content
+    duplicate-file 8:4 "a"
+      line 8: `a` already has a block (see line 1); give each file once, with its final content
+    "#);
+}
+
+#[test]
+fn no_change_together_with_files_is_an_error() {
+    insta::assert_snapshot!(check("  $$$start\nok\n$$$end\n^^^a\n^^^end\n"), @r#"
+    no-change-with-files 1:3 "$$$start"
+      line 1: `$$$start` says that nothing needs to change, but the reply has files (see line 4); leave out either the `$$$` block or the files
+    "#);
+}
+
+#[test]
+fn nothing_actionable_is_an_error() {
+    insta::assert_snapshot!(check(""), @r#"
+    nothing-actionable 1:1 ""
+      line 1: the reply has neither a file nor `$$$start`; give each changed file as `^^^PATH`, its whole content, `^^^end`; if nothing needs to change, say why between `$$$start` and `$$$end`
+    "#);
+    insta::assert_snapshot!(check("&&&start\nI cannot.\n&&&end\n"), @r#"
+    nothing-actionable 1:1 ""
+      line 1: the reply has neither a file nor `$$$start`; give each changed file as `^^^PATH`, its whole content, `^^^end`; if nothing needs to change, say why between `$$$start` and `$$$end`
+    "#);
+}
+
+#[test]
+fn the_form_that_is_shown_again_is_the_one_that_is_read() {
+    let (file, no_change) = code_commit_parser::fence::FORM.split_once("If no file").unwrap();
+    insta::assert_snapshot!(check(file), @r#"write "path/of/the/file" "the whole new content of the file\n" at 55..116"#);
+    insta::assert_snapshot!(check(no_change), @r#"no change "the reason\n""#);
+}
+
+#[test]
+fn all_errors_are_told_in_order_of_position() {
+    insta::assert_snapshot!(
+        check("^^^end\nél ^^^a\n^^^\n\té\n  ^^^a\n^^^`b`\n^^^end\n^^^c\n^^^end\n^^^c\n^^^end\n$$$start\nx$$$end"),
+        @r#"
+    stray-end 1:1 "^^^end"
+      line 1: `^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
+    nested 6:1 "^^^`b`"
+      line 6: `^^^`b`` is inside another block (see line 5); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    quoted-name 6:1 "^^^`b`"
+      line 6: the file name in `^^^`b`` is in quotes or brackets; write the bare path and nothing else on that line
+    duplicate-file 10:4 "c"
+      line 10: `c` already has a block (see line 8); give each file once, with its final content
+    glued-end 13:2 "$$$end"
+      line 13: `$$$end` is at the end of a line of content (see line 12); write it on its own line
+    "#
+    );
+}
+
+#[test]
+fn an_opening_of_the_same_length_in_a_longer_fence_is_a_warning() {
+    insta::assert_snapshot!(check("^^^^a\nx\n^^^^b\ny\n^^^^end\n"), @r#"
+    write "a" "x\n^^^^b\ny\n" at 0..24
+    warning opening-inside line 3: `^^^^b` is content of the block around it (see line 1); if it should open a block, close the other one before it
+    "#);
+}
+
+#[test]
+fn content_in_a_markdown_fence_is_a_warning() {
+    insta::assert_snapshot!(check("^^^a.rs\n```rust\nfn a() {}\n```\n^^^end\n"), @r#"
+    write "a.rs" "```rust\nfn a() {}\n```\n" at 0..37
+    warning markdown-fence line 1: the whole content of `^^^a.rs` is wrapped in a Markdown fence; leave out the lines of backquotes: they become part of the file
+    "#);
+    insta::assert_snapshot!(check("^^^a.md\n```rust\n```\n^^^end\n^^^b.rs\n```\n^^^end\n"), @r#"
+    write "a.md" "```rust\n```\n" at 0..27
+    write "b.rs" "```\n" at 27..46
+    "#);
+}
+
+#[test]
+fn markdown_fences_outside_blocks_are_prose() {
+    insta::assert_snapshot!(check("```\n^^^a\nx\n^^^end\n```\n"), @r#"write "a" "x\n" at 4..18"#);
+}
+
+#[test]
+fn hostile_names_are_quoted_short_and_clean() {
+    let text = format!("^^^\u{1b}[31m{}\n^^^end\n", "long".repeat(1000));
+    let told = parse(&text).unwrap_err().for_model();
+    insta::assert_snapshot!(told, @r"line 1: the file name in `^^^\u{1b}[31mlonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglong…` has a control character in it; write the bare path and nothing else on that line");
+}
+
+#[test]
+fn the_model_is_told_ten_errors_and_the_number_of_the_others() {
+    let errors = parse(&"^^^end\n".repeat(5000)).map(|_| ()).unwrap_err();
+    assert_eq!((errors.iter().count(), errors.total()), (code_commit_parser::MOST_KEPT, 5000));
+    assert_eq!(errors.for_model().lines().count(), 11);
+    assert!(errors.for_model().ends_with("\nand 4990 more"));
+    assert_eq!(errors.to_string(), "line 1: `^^^end` closes nothing, and 4999 more");
+}
+
+#[test]
+fn the_thoughts_of_a_bad_reply_can_still_be_shown() {
+    let text = "&&&start\nhello\n&&&end\n^^^a\nx\n^^^end\n^^^b\n";
+    let errors = parse(text).unwrap_err();
+    assert_eq!(errors.salvaged(text, code_commit_parser::fence::Kind::User).collect::<Vec<_>>(), ["hello\n"]);
+    assert_eq!(errors.salvaged(text, code_commit_parser::fence::Kind::File).collect::<Vec<_>>(), ["x\n"]);
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_refused_with_their_place() {
+    let errors = code_commit_parser::parse_bytes(b"^^^a\nx\n\xc3\xa9\xff\n^^^end\n").unwrap_err();
+    insta::assert_debug_snapshot!(errors.iter().collect::<Vec<_>>(), @r#"
+    [
+        Diagnostic {
+            code: InvalidUtf8,
+            span: 9..10,
+            line: 3,
+            column: 2,
+            related: None,
+            subject: "",
+        },
+    ]
+    "#);
+    assert!(code_commit_parser::parse_bytes(b"^^^a\n\xc3\xa9\n^^^end").is_ok());
+    assert_eq!(code_commit_parser::parse_bytes(b"^^^a\n\xc3").unwrap_err().iter().next().unwrap().span, 5..6);
+}
+
+#[test]
+fn codes_are_kebab_case_and_unique() {
+    let mut codes: Vec<_> = code_commit_parser::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+    codes.extend(code_commit_parser::WarningCode::ALL.iter().map(|code| code.as_str()));
+    assert!(
+        codes
+            .iter()
+            .all(|code| code.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'))
+    );
+    let count = codes.len();
+    codes.sort_unstable();
+    codes.dedup();
+    assert_eq!(codes.len(), count);
+}
+
+/// Each of these would take hours if any part of the text were looked at again for each marker.
+#[test]
+fn hostile_shapes_are_read_in_one_pass() {
+    const SIZE: usize = 400_000;
+    let fill = |piece: &str| piece.repeat(SIZE / piece.len());
+    let growing: String = (4..1000).map(|length| "^".repeat(length) + "a\n").collect();
+    let shapes = [
+        fill("^^^\n"),
+        fill("^^^a\n"),
+        fill("^^^^a\n^^^end\n"),
+        fill("x^^^ "),
+        fill("x^^^end "),
+        fill("x^^^end   ") + &" ".repeat(SIZE),
+        fill("&&& "),
+        fill(" ") + "&&&start",
+        fill(" \n") + "^^^a\n^^^end",
+        "^^^a\n^^^delete\n".to_owned() + &fill(" ") + "x\n" + &fill("^^^end\n"),
+        "^^^a\n".to_owned() + &fill(" \n") + &fill("^^^\n") + &fill("^^^delete\n"),
+        "^^^a\n".to_owned() + &fill("%%%end\n"),
+        fill("  ^^^ a b\n") + &fill("^^^end\n"),
+        "%%%start\n".to_owned() + &fill("^^^a\n") + &fill("^^^end\n"),
+        "^^^a".to_owned() + &fill(" #b.c") + &fill(" -b") + &fill("  ") + ".d\n",
+        "^^^ ".to_owned() + &fill("^ "),
+        fill("&&&start x\n") + &fill("&&&end x\n"),
+        fill("^^^a\n^^^end\n"),
+        fill("$$$start\n$$$end\n") + "^^^a\n^^^end\n",
+        fill("^"),
+        fill("&"),
+        fill("^^^\u{3000}"),
+        growing,
+    ];
+    for shape in shapes {
+        let told = parse(&shape).map_or_else(|errors| errors.for_model().len(), |reply| reply.blocks().len());
+        assert!(told < 20_000);
+    }
+}
+
+#[test]
+fn a_fence_is_as_long_as_its_content_needs() {
+    let length =
+        |content| code_commit_parser::fence::length_for(code_commit_parser::fence::Kind::File, content);
+    assert_eq!(length("x ^^^end\n^^^\n^^^^^^\n^^^^end\n"), 3);
+    assert_eq!(length("^^^end\n"), 4);
+    assert_eq!(length("&&&start\n"), 4);
+    assert_eq!(length("^^^a\n^^^^^end\n  ^^^^ delete\n^^^^a\n"), 6);
+    assert_eq!(length("^^^a\n^^^^END\n"), 5);
+    assert_eq!(length("^^^a\n&&&&end\n"), 4);
+}
+
+#[test]
+fn what_would_not_be_read_back_is_not_printed() {
+    use code_commit_parser::fence::{Draft, NameFault, Unprintable, print};
+    let write = |path, content| print([Draft::Write { path, content }]);
+    assert_eq!(write("a", "x"), Err(Unprintable::NoFinalNewline));
+    for (name, fault) in [
+        ("", NameFault::Empty),
+        (" ", NameFault::Empty),
+        (" a", NameFault::Reserved),
+        ("^a", NameFault::Reserved),
+        ("end", NameFault::Reserved),
+        ("DELETE x", NameFault::Reserved),
+        ("a\nb", NameFault::Control),
+        ("`a`", NameFault::Quoted),
+    ] {
+        assert_eq!(write(name, ""), Err(Unprintable::Name(fault)), "{name:?}");
+    }
+    insta::assert_snapshot!(write("a b", "^^^end\n").unwrap(), @"
+    ^^^^a b
+    ^^^end
+    ^^^^end
+    ");
+}
+
+#[test]
+fn a_growing_text_is_read_by_the_same_rules() {
+    let mut openers = code_commit_parser::partial::Openers::default();
+    let text = "^^^a\n\u{feff}^^^no\n^^^end\n\u{feff}^^^no\n&&&start\n&&&end\n^^^^b\n^^^no\n^^^^end\n^^^`no`\n^^^c\n^^^d\n^^^no";
+    let ends = text.char_indices().map(|(end, _)| end).chain([text.len()]);
+    let seen: Vec<&str> =
+        ends.filter_map(|end| text.get(..end)).flat_map(|head| openers.read(head)).collect();
+    assert_eq!(seen, ["a", "b", "c", "d"]);
+    assert!(openers.read(text).is_empty());
+}
+
+#[test]
+fn a_thought_marker_with_text_on_its_line_is_an_error_wherever_it_counts() {
+    let codes = |text: &str| {
+        parse(text).map_or_else(
+            |errors| errors.iter().map(|error| format!("{} {}", error.code, error.line)).collect::<Vec<_>>(),
+            |_| Vec::new(),
+        )
+    };
+    let file = "^^^a\nx\n^^^end\n";
+    for sigil in ["&&&", "%%%"] {
+        for line in
+            ["start text SSSend", "start text &&&", "start: text", "startText", " start text", "end text"]
+        {
+            let line = format!("{sigil}{}\n", line.replace("SSS", sigil));
+            assert_eq!(codes(&format!("{line}{file}")), ["text-after-marker 1"], "{line}");
+            assert_eq!(codes(&format!("{file}\n  {line}")), ["text-after-marker 5"], "{line}");
+        }
+        // One slip is one error: the end of a block whose opening cannot be read is no further one.
+        assert_eq!(codes(&format!("{sigil}start text\nmore\n{sigil}end\n{file}")), ["text-after-marker 1"]);
+        assert_eq!(codes(&format!("{sigil}start\ntext\n{sigil}end of it\n{file}")), ["text-after-marker 3"]);
+        assert_eq!(codes(&format!("^^^a\n{sigil}start text {sigil}end\n^^^end\n")), ["text-after-marker 2"]);
+    }
+    assert_eq!(codes("$$$start all is well $$$end\n"), ["text-after-marker 1"]);
+    insta::assert_snapshot!(check("&&&start Done. &&&end\n^^^a\n^^^end\n"), @r#"
+    text-after-marker 1:1 "&&&start Done. &&&end"
+      line 1: `&&&start Done. &&&end` has text on the line of a marker; write `&&&start` and `&&&end` each alone on a line, with the text between them; if this line is content, give the block around it a longer fence
+    "#);
+    insta::assert_snapshot!(check("&&&&start\nDone.\n&&&&end.\n^^^a\n^^^end\n"), @r#"
+    text-after-marker 3:1 "&&&&end."
+      line 3: `&&&&end.` has text on the line of a marker (see line 1); write `&&&&start` and `&&&&end` each alone on a line, with the text between them; if this line is content, give the block around it a longer fence
+    "#);
+}
+
+#[test]
+fn a_longer_word_than_start_or_end_is_content_of_a_block() {
+    insta::assert_snapshot!(check("^^^a.erl\n%%% starts the server\n%%%endless\n&&&started\n$$$end_of_life\n^^^end\n"), @r#"write "a.erl" "%%% starts the server\n%%%endless\n&&&started\n$$$end_of_life\n" at 0..75"#);
+}
+
+#[test]
+fn carets_alone_are_prose_outside_of_blocks_and_content_inside() {
+    insta::assert_snapshot!(check("^^^\nThe line above is a rule.\n^^^^^\n  ^^^ ^^^^\n^^^a\n^^^\n^^^ ^^^\n^^^end\n^^^\n"), @r#"write "a" "^^^\n^^^ ^^^\n" at 47..71"#);
+}
+
+#[test]
+fn an_indented_underline_with_words_is_prose_outside_of_blocks() {
+    insta::assert_snapshot!(
+        check("It fails:\n    let x = 1\n         ^^^ expected one of `;`\n\t^^^^^^ help: end it\n  ^^^^ end of input\n^^^a\n1;\n^^^end\n"),
+        @r#"write "a" "1;\n" at 98..113"#
+    );
+    // Inside of a block of carets the same line of three is an error, as any opening: the file's end may have been forgotten.
+    insta::assert_snapshot!(check("^^^a\n    ^^^ expected one of `;`\n^^^end\n"), @r#"
+    nested 2:5 "^^^ expected one of `;`"
+      line 2: `^^^ expected one of `;`` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+}
+
+#[test]
+fn carets_with_one_word_always_open_a_block_and_so_do_those_at_the_beginning_of_a_line() {
+    for half in ["  ^^^^ help\n", "^^^^^ expected this\n", "\t^^^a.rs\nx\n", "^^^ my file.rs\nx\n"] {
+        let text = format!("^^^b\ny\n^^^end\n{half}");
+        let codes: Vec<_> = parse(&text).unwrap_err().iter().map(|error| error.code).collect();
+        assert_eq!(codes, [code_commit_parser::ErrorCode::Unterminated], "{half}");
+    }
+}
+
+#[test]
+fn an_end_whose_block_was_taken_for_prose_names_the_line_that_opened_none() {
+    insta::assert_snapshot!(check("^^^b\n^^^end\n  ^^^my file.rs\nx\n  ^^^end\n"), @r#"
+    stray-end 5:3 "^^^end"
+      line 5: `^^^end` closes nothing (see line 3); remove it, or open its block before it, at the beginning of a line
+    "#);
+    insta::assert_snapshot!(check("  ^^^my file.rs\n  ^^^delete\n^^^b\n^^^end\n"), @r#"
+    stray-delete 2:3 "^^^delete"
+      line 2: `^^^delete` has no file name before it (see line 1); write `^^^PATH` at the beginning of the line before it
+    "#);
+    insta::assert_snapshot!(check("  ^^^delete my file.rs\n^^^b\n^^^end\n"), @r#"
+    reserved-name 1:3 "^^^delete my file.rs"
+      line 1: `^^^delete my file.rs` is neither an end marker nor a file name; write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, after its own `^^^`
+    "#);
+    // Only a bare fence of the end's own length was meant as its opening.
+    insta::assert_snapshot!(check("^^^^^^\nx\n^^^\nsrc/a.rs\n^^^end\n"), @r#"
+    missing-name 3:1 "^^^"
+      line 3: `^^^` has no file name; write the path after the fence, as in `^^^src/main.rs`
+    "#);
+    insta::assert_snapshot!(check("^^^^^^\nx\n^^^end\n"), @r#"
+    stray-end 3:1 "^^^end"
+      line 3: `^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
+    "#);
+    insta::assert_snapshot!(check("^^^\nx\n^^^a\n^^^end\n^^^end\n"), @r#"
+    stray-end 5:1 "^^^end"
+      line 5: `^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
+    "#);
+}
+
+#[test]
+fn caret_lines_between_thought_markers_are_content_but_for_end_and_delete() {
+    insta::assert_snapshot!(
+        check("%%%start\n^^^ expected `u32`\n^^^src/a.rs\n^^^end.\n^^^\n^^^^end\n^^^start\n%%%end\n&&&start\n^^^b\n&&&end\n^^^a\n^^^end\n"),
+        @r#"
+    write "a" "" at 97..109
+    user "^^^b\n"
+    debug "^^^ expected `u32`\n^^^src/a.rs\n^^^end.\n^^^\n^^^^end\n^^^start\n"
+    "#
+    );
+    // A file inside of a thought, or behind one whose end was forgotten: the opening is what stands in the wrong place.
+    insta::assert_snapshot!(check("%%%start\nnote\n^^^a\nx\n^^^end\n"), @r#"
+    nested 3:1 "^^^a"
+      line 3: `^^^a` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+    insta::assert_snapshot!(check("%%%start\nnote\n^^^a\nx\n^^^end\n%%%end\n^^^b\n^^^delete\n"), @r#"
+    nested 3:1 "^^^a"
+      line 3: `^^^a` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+    insta::assert_snapshot!(check("%%%start\n^^^a\n%%%end\nx\n^^^end\n"), @r#"
+    nested 2:1 "^^^a"
+      line 2: `^^^a` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+    insta::assert_snapshot!(check("&&&start\nnote\n^^^a\n^^^delete\n&&&end\n"), @r#"
+    nested 3:1 "^^^a"
+      line 3: `^^^a` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+}
+
+#[test]
+fn start_is_no_files_name() {
+    insta::assert_snapshot!(check("^^^start\nx\n^^^end\n"), @r#"
+    named-start 1:1 "^^^start"
+      line 1: `^^^start` has no file name: `start` belongs to the other fences; write the path of the file in place of `start`
+    "#);
+    insta::assert_snapshot!(check("^^^Start\n^^^end\n^^^starting.md\n^^^end\n"), @r#"
+    write "Start" "" at 0..16
+    write "starting.md" "" at 16..38
+    "#);
+}
+
+#[test]
+fn a_name_with_a_remark_is_refused_with_the_name_that_was_probably_meant() {
+    insta::assert_snapshot!(check("^^^a.rs (new file)\nx\n^^^end\n^^^b.rs  # new\n^^^end\n"), @r#"
+    remark-in-name 1:1 "^^^a.rs (new file)"
+      line 1: `^^^a.rs (new file)` has more than a file name on its line; write `^^^a.rs` and nothing else on that line
+    remark-in-name 4:1 "^^^b.rs  # new"
+      line 4: `^^^b.rs  # new` has more than a file name on its line; write `^^^b.rs` and nothing else on that line
+    "#);
+    let told = |line: &str| {
+        let told =
+            parse(&format!("{line}\n^^^end\n")).map_or_else(|errors| errors.for_model(), |_| String::new());
+        told.split_once("; write `")
+            .and_then(|(_, rest)| rest.split_once('`'))
+            .map(|(meant, _)| meant.to_owned())
+    };
+    for (line, meant) in [
+        ("^^^Makefile (new)", "^^^Makefile"),
+        ("^^^^src/my file.rs  (updated)", "^^^^src/my file.rs"),
+        ("^^^a.rs [new]", "^^^a.rs"),
+        ("^^^Makefile # changed", "^^^Makefile"),
+        ("^^^a.rs // as in v1.2", "^^^a.rs"),
+        ("^^^a.rs <!-- new -->", "^^^a.rs"),
+        ("^^^a.rs - new file", "^^^a.rs"),
+        ("^^^a.rs \u{2014} rewritten", "^^^a.rs"),
+        ("^^^a.rs <- new", "^^^a.rs"),
+        ("^^^a.rs ^^^end", "^^^a.rs"),
+        ("^^^edit edit src/a.rs", "^^^edit src/a.rs"),
+    ] {
+        assert_eq!(told(line).as_deref(), Some(meant), "{line}");
+    }
+    for name in [
+        "Report (1).txt",
+        "app/(shop)/my page.tsx",
+        "Artist - Song.mp3",
+        "docs/v1.2 - notes.md",
+        "Issue #5.md",
+        "edit.rs",
+        "editor config.toml",
+        "a b.rs",
+    ] {
+        assert_eq!(told(&format!("^^^{name}")), None, "{name}");
+    }
+}
