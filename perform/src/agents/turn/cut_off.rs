@@ -23,10 +23,9 @@ impl<C> AgentWorld<'_, C> {
         C: Cast<P>,
     {
         let steps = past.steps();
-        let last = steps.calls().last().filter(|call| call.turned.is_none());
-        let Some(begun) = last.and_then(|call| call.begun.as_ref()) else {
-            return Ok((Vec::new(), None));
-        };
+        let open = steps.calls().last().filter(|call| call.turned.is_none());
+        let begun = open.and_then(|call| call.begun.as_ref());
+        let Some(begun) = begun else { return Ok((Vec::new(), None)) };
         let Some(role) = role_of(&begun.role) else { return Ok((Vec::new(), None)) };
         let folder = self.record.folder().path().to_owned();
         let watched = &self.cast.role(role).watched;
