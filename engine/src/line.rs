@@ -112,4 +112,21 @@ impl Line {
     pub fn is_paid(&self) -> bool {
         matches!(self, Self::Answered(_) | Self::Turned(_))
     }
+
+    /// The round or attempt that it names, from 1.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other lines do not say")]
+    pub fn round(&self) -> Option<u32> {
+        match self {
+            Self::Asked(asked) => Some(asked.round),
+            Self::Answered(answered) => Some(answered.round),
+            Self::Unanswered(none) => Some(none.round),
+            Self::Applied(applied) => Some(applied.round),
+            Self::Rejected(rejected) => Some(rejected.round),
+            Self::Built(built) => Some(built.round),
+            Self::BaselineBuilt(built) => Some(built.round),
+            Self::Written(written) => Some(written.attempt),
+            Self::Refused(refused) => Some(refused.attempt),
+            _ => None,
+        }
+    }
 }

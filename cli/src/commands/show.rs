@@ -10,6 +10,7 @@ use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::{GOOD, STRONG, WARN, lines, rounds_asked};
 use code_commit_runs::life::{Facts, TakesBack};
+use code_commit_runs::order::summary;
 use code_commit_runs::records::account::Account;
 use code_commit_runs::registry::Known;
 use code_commit_runs::{Exit, Failure, Host, Site, changes, records};
@@ -81,31 +82,33 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let site = Site::here(host)?;
     let known = site.registry().find(args.run.as_deref())?;
-    match site.row(&known).map(|row| row.facts) {
-        Some(facts) if facts.own_summary => {
-            return order::show(&known, site.tree()?, output).map(|()| Exit::Done);
-        }
-        Some(Facts { takes_back: TakesBack::Git, .. }) => {
-            return agents::show(&known, &site.root, output).map(|()| Exit::Done);
-        }
-        Some(_) | None => {}
+    let facts = site.row(&known).map(|row| row.facts);
+    if let Some(Facts { takes_back: TakesBack::Git, .. }) = facts {
+        return agents::show(&known, &site.root, output).map(|()| Exit::Done);
     }
     let (run, tree) = (known.path(&site.root), site.tree()?);
     let past = records::past(&run)?;
     let changes = changes_of(&run, tree)?;
-    if output.json {
-        let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
-        output.object(&json!({
-            "run": records::name(&run), "loop": known.kind(&site.root), "undone": known.undone, "folder": run.to_string_lossy(), "facts": past.json, "files": stats,
-        }));
-        return Ok(Exit::Done);
+    let has_own = facts.is_some_and(|facts| facts.own_summary);
+    let summary = has_own.then(|| summary(&records::open(&run), &past));
+    let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
+    let mut object = json!({
+        "run": records::name(&run), "loop": known.kind(&site.root), "undone": known.undone, "folder": run.to_string_lossy(), "facts": past.json, "files": stats,
+    });
+    if let (Some(members), Some(summary)) = (object.as_object_mut(), &summary) {
+        members.insert("summary".to_owned(), json!(summary));
     }
+    output.object(&object);
     output.report(&format!("{}{}", output.paint(STRONG, &records::name(&run)), known.since()));
-    lines("round", &past.lines, output);
+    match &summary {
+        Some(summary) => order::show(&past, summary.as_ref(), output),
+        None => lines("round", &past.lines, output),
+    }
     if records::is_applied(&run) {
         output.report("applied: a reply that was given as text");
     }
-    output.report(&format!("files: {}", run.strip_prefix(tree.root()).unwrap_or(&run).display()));
+    let shown = run.strip_prefix(tree.root()).ok().filter(|_| summary.is_none()).unwrap_or(&run);
+    output.report(&format!("files: {}", shown.display()));
     for change in &changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());
     }

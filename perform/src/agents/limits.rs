@@ -2,6 +2,7 @@
 
 use code_commit_engine::{Amount, Cause, Line, ModelUsage, TurnAdvice, Turned};
 use code_commit_llm::Limit;
+use code_commit_timeline::{Steps, What};
 use serde::{Deserialize, Serialize};
 
 /// Limits of a run; `None` is no limit.
@@ -38,14 +39,15 @@ impl Default for AgentUsage {
 impl AgentUsage {
     /// Usage so far according to the record, including work that was repeated.
     pub fn of(lines: &[Line]) -> Self {
-        let (mut used, mut remaining) = (Self::default(), Amount::default());
-        for line in lines {
-            if let Line::TurnBegins(begins) = line {
-                remaining = begins.remaining;
-            } else if let Line::Turned(turned) = line {
-                used.add(turned, remaining);
-            } else if let Line::ShellRan(ran) = line {
-                used.add_time(ran.elapsed_ms);
+        let mut used = Self::default();
+        for step in Steps::untimed(lines).all {
+            match &step.what {
+                What::Call(call) => {
+                    let remaining = call.begun.as_ref().map(|begun| begun.remaining).unwrap_or_default();
+                    call.turned.iter().for_each(|turned| used.add(turned, remaining));
+                }
+                What::Command(_) => used.add_time(step.elapsed_ms()),
+                What::Change(_) | What::Event(_) => {}
             }
         }
         used

@@ -232,7 +232,11 @@ fn used_before(role: &Role, asked: &Asked<'_>, past: &Past) -> Option<code_commi
         return None;
     }
     let mut sum = Usage::default();
-    past.steps().calls().filter(|call| call.session == *session).for_each(|call| sum += call.tokens());
+    for call in past.steps().calls() {
+        if call.turned.as_ref().is_some_and(|turned| turned.session.as_ref() == Some(session)) {
+            sum += call.tokens();
+        }
+    }
     Some(code_commit_agent::ModelUsage {
         input_tokens: sum.input_tokens,
         cache_read_tokens: sum.cache_read_tokens,

@@ -172,16 +172,8 @@ impl Past {
     }
 
     /// The files with the prompts that were sent, to models and to agents.
-    pub fn prompts(&self) -> impl Iterator<Item = Stored> + '_ {
-        self.lines.iter().filter_map(|line| {
-            if let Line::Asked(asked) = line {
-                Some(asked.prompt.clone())
-            } else if let Line::TurnBegins(begins) = line {
-                Some(begins.prompt.clone())
-            } else {
-                None
-            }
-        })
+    pub fn prompts(&self) -> impl Iterator<Item = Stored> {
+        self.steps().all.into_iter().filter_map(|step| step.call()?.prompt.clone())
     }
 
     pub(crate) fn texts(&self, folder: RunFolder) -> Texts {

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use code_commit_engine::Turned;
 use code_commit_perform::JOURNAL;
 use code_commit_repo::{Source, WorkTree};
-use code_commit_timeline::{Call, What};
+use code_commit_timeline::What;
 
 use crate::records;
 use crate::registry::Registry;
@@ -55,12 +56,12 @@ fn of_run(run: &Path, tree: &WorkTree) -> Vec<Commit> {
     let (mut commits, mut turn) = (Vec::new(), None);
     for step in past.steps_held().all {
         match step.what {
-            What::Call(call) => turn = Some(call),
+            What::Call(call) => turn = call.turned,
             What::Event(event) => {
-                commits.extend(event.commit.zip(turn.as_deref()).map(|(id, turn)| Commit {
+                commits.extend(event.commit.zip(turn.as_ref()).map(|(id, turn)| Commit {
                     run: run.to_owned(),
-                    turn: turn.turn,
-                    role: turn.role.clone().unwrap_or_default(),
+                    turn: turn.number,
+                    role: turn.role.clone(),
                     model: model_of(turn),
                     outcome: outcome.clone(),
                     written: tree.written(&id),
@@ -74,6 +75,6 @@ fn of_run(run: &Path, tree: &WorkTree) -> Vec<Commit> {
 }
 
 /// The model that wrote most; others are asked for small things.
-fn model_of(turn: &Call) -> Option<String> {
+fn model_of(turn: &Turned) -> Option<String> {
     turn.usage.iter().max_by_key(|usage| usage.usage.output_tokens).map(|usage| usage.model.clone())
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use code_commit_engine::{Action, BaselineBuilt, Changed, Condition, Ended, Line, Usage};
+use code_commit_engine::{Action, BaselineBuilt, Changed, Condition, Ended, Usage};
 use code_commit_timeline::Lost;
 
-use crate::output::{BAD, Output, WARN, printable, printable_name};
+use crate::output::{printable, printable_name};
 
 /// `0.4 s`, `12 s`, `3 min 5 s`.
 pub fn seconds(duration: Duration) -> String {
@@ -98,28 +98,6 @@ pub fn change(change: &Changed) -> String {
         (Action::None, _) => "left as it is:",
     };
     format!("{verb} {}", printable(&change.path))
-}
-
-/// The result of a model call, if there is something to say; without its round.
-#[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
-pub fn call(line: &Line, output: &Output) -> Option<String> {
-    match line {
-        Line::Asked(asked) => Some(format!("asked: {}, {}", asked.prompt.file, bytes(asked.prompt.bytes))),
-        Line::Attempted(attempted) => {
-            let attempt = &attempted.attempt;
-            let message = printable(attempt.message.as_ref()?);
-            Some(output.paint(WARN, &format!("request {} failed: {message}", attempt.number)))
-        }
-        Line::Answered(answered) => {
-            let by = printable(answered.served_model.as_deref().unwrap_or("the model"));
-            let (file, tokens) = (&answered.reply.stored.file, tokens(&answered.usage));
-            Some(format!("{by} answered: {file}{tokens}, {}", cost(answered.cost_usd)))
-        }
-        Line::Unanswered(none) => {
-            Some(output.paint(BAD, &format!("no answer: {}", printable(&none.cause.message))))
-        }
-        _ => None,
-    }
 }
 
 /// A condition as an order writes it.

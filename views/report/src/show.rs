@@ -1,9 +1,9 @@
 //! The record of a run, printed line by line for a person.
 
-use code_commit_engine::{Built, Changed, Committed, GRADER, HoldsFor, Line, Problem};
+use code_commit_engine::{Applied, Asked, Built, Committed, GRADER, HoldsFor, Line, Problem, Written};
 use code_commit_timeline::Steps;
 
-use crate::output::{BAD, DIM, GOOD, Output, WARN, printable};
+use crate::output::{BAD, DIM, GOOD, Output, Style, WARN, printable};
 use crate::phrases;
 
 /// What a verdict holds for, shortened like git's hashes; nothing if there was no verdict.
@@ -27,7 +27,7 @@ pub fn rounds_asked(lines: &[Line]) -> u32 {
 pub fn lines(what: &str, recorded: &[Line], output: &Output) {
     let mut now = 0;
     for one in recorded {
-        now = round_of(one).unwrap_or(now);
+        now = one.round().unwrap_or(now);
         line(what, now, one, output);
     }
 }
@@ -38,20 +38,12 @@ pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
     let head = if now == 0 { "preflight".to_owned() } else { format!("{what} {now}") };
     let say = |text: &str| output.report_prose(&format!("{}  {text}", output.paint(DIM, &head)));
     let warn = |problem: &Problem| say(&output.paint(WARN, &printable(&problem.message)));
-    let wrote = |changes: &[Changed], warnings: &[Problem]| {
-        changes.iter().for_each(|change| say(&phrases::change(change)));
-        warnings.iter().filter(|warning| warning.code != GRADER).for_each(warn);
-    };
+    tell(recorded, |told| match told {
+        Told::Line(style, text) => say(&output.paint(style, &text)),
+        Told::Under(text) => say(&text),
+        Told::Warning(problem) => warn(problem),
+    });
     match recorded {
-        Line::Asked(_) | Line::Attempted(_) | Line::Answered(_) | Line::Unanswered(_) => {
-            phrases::call(recorded, output).iter().for_each(|text| say(text));
-        }
-        Line::Applied(applied) => {
-            if let Some(reason) = &applied.no_change {
-                say(&format!("nothing to change: {}", printable(reason.trim())));
-            }
-            wrote(&applied.changes, &applied.warnings);
-        }
         Line::Rejected(rejected) => {
             for problem in &rejected.problems {
                 let text = format!("refused: {} [{}]", printable(&problem.message), problem.code);
@@ -65,11 +57,6 @@ pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
             by_build(built).iter().for_each(|text| say(text));
         }
         Line::BaselineBuilt(built) => say(&output.paint(BAD, &phrases::baseline(built))),
-        Line::Looked(looked) if !looked.failed.is_empty() => {
-            say(&output.paint(BAD, "not as the order wants it:"));
-            looked.failed.iter().for_each(|condition| say(&printable(&phrases::condition(condition))));
-        }
-        Line::Written(written) => wrote(&written.changes, &written.warnings),
         Line::Refused(refused) => {
             say(&output.paint(WARN, "proposal refused, nothing was written:"));
             refused.problems.iter().for_each(warn);
@@ -85,7 +72,6 @@ pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
             say("rolled back");
             rolled_back.warnings.iter().for_each(warn);
         }
-        Line::Broke(broke) => say(&output.paint(BAD, &printable(&broke.message))),
         Line::Committed(Committed { commit: Some(commit), .. }) => {
             say(&format!("committed as {}", printable(commit)));
         }
@@ -104,23 +90,65 @@ pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
             output.report(&format!("ended: {}", outcome.code()));
             holds_for(of, output);
         }
-        _ => {}
+        other => call(other, output).iter().for_each(|text| say(text)),
     }
 }
 
+/// The result of a model's call, if there is something to say.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
-pub(crate) fn round_of(line: &Line) -> Option<u32> {
+fn call(line: &Line, output: &Output) -> Option<String> {
     match line {
-        Line::Asked(asked) => Some(asked.round),
-        Line::Answered(answered) => Some(answered.round),
-        Line::Unanswered(none) => Some(none.round),
-        Line::Applied(applied) => Some(applied.round),
-        Line::Rejected(rejected) => Some(rejected.round),
-        Line::Built(built) => Some(built.round),
-        Line::BaselineBuilt(built) => Some(built.round),
-        Line::Written(written) => Some(written.attempt),
-        Line::Refused(refused) => Some(refused.attempt),
+        Line::Asked(Asked { prompt, .. }) => {
+            Some(format!("asked: {}, {}", prompt.file, phrases::bytes(prompt.bytes)))
+        }
+        Line::Attempted(attempted) => {
+            let attempt = &attempted.attempt;
+            let message = printable(attempt.message.as_ref()?);
+            Some(output.paint(WARN, &format!("request {} failed: {message}", attempt.number)))
+        }
+        Line::Answered(answered) => {
+            let by = printable(answered.served_model.as_deref().unwrap_or("the model"));
+            let (tokens, cost) = (phrases::tokens(&answered.usage), phrases::cost(answered.cost_usd));
+            Some(format!("{by} answered: {}{tokens}, {cost}", answered.reply.stored.file))
+        }
         _ => None,
+    }
+}
+
+/// A part of what a line says wherever it is printed.
+pub(crate) enum Told<'l> {
+    Line(Style, String),
+    /// A detail of the line before.
+    Under(String),
+    Warning(&'l Problem),
+}
+
+/// Tells the lines that read alike while a run works and afterwards.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other lines are phrased where they are printed")]
+pub(crate) fn tell<'l>(line: &'l Line, mut say: impl FnMut(Told<'l>)) {
+    match line {
+        Line::Unanswered(none) => {
+            say(Told::Line(BAD, format!("no answer: {}", printable(&none.cause.message))));
+        }
+        Line::Applied(Applied { no_change, changes, warnings, .. }) => {
+            if let Some(reason) = no_change {
+                let text = format!("nothing to change: {}", printable(reason.trim()));
+                say(Told::Line(Style::new(), text));
+            }
+            changes.iter().for_each(|change| say(Told::Line(Style::new(), phrases::change(change))));
+            // The summary marks what the build names: it is often what the work is about.
+            warnings.iter().filter(|warning| warning.code != GRADER).for_each(|one| say(Told::Warning(one)));
+        }
+        Line::Written(Written { changes, warnings, .. }) => {
+            changes.iter().for_each(|change| say(Told::Line(Style::new(), phrases::change(change))));
+            warnings.iter().for_each(|one| say(Told::Warning(one)));
+        }
+        Line::Looked(looked) if !looked.failed.is_empty() => {
+            say(Told::Line(BAD, "not as the order wants it:".to_owned()));
+            looked.failed.iter().for_each(|one| say(Told::Under(printable(&phrases::condition(one)))));
+        }
+        Line::Broke(broke) => say(Told::Line(BAD, printable(&broke.message))),
+        _ => {}
     }
 }
 

@@ -5,16 +5,13 @@ mod printed;
 
 use std::time::Duration;
 
-use code_commit_engine::{
-    Answered, Built, Event, GRADER, IGNORED_FILES, Line, Observer, Problem, Ran, Stored,
-};
+use code_commit_engine::{Answered, Built, Event, IGNORED_FILES, Line, Observer, Problem, Ran, Stored};
 use code_commit_parser::ErrorCode;
 
 use crate::live::LiveLine;
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use crate::phrases;
-use crate::show::by_build;
-use crate::show::round_of;
+use crate::show::{Told, by_build, tell};
 use printed::Printed;
 
 /// At most this many lines of a failed command are repeated on the terminal; the record has all of
@@ -106,22 +103,17 @@ impl Terminal {
     #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
     fn recorded(&mut self, line: &Line) {
         // A resumed run does not begin with a request to the model.
-        self.now = round_of(line).unwrap_or(self.now);
+        self.now = line.round().unwrap_or(self.now);
+        if matches!(line, Line::Unanswered(_)) {
+            self.live.clear();
+        }
+        tell(line, |told| match told {
+            Told::Line(style, text) => self.line(&self.output.paint_note(style, &text)),
+            Told::Under(text) => self.under(&text),
+            Told::Warning(problem) => self.warn(problem),
+        });
         match line {
             Line::Answered(answered) => self.answered(answered),
-            Line::Unanswered(none) => {
-                self.live.clear();
-                self.bad(&format!("no answer: {}", printable(&none.cause.message)));
-            }
-            Line::Applied(applied) => {
-                if let Some(reason) = &applied.no_change {
-                    self.line(&format!("nothing to change: {}", printable(reason.trim())));
-                }
-                applied.changes.iter().for_each(|change| self.line(&phrases::change(change)));
-                // The summary marks what the build names: it is often what the work is about.
-                let warnings = applied.warnings.iter().filter(|warning| warning.code != GRADER);
-                warnings.for_each(|warning| self.warn(warning));
-            }
             Line::Rejected(rejected) => {
                 self.line(&self.output.paint_note(WARN, "reply refused, nothing was written:"));
                 self.refused(&rejected.problems);
@@ -135,13 +127,7 @@ impl Terminal {
                 let text = format!("{} before the run", phrases::files_as_they_were(restored.paths.len()));
                 self.live.above(|| self.output.note(&text));
             }
-            Line::Looked(looked) if !looked.failed.is_empty() => {
-                self.bad("not as the order wants it:");
-                looked.failed.iter().for_each(|one| self.under(&printable(&phrases::condition(one))));
-            }
-            Line::Written(written) => {
-                written.changes.iter().for_each(|change| self.line(&phrases::change(change)));
-                written.warnings.iter().for_each(|warning| self.warn(warning));
+            Line::Written(_) => {
                 self.live.begin(&format!("{}  running commands", self.counts.head(self.now)));
             }
             Line::Refused(refused) => {
@@ -156,7 +142,6 @@ impl Terminal {
                 self.line(&format!("rolled back: {what} is as it was"));
                 rolled_back.warnings.iter().for_each(|warning| self.warn(warning));
             }
-            Line::Broke(broke) => self.bad(&printable(&broke.message)),
             // The number of the attempt is not known yet.
             Line::Resumed { .. } if matches!(self.counts, Counts::Attempts(_)) => {
                 self.output.note("continuing the run that was not finished");

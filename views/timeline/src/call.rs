@@ -15,7 +15,8 @@ impl Call {
     }
 
     pub(crate) fn begins(of: &TurnBegins) -> Self {
-        Self { role: Some(of.role.clone()), prompt: Some(of.prompt.clone()), ..Self::default() }
+        let (role, prompt) = (Some(of.role.clone()), Some(of.prompt.clone()));
+        Self { role, prompt, begun: Some(of.clone()), ..Self::default() }
     }
 
     pub(crate) fn answered(self, of: &Answered) -> Self {
@@ -55,9 +56,7 @@ impl Call {
         let models = of.usage.iter().map(|one| one.model.clone()).collect::<Vec<_>>();
         Self {
             role: Some(of.role.clone()),
-            turn: of.number,
-            at: of.at.clone(),
-            session: of.session.clone().unwrap_or_default(),
+            turned: Some(of.clone()),
             answer: Some(of.answer.stored.clone()),
             served_model: (!models.is_empty()).then(|| models.join(", ")),
             usage: of.usage.clone(),

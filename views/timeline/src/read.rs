@@ -1,7 +1,7 @@
 //! Lines of a journal, read as steps.
 
 use code_commit_engine::{
-    Asked, Attempted, Broke, CheckpointResult, Checkpointed, Committed, Line, Looked, TurnBegins,
+    Attempted, Broke, Changed, CheckpointResult, Checkpointed, Committed, Line, Looked, Problem, TurnBegins,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -49,38 +49,25 @@ struct Reader {
 impl Reader {
     #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
     fn learn(&mut self, line: &Line) {
+        // A resumed run records that a turn was cut off.
+        let is_turn = self.open.as_ref().is_some_and(|(_, call)| call.role.is_some());
+        let is_resumed = matches!(line, Line::Resumed { .. }) && !is_turn;
+        if is_resumed || matches!(line, Line::Asked(_) | Line::TurnBegins(_)) {
+            self.cut_off();
+        }
+        self.round = line.round().unwrap_or(self.round);
         match line {
-            Line::Asked(asked) => self.asked(asked),
+            Line::Asked(of) => self.begin(Call::asked(of)),
             Line::Attempted(attempted) => self.attempted(attempted),
-            Line::Answered(of) => {
-                self.round = of.round;
-                self.end(|call| call.answered(of));
-            }
-            Line::Unanswered(of) => {
-                self.round = of.round;
-                self.end(|call| call.unanswered(of));
-            }
+            Line::Answered(of) => self.end(|call| call.answered(of)),
+            Line::Unanswered(of) => self.end(|call| call.unanswered(of)),
             Line::TurnBegins(begins) => self.begins(begins),
             Line::Turned(of) => self.end(|call| call.turned(of)),
-            Line::Applied(of) => self.change(
-                of.round,
-                Change {
-                    changes: of.changes.clone(),
-                    problems: of.warnings.clone(),
-                    no_change: of.no_change.clone(),
-                    is_refused: false,
-                },
-            ),
-            Line::Written(of) => self.change(
-                of.attempt,
-                Change { changes: of.changes.clone(), problems: of.warnings.clone(), ..Change::default() },
-            ),
-            Line::Rejected(of) => self.refusal(of.round, &of.problems),
-            Line::Refused(of) => self.refusal(of.attempt, &of.problems),
-            Line::Built(built) => {
-                self.round = built.round;
-                self.command(built.elapsed_ms, built.into());
-            }
+            Line::Applied(of) => self.change(&of.changes, &of.warnings, of.no_change.clone()),
+            Line::Written(of) => self.change(&of.changes, &of.warnings, None),
+            Line::Rejected(of) => self.refusal(&of.problems),
+            Line::Refused(of) => self.refusal(&of.problems),
+            Line::Built(built) => self.command(built.elapsed_ms, built.into()),
             Line::BaselineBuilt(built) => self.command(built.elapsed_ms, built.into()),
             Line::Ran(ran) => self.command(ran.elapsed_ms, ran.into()),
             Line::ShellRan(ran) => self.command(ran.elapsed_ms, ran.into()),
@@ -118,7 +105,6 @@ impl Reader {
                 self.steps.holds_for = holds_for.clone();
             }
             Line::Resumed { .. } => {
-                self.cut_off();
                 self.steps.outcome = None;
                 self.event(Tone::Warning, "the run was stopped, and continued here");
             }
@@ -154,12 +140,6 @@ impl Reader {
         self.open = Some((self.now, call));
     }
 
-    fn asked(&mut self, asked: &Asked) {
-        self.cut_off();
-        self.round = asked.round;
-        self.begin(Call::asked(asked));
-    }
-
     fn attempted(&mut self, attempted: &Attempted) {
         if let Some((_, call)) = &mut self.open {
             call.attempts.push(attempted.attempt.clone());
@@ -167,7 +147,6 @@ impl Reader {
     }
 
     fn begins(&mut self, begins: &TurnBegins) {
-        self.cut_off();
         self.count(&begins.role);
         self.begin(Call::begins(begins));
     }
@@ -196,13 +175,14 @@ impl Reader {
         }
     }
 
-    fn change(&mut self, round: u32, change: Change) {
-        self.round = round;
-        self.push(0, What::Change(change));
+    fn change(&mut self, changes: &[Changed], problems: &[Problem], no_change: Option<String>) {
+        let (changes, problems) = (changes.to_vec(), problems.to_vec());
+        self.push(0, What::Change(Change { is_refused: false, changes, problems, no_change }));
     }
 
-    fn refusal(&mut self, round: u32, problems: &[code_commit_engine::Problem]) {
-        self.change(round, Change { is_refused: true, problems: problems.to_vec(), ..Change::default() });
+    fn refusal(&mut self, problems: &[Problem]) {
+        let change = Change { is_refused: true, problems: problems.to_vec(), ..Change::default() };
+        self.push(0, What::Change(change));
     }
 
     fn command(&mut self, took_ms: u64, command: Command) {

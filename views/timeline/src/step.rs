@@ -2,7 +2,7 @@
 
 use code_commit_engine::{
     AtMost, Attempt, Cause, Changed, Denial, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem, Stored,
-    Usage,
+    TurnBegins, Turned, Usage,
 };
 use jiff::Timestamp;
 
@@ -52,12 +52,10 @@ pub enum What {
 pub struct Call {
     /// The role of the agent; `None` for a call of a model.
     pub role: Option<String>,
-    /// The number of an agent's turn, from 1.
-    pub turn: u32,
-    /// When it ended, UTC, RFC 3339, as its answer says: of turns only.
-    pub at: String,
-    /// The session of the agent's CLI; empty without one.
-    pub session: String,
+    /// The line with which a turn begins.
+    pub begun: Option<TurnBegins>,
+    /// The line that ends it.
+    pub turned: Option<Turned>,
     /// The file with the prompt; `None` if the record begins later.
     pub prompt: Option<Stored>,
     /// The model that was asked, if it is not the first one of the run.

@@ -132,9 +132,9 @@ fn said_of_turns(root: &Path, found: &mut Found) -> BTreeMap<Turn, Said> {
             found.cannot_read(&folder);
             continue;
         };
-        for call in steps.calls().filter(|call| call.is_over) {
-            let turn = (call.at.clone(), call.role.clone().unwrap_or_default(), call.session.clone());
-            said.insert(turn, (call.usage.clone(), call.cost_usd));
+        for turned in steps.calls().filter_map(|call| call.turned.clone()) {
+            let turn = (turned.at, turned.role, turned.session.unwrap_or_default());
+            said.insert(turn, (turned.usage, turned.cost_usd));
         }
     }
     said

@@ -1,14 +1,12 @@
 //! `code-commit runs` and `code-commit show` for the runs of orders.
 
-use code_commit_engine::{Line, Outcome};
+use code_commit_engine::Outcome;
 use code_commit_loop_order::{RunSummary, Verdict};
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
-use code_commit_report::{BAD, GOOD, Output, STRONG, WARN, holds_for, lines, printable, rounds_asked};
-use code_commit_runs::Failure;
-use code_commit_runs::changes::{self, FileChange};
+use code_commit_report::{BAD, GOOD, Output, WARN, holds_for, lines, printable, rounds_asked};
 use code_commit_runs::order::{Recorded, summary};
-use code_commit_runs::records::{self, account::Account, past};
+use code_commit_runs::records::{self, account::Account};
 use code_commit_runs::registry::Known;
 use serde_json::json;
 
@@ -39,35 +37,17 @@ pub fn list(known: &Known, tree: &WorkTree, output: &Output) {
     output.report_prose(&format!("{name}  order: {ended}, attempts {attempts}{spent}{since}{asked}"));
 }
 
-/// Everything about the run: attempts, prompts, answers, refusals, commands, changes.
-pub fn show(known: &Known, tree: &WorkTree, output: &Output) -> Result<(), Failure> {
-    let run = &known.path(tree.root());
-    let folder = records::open(run);
-    let past = past(run)?;
-    let changes = super::changes_of(run, tree)?;
-    let stats: Vec<_> = changes.iter().map(FileChange::stat).collect();
-    let summary = summary(&folder, &past);
-    output.object(&json!({
-        "run": records::name(run), "loop": "order", "undone": known.undone, "folder": run.to_string_lossy(), "facts": past.json, "files": stats,
-        "summary": summary,
-    }));
-    output.report(&format!("{}{}", output.paint(STRONG, &records::name(run)), known.since()));
-    let (last, before) = past.lines.split_last().unzip();
-    lines("attempt", before.unwrap_or_default(), output);
+/// Its attempts, prompts, answers, refusals and commands, and how it ended.
+pub fn show(past: &Past, summary: Option<&RunSummary>, output: &Output) {
     // The verdict already says how it ended.
-    let last = last.filter(|last| !matches!(last, Line::Ended { .. }));
-    lines("attempt", last.map(std::slice::from_ref).unwrap_or_default(), output);
-    if let Some(summary) = &summary {
+    let told = past.lines.len() - usize::from(past.end().is_some());
+    lines("attempt", past.lines.get(..told).unwrap_or_default(), output);
+    if let Some(summary) = summary {
         output.report(&format!("ended: {}", verdict(summary, output)));
     }
     if let Some((_, of)) = past.end() {
         holds_for(of, output);
     }
-    output.report(&format!("files: {}", run.display()));
-    for change in &changes {
-        output.report(changes::coloured(&change.diff(), output).trim_end());
-    }
-    Ok(())
 }
 
 /// `PASS (success)`.

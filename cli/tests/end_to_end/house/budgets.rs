@@ -79,10 +79,9 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("runner/src/sandbox/seccomp/calls.rs", 390),
             ("settings/src/table.rs", 346),
             ("settings/src/values.rs", 325),
-            ("views/report/src/show.rs line", 73),
+            ("views/report/src/show.rs line", 59),
             ("views/report/src/summary.rs of", 57),
-            ("views/report/src/terminal.rs", 312),
-            ("views/report/src/terminal.rs recorded", 62),
+            ("views/report/src/terminal.rs recorded", 50),
         ],
     ),
     (

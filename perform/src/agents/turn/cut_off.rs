@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use code_commit_engine::{
-    Line, Project, Recorded, Request as _, Turn, TurnAdvice, TurnAnswer, TurnEnd, Turned,
-};
+use code_commit_engine::{Project, Recorded, Request as _, Turn, TurnAdvice, TurnAnswer, TurnEnd, Turned};
 
 use super::{file, taken};
 use crate::agents::fault::AgentFault;
@@ -24,10 +22,10 @@ impl<C> AgentWorld<'_, C> {
     where
         C: Cast<P>,
     {
-        let is_of_a_turn = |line: &&Line| matches!(line, Line::TurnBegins(_) | Line::Turned(_));
-        let Some(Line::TurnBegins(begun)) = past.lines.iter().rfind(is_of_a_turn) else {
-            return Ok((Vec::new(), None));
-        };
+        let steps = past.steps();
+        let open = steps.calls().last().filter(|call| call.turned.is_none());
+        let begun = open.and_then(|call| call.begun.as_ref());
+        let Some(begun) = begun else { return Ok((Vec::new(), None)) };
         let Some(role) = role_of(&begun.role) else { return Ok((Vec::new(), None)) };
         let folder = self.record.folder().path().to_owned();
         let watched = &self.cast.role(role).watched;
