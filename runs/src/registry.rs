@@ -123,6 +123,11 @@ impl<'p> Registry<'p> {
         Self { root, tree }
     }
 
+    /// The root of the project.
+    pub(crate) fn root(&self) -> &'p Path {
+        self.root
+    }
+
     /// Every run that was made here and still exists, newest first.
     pub fn all(&self) -> Result<Vec<Known>, Failure> {
         let mut known = self.with_imported()?;

@@ -19,6 +19,7 @@ use self::origin::File;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::place;
+use crate::site::Site;
 use crate::trusted::Trusted;
 
 /// What is asked for: `FILE` or `FILE:LINE`.
@@ -30,10 +31,12 @@ pub struct Request {
 
 /// Says where the lines come from.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
-    let tree = place::work_tree(place::here(host)?)?;
-    let (path, line) = split(&args.place, tree.root());
+    let site = Site::here(host)?;
+    let (path, line) = split(&args.place, &site.root);
     let shown = path.display().to_string();
-    let whole = whole(&path, &tree)?;
+    let whole = whole(&path, &site.root)?;
+    let own = own_repository(&whole, &site)?;
+    let tree = own.as_ref().map_or_else(|| site.tree(), Ok)?;
     let content = code_commit_dir::read(&whole, u64::MAX, code_commit_dir::Links::Refused)
         .with_context(|| format!("cannot read {shown}"))
         .and_then(|content| content.with_context(|| format!("{shown} is not a regular file")))
@@ -49,11 +52,22 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let from_top = whole.strip_prefix(tree.top()).unwrap_or(&whole);
     let path =
         from_top.to_str().ok_or_else(|| Failure::not_utf8(from_top, "git's blame", "rename the file"))?;
-    let file = File { tree: &tree, path: path.to_owned(), content, line };
+    let file = File { tree, registry: site.registry(), path: path.to_owned(), content, line };
     let git = Trusted::around(&[tree.top()], None, host.environment).git(tree.top())?;
     let origins = file.origins(&git, host.output)?;
-    origins.tell(&shown, line.is_some(), tree.root(), host.output);
+    origins.tell(&shown, line.is_some(), &site.root, host.output);
     Ok(Exit::Done)
+}
+
+/// The repository below the project's root that holds the file, if there is one: a role of a phase has its own.
+fn own_repository(file: &Path, site: &Site<'_>) -> Result<Option<WorkTree>, Failure> {
+    let folder = file.parent().unwrap_or(file);
+    let Ok(nearest) = WorkTree::at(folder) else { return Ok(None) };
+    let top = site.tree.as_ref().map(WorkTree::top);
+    if top == Some(nearest.top()) || !nearest.top().starts_with(&site.root) {
+        return Ok(None);
+    }
+    place::work_tree(nearest.top()).map(Some)
 }
 
 /// A file whose name ends like a line is a file.
@@ -68,15 +82,15 @@ fn split(place: &Path, root: &Path) -> (PathBuf, Option<usize>) {
 }
 
 /// The file's place, with symlinks to its folder resolved.
-fn whole(path: &Path, tree: &WorkTree) -> Result<PathBuf, Failure> {
-    let place = tree.root().join(path);
+fn whole(path: &Path, root: &Path) -> Result<PathBuf, Failure> {
+    let place = root.join(path);
     let folder = place.parent().unwrap_or(&place);
     let folder = folder.canonicalize().with_context(|| format!("cannot find {}", path.display()));
     let folder = folder.map_err(|error| Failure::refused(error, "name a file of this project"))?;
     let whole = folder.join(place.file_name().unwrap_or_default());
-    if whole.starts_with(tree.root()) {
+    if whole.starts_with(root) {
         return Ok(whole);
     }
-    let error = anyhow!("{} is not in {}", path.display(), tree.root().display());
+    let error = anyhow!("{} is not in {}", path.display(), root.display());
     Err(Failure::refused(error, "change to the project that it belongs to"))
 }

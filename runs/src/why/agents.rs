@@ -34,13 +34,13 @@ impl Commit {
 }
 
 /// Those that lines of the file came with.
-pub(super) fn commits(tree: &WorkTree, sources: &[Source]) -> Vec<Commit> {
-    let all = Registry::of(tree)
+pub(super) fn commits(registry: Registry<'_>, tree: &WorkTree, sources: &[Source]) -> Vec<Commit> {
+    let all = registry
         .all()
         .unwrap_or_default()
         .into_iter()
-        .filter(|known| ["phase", "spec"].contains(&known.kind(tree.root()).as_str()));
-    let mut commits: Vec<Commit> = all.flat_map(|known| of_run(&known.path(tree.root()), tree)).collect();
+        .filter(|known| ["phase", "spec"].contains(&known.kind(registry.root()).as_str()));
+    let mut commits: Vec<Commit> = all.flat_map(|known| of_run(&known.path(registry.root()), tree)).collect();
     commits.retain(|commit| sources.iter().any(|source| commit.is(source)));
     commits
 }

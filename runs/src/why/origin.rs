@@ -12,6 +12,7 @@ use super::agents::{self, Commit};
 use super::lines::lines;
 use super::steps::{self, Run, Step};
 use crate::exit::Failure;
+use crate::registry::Registry;
 
 /// Who made a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(super) struct Origins {
 /// The file and what of it is asked for.
 pub(super) struct File<'f> {
     pub tree: &'f WorkTree,
+    /// The runs of the project.
+    pub registry: Registry<'f>,
     /// From the top of the work tree.
     pub path: String,
     /// As it is on disk.
@@ -60,8 +63,8 @@ impl File<'_> {
         let below = self.tree.root().strip_prefix(self.tree.top()).unwrap_or(Path::new(""));
         let paths: Vec<BTreeSet<String>> = sources.iter().map(|source| paths_of(source, below)).collect();
         let all = paths.iter().flatten().cloned().collect();
-        let (runs, steps) = steps::all(self.tree, &all, output)?;
-        let commits = agents::commits(self.tree, &sources);
+        let (runs, steps) = steps::all(self.registry, &all, output)?;
+        let commits = agents::commits(self.registry, self.tree, &sources);
         let mut makers: BTreeMap<usize, Maker> = BTreeMap::new();
         for (number, (source, paths)) in sources.iter().zip(&paths).enumerate() {
             let asked: Vec<&BlamedLine> = lines.iter().filter(|line| line.source == number).collect();

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use code_commit_logging::{RunFolder, sha256_hex};
 use code_commit_perform::{Past, undo_folders};
-use code_commit_repo::WorkTree;
 use code_commit_report::Output;
 use code_commit_timeline::{Steps, What};
 use jiff::Timestamp;
@@ -53,13 +52,13 @@ impl Step {
 
 /// The steps of all runs that changed one of these files and that count here, the newest first.
 pub(super) fn all(
-    tree: &WorkTree,
+    registry: Registry<'_>,
     paths: &BTreeSet<String>,
     output: &Output,
 ) -> Result<(Vec<Run>, Vec<Step>), Failure> {
     let (mut runs, mut steps) = (Vec::new(), Vec::new());
-    for known in Registry::of(tree).with_imported()?.into_iter().filter(Known::is_believed) {
-        let path = known.path(tree.root());
+    for known in registry.with_imported()?.into_iter().filter(Known::is_believed) {
+        let path = known.path(registry.root());
         // `apply` asks no model and keeps no journal.
         if records::is_applied(&path) || !changes_any(&path, paths) {
             continue;
@@ -75,7 +74,7 @@ pub(super) fn all(
         let began = past.at.first().and_then(|first| first.parse::<Timestamp>().ok());
         let (steps_held, began) = (past.steps_held(), began.map_or(0, Timestamp::as_second));
         let run = Run { known, folder, past, steps: steps_held, began };
-        let mut own = run.steps(runs.len(), paths, tree.root());
+        let mut own = run.steps(runs.len(), paths, registry.root());
         own.reverse();
         steps.extend(own);
         runs.push(run);
