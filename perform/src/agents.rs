@@ -17,4 +17,4 @@ pub use role::{AgentWatch, Guarded, Repository, Role, Watched};
 pub use snapshot::{COPIES, Kept, NotPutBack, TAKEN, forget_copies, watch_over};
 pub use turn::taken;
 pub use uncommitted::UncommittedCopies;
-pub use world::{AgentWorld, Cast, Counted, ShellSettings};
+pub use world::{AgentWorld, Around, Cast, Counted, ShellSettings};

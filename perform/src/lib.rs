@@ -24,9 +24,9 @@ mod trial;
 pub use account::settle::{Settled, is_settled, settle};
 pub use account::{Account, Accounted};
 pub use agents::{
-    AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, COPIES, Cast, Counted, Guarded, Kept,
-    NotPutBack, Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies, taken,
-    watch_over,
+    AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, Around, COPIES, Cast, Counted, Guarded,
+    Kept, NotPutBack, Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies,
+    taken, watch_over,
 };
 pub use ask::Asking;
 pub use build::BuildCommand;

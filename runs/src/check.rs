@@ -1,14 +1,14 @@
 //! `code-commit check`: the build, the commands of an order, or the check command of the specs, in its sandbox, and
 //! nothing paid.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use code_commit_engine::{Built, Cause, Journaled};
 use code_commit_guard::Guard;
-use code_commit_logging::{RunFolder, Stamp};
+use code_commit_logging::Stamp;
 use code_commit_loop_commit::{Fitness, check};
 use code_commit_perform::{BuildCommand, CommitWorld, Event, Observer, Rules};
 use code_commit_repo::WorkTree;
@@ -16,6 +16,9 @@ use code_commit_report::{BAD, GOOD, Output, phrases, printable};
 use code_commit_settings::{Keys, Layer};
 use serde_json::json;
 
+pub(crate) mod traces;
+
+use self::traces::{CHECK, put_away};
 use crate::commit::plan::{Plan, Task};
 use crate::commit::run::{account, build_command};
 use crate::commit::{fault, guard, plan, seal};
@@ -24,13 +27,11 @@ use crate::host::Host;
 use crate::life::{UNLIKE_RECORDED, failure};
 use crate::model::asking;
 use crate::preflight::{self, Missing};
-use crate::records::{NewRun, RUNS, discard};
+use crate::records::{NewRun, RUNS};
 use crate::registry::Registry;
 use crate::sandbox::{self, Otherwise};
-use crate::{lock, order, place, records, spec};
+use crate::{lock, order, place, spec};
 
-/// How the name of the record's folder goes on after the time.
-const CHECK: &str = "-check";
 const NOTHING_TO_FIX: &str = "nothing to fix: the build passes already, so a run is done with its first reply; \
     let a test fail first that asks for the change";
 
@@ -60,7 +61,7 @@ pub enum Of<'f> {
 /// Runs the commands as a run would, reports the verdict about each, and leaves the tree as it was. The worst decides.
 pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
-    let tree = place::work_tree(place::here(host)?)?;
+    let tree = place::work_tree(host.here()?)?;
     let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
     let settings = crate::config::load(tree.root(), layer.clone(), host)?;
     let lock = lock::take(&tree, host)?;
@@ -145,34 +146,6 @@ fn build(tree: &WorkTree, guard: &Guard, plan: &mut Plan, host: Host<'_>) -> Res
 fn worse(one: Exit, other: Exit) -> Exit {
     let rank = |exit: &Exit| [Exit::Done, Exit::Failed, Exit::Unfit].iter().position(|known| known == exit);
     if rank(&other) > rank(&one) { other } else { one }
-}
-
-/// Whether this is the record of a check, which exists only while it is under way.
-pub(crate) fn is_check(run: &Path, state: &Path) -> bool {
-    let name = run.file_name().and_then(|name| name.to_str());
-    run.parent() == Some(&state.join(RUNS)) && name.is_some_and(|name| name.contains(CHECK))
-}
-
-/// Removes the records of checks that were killed before they were listed or after they were forgotten: none of
-/// their changes is left.
-pub(crate) fn sweep(tree: &WorkTree, state: &Path) -> Result<(), Failure> {
-    let known = Registry::of(tree).all()?;
-    let is_listed = |run: &Path| known.iter().any(|known| known.path(tree.root()) == run);
-    let runs =
-        code_commit_dir::list(state.join(RUNS)).into_iter().flatten().flatten().map(|entry| entry.path());
-    let stale =
-        |run: &PathBuf| is_check(run, state) && !is_listed(run) && !code_commit_perform::has_taken_in(run);
-    runs.filter(stale).for_each(|run| discard(&records::open(&run)));
-    Ok(())
-}
-
-/// Removes the record of a check whose changes are reverted, unless it keeps what was in the tree.
-pub(crate) fn put_away(tree: &WorkTree, folder: &RunFolder) -> Result<(), Failure> {
-    Registry::of(tree).forget(folder.path())?;
-    if !code_commit_perform::has_taken_in(folder.path()) {
-        discard(folder);
-    }
-    Ok(())
 }
 
 /// Prints the verdict; gives the exit code.

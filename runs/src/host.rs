@@ -1,13 +1,16 @@
 //! The surroundings of a run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
+use anyhow::{Context as _, anyhow};
+use code_commit_llm::Model;
+use code_commit_repo::WorkTree;
 use code_commit_report::Output;
-use code_commit_settings::Environment;
+use code_commit_settings::{Environment, Keys, Settings};
 
-use crate::life::Row;
-use crate::model::OpenModel;
+use crate::exit::Failure;
+use crate::row::Row;
 
 /// Everything that a run gets from the program around it; it accesses none of this itself.
 #[derive(Clone, Copy)]
@@ -24,8 +27,35 @@ pub struct Host<'h> {
     pub models: &'h dyn OpenModel,
 }
 
+impl<'h> Host<'h> {
+    /// The current folder.
+    pub fn here(&self) -> Result<&'h Path, Failure> {
+        self.folder.map_err(|error| {
+            let error = anyhow!("{error}").context("cannot determine the current folder");
+            Failure::refused(error, "change to a folder that exists")
+        })
+    }
+
+    /// The root of the project for commands that need no repository: the current folder, links resolved.
+    pub fn root(&self) -> Result<PathBuf, Failure> {
+        Ok(self.here()?.canonicalize().context("cannot determine the current folder")?)
+    }
+}
+
 impl fmt::Debug for Host<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host").field("folder", &self.folder).finish_non_exhaustive()
     }
+}
+
+/// Opens models. This crate does not know their services by name.
+pub trait OpenModel {
+    /// A client for the model that the settings name. `tree` is the project whose record an earlier run may be in.
+    fn open(
+        &self,
+        settings: &Settings,
+        keys: &Keys,
+        tree: &WorkTree,
+        host: Host<'_>,
+    ) -> Result<Box<dyn Model>, Failure>;
 }

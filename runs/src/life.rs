@@ -5,7 +5,7 @@
 
 mod close;
 mod earlier;
-mod row;
+mod summary;
 
 use std::path::Path;
 use std::rc::Rc;
@@ -23,49 +23,19 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 pub use self::close::{Finished, Over};
-pub(crate) use self::close::{missing_summaries, short_log};
 use self::earlier::Earlier;
-pub use self::row::{InTree, Replay, Resume, Row, TakesBack};
+pub(crate) use self::summary::{missing_summaries, short_log};
 pub use crate::estimate::tell_of_agent as forecast;
 use crate::exit::{Exit, Failure};
 pub use crate::records::NewRun;
 use crate::records::{self, cannot_begin};
 use crate::registry::{Known, RUN_JSON};
+pub use crate::row::{Facts, InTree, Replay, Resume, Row, TakesBack};
 use crate::site::Site;
 use crate::{lock, verdict};
 
 /// What to do about a record of another run.
 pub(crate) const UNLIKE_RECORDED: &str = "a record that was changed cannot be resumed: start a new run";
-
-/// What a loop is, as data.
-#[derive(Debug, Clone, Copy)]
-pub struct Facts {
-    /// Its name, as `loop` of `run.json`.
-    pub kind: &'static str,
-    /// What one of its steps is called.
-    pub step: &'static str,
-    /// What its work is called in messages about keys.
-    pub work: &'static str,
-    /// Whether only the newest run can go on: agents change the tree themselves, so each run begins on what the one
-    /// before it left.
-    pub newest_only: bool,
-    /// How what a run changed is taken back.
-    pub takes_back: TakesBack,
-    /// Whether its runs keep a summary of their own.
-    pub own_summary: bool,
-}
-
-impl Facts {
-    /// A loop whose changes are kept as pre-images.
-    pub const PLAIN: Self = Self {
-        kind: "",
-        step: "round",
-        work: "query",
-        newest_only: false,
-        takes_back: TakesBack::PreImages,
-        own_summary: false,
-    };
-}
 
 /// What a supervisor asks for besides the work.
 #[derive(Debug, Clone, Copy, Default)]
@@ -238,6 +208,14 @@ pub trait Loop {
     }
 }
 
+impl Row {
+    /// The row of a loop.
+    pub const fn of<L: Loop>(resume: Resume, replay: Replay) -> Self {
+        let in_tree = |_: &Known, _: &Site<'_>| Some(InTree::AsRecorded);
+        Self { facts: L::FACTS, goes_on: earlier::holds_something::<L>, resume, replay, in_tree }
+    }
+}
+
 /// A loop at work in a project, under its lock.
 #[derive(Debug)]
 pub struct Life<'l, L> {
@@ -308,23 +286,23 @@ impl<L: Loop> Life<'_, L> {
         let name = records::name(run.path());
         self.site.host.output.note(&format!("resuming {name}"));
         let ready = self.of.ready(&mut plan, Some(&run))?;
-        self.resume_with(run, &plan, ready)
+        self.resume_with(&run, &plan, ready)
     }
 
     /// Goes on with what was opened for it.
     pub(crate) fn resume_with(
         &self,
-        run: RunFolder,
+        run: &RunFolder,
         plan: &L::Plan,
         ready: L::Ready,
     ) -> Result<Finished, Failure> {
-        let (mut record, mut past) = Record::resume(run.clone(), self.of.observer(plan, &run))
-            .map_err(|error| Failure::refused(error, self.of.unlike_recorded(&run)))?;
+        let (mut record, mut past) = Record::resume(run.clone(), self.of.observer(plan, run))
+            .map_err(|error| Failure::refused(error, self.of.unlike_recorded(run)))?;
         let kept = L::kept(&past).unwrap_or(past.answers.len());
         if kept < past.answers.len() || past.outcome().is_some() {
             record.note(&Note::Resumed { kept }).map_err(anyhow::Error::from)?;
             let dropped = past.answers.split_off(kept);
-            self.of.dropped(&run, &dropped)?;
+            self.of.dropped(run, &dropped)?;
         }
         self.lead(plan, ready, record, &past)
     }
@@ -354,7 +332,7 @@ impl<L: Loop> Life<'_, L> {
         // A run that cannot take its first step leaves no record.
         let not_begun = |_: &Failure| {
             if is_new {
-                records::discard(&run)
+                records::discard(&run);
             }
         };
         let mut world = self.of.world(plan, ready, ground).inspect_err(not_begun)?;

@@ -12,7 +12,7 @@ use code_commit_report::{phrases, printable, printable_name};
 use code_commit_runner::{Containers, Orphans};
 use serde::{Deserialize, Serialize};
 
-use crate::check;
+use crate::check::traces;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::life::missing_summaries;
@@ -45,6 +45,16 @@ pub fn recover_in(folder: &Path, host: Host<'_>) -> Result<(), Failure> {
     };
     end_orphans_of(&lock, host);
     tree.map_or(Ok(()), |tree| recover(&lock, &tree, host))
+}
+
+impl Site<'_> {
+    /// Takes the lock, and cleans up after a killed run.
+    pub fn lock(&self) -> Result<Lock, Failure> {
+        match &self.tree {
+            Some(tree) => take(tree, self.host),
+            None => take_in(&self.state()?, self.host),
+        }
+    }
 }
 
 /// Takes the lock of a work tree and cleans up after a killed run.
@@ -157,7 +167,7 @@ pub(crate) fn under_way(_lock: &Lock, tree: &WorkTree, run: &Path) -> Result<(),
 /// believed: neither can come with a clone.
 fn settle(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
     let state = state(tree)?;
-    check::sweep(tree, &state)?;
+    traces::sweep(tree, &state)?;
     let note = state.join(UNDER_WAY);
     let noted = match std::fs::read(&note) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -183,8 +193,8 @@ fn settle_run(lock: &Lock, state: &Path, tree: &WorkTree, run: &Path, host: Host
     };
     let settled = code_commit_perform::settle(lock, state, tree.root(), run).map_err(failed)?;
     tell(&settled, run, host);
-    if check::is_check(run, state) {
-        return check::put_away(tree, &records::open(run));
+    if traces::is_check(run, state) {
+        return traces::put_away(tree, &records::open(run));
     }
     // Only now: the build ran on the tree without them.
     if code_commit_perform::bring_back(lock, tree.root(), run).map_err(failed)? {

@@ -1,27 +1,11 @@
-//! The model that a run uses: who opens it, how it is called, and what it may cost.
+//! The model that a run uses: how it is called, and what it may cost.
 
+use code_commit_llm::Day;
 use code_commit_llm::http::BaseUrl;
-use code_commit_llm::{Day, Model};
 use code_commit_logging::Stamp;
 use code_commit_perform::{Asking, Paid, Spending};
-use code_commit_repo::WorkTree;
 use code_commit_report::Output;
-use code_commit_settings::{Keys, Settings};
-
-use crate::exit::Failure;
-use crate::host::Host;
-
-/// Opens models. This crate does not know their services by name.
-pub trait OpenModel {
-    /// A client for the model that the settings name. `tree` is the project whose record an earlier run may be in.
-    fn open(
-        &self,
-        settings: &Settings,
-        keys: &Keys,
-        tree: &WorkTree,
-        host: Host<'_>,
-    ) -> Result<Box<dyn Model>, Failure>;
-}
+use code_commit_settings::Settings;
 
 /// Anyone on the network path could read the key and the code, and answer in the service's place.
 pub fn warn_in_the_clear(base: &BaseUrl, output: &Output) {

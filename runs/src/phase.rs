@@ -14,8 +14,8 @@ mod verdicts;
 
 pub(crate) use act::{Phase, replay, resume};
 pub use act::{Request, run};
-pub use desk::{NAME as DESK, serve};
-pub use folders::refuse_links;
+pub use desk::serve;
+pub use folders::{PROJECT, SPECS, read, refuse_links};
 pub use past::LOGS;
-pub use project::{PROJECT, SPECS, read, specs};
+pub use project::specs;
 pub use verdicts::{Override, overrule};

@@ -1,27 +1,12 @@
-//! The folder that a command works in, and the harness's state for it.
+//! The work tree of a folder, and the harness's state for it.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
 use code_commit_repo::{OpenError, WorkTree};
 
 use crate::exit::Failure;
-use crate::host::Host;
 
 const ASK_GIT: &str = "run git status there";
-
-/// The current folder.
-pub fn here(host: Host<'_>) -> Result<&Path, Failure> {
-    host.folder.map_err(|error| {
-        let error = anyhow!("{error}").context("cannot determine the current folder");
-        Failure::refused(error, "change to a folder that exists")
-    })
-}
-
-/// The root of the project for commands that need no repository: the current folder, links resolved.
-pub fn root(host: Host<'_>) -> Result<PathBuf, Failure> {
-    Ok(here(host)?.canonicalize().context("cannot determine the current folder")?)
-}
 
 /// The work tree of `folder`, or an error.
 pub fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {

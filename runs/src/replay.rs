@@ -31,27 +31,10 @@ use crate::life::Loop as _;
 use crate::model::asking;
 use crate::place;
 use crate::registry::Known;
+pub use crate::row::{Other, Repetition as Request};
 use crate::sandbox::{self, Otherwise};
 use crate::site::Site;
 use crate::{records, text};
-
-/// Which run to repeat.
-#[derive(Debug, Default)]
-pub struct Request {
-    /// The run, by the name of its folder or by its path; the newest if not named.
-    pub run: Option<String>,
-    /// A different answer to try.
-    pub other: Option<Other>,
-}
-
-/// An answer to use instead of the recorded one.
-#[derive(Debug)]
-pub struct Other {
-    /// The round that it replaces the answer of.
-    pub round: u32,
-    /// Its file; `-` for standard input.
-    pub reply: PathBuf,
-}
 
 /// Replays a run and reports whether the result is the same.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {

@@ -2,24 +2,13 @@
 
 use anyhow::anyhow;
 use code_commit_report::phrases;
-use code_commit_settings::Layer;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::records::{self, NAMED_RUNS, closed};
 use crate::registry::Known;
+pub use crate::row::Resumption as Request;
 use crate::site::Site;
-
-/// Which run to resume, and how.
-#[derive(Debug, Default)]
-pub struct Request {
-    /// The run, by the name of its folder or by its path; the newest if not named.
-    pub run: Option<String>,
-    /// Resume even if files have changed since the run was stopped.
-    pub force: bool,
-    /// Limits that replace the original ones.
-    pub limits: Layer,
-}
 
 /// Finds the run, then resumes it with its loop.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {

@@ -4,16 +4,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use code_commit_apply::Lock;
 use code_commit_perform::{JOURNAL, Past};
 use code_commit_repo::WorkTree;
 
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::life::{InTree, Row};
+use crate::place;
 use crate::records::{self, Head};
 use crate::registry::{Known, Registry};
-use crate::{lock, place};
+use crate::row::{InTree, Row};
 
 /// A project, and the program around it.
 pub struct Site<'h> {
@@ -34,7 +33,7 @@ impl fmt::Debug for Site<'_> {
 impl<'h> Site<'h> {
     /// The project in the current folder.
     pub fn here(host: Host<'h>) -> Result<Self, Failure> {
-        Ok(Self::at(&place::root(host)?, host))
+        Ok(Self::at(&host.root()?, host))
     }
 
     /// The project in this folder.
@@ -56,14 +55,6 @@ impl<'h> Site<'h> {
         match &self.tree {
             Some(tree) => place::state(tree),
             None => place::state_of(&self.root),
-        }
-    }
-
-    /// Takes the lock, and cleans up after a killed run.
-    pub fn lock(&self) -> Result<Lock, Failure> {
-        match &self.tree {
-            Some(tree) => lock::take(tree, self.host),
-            None => lock::take_in(&self.state()?, self.host),
         }
     }
 

@@ -12,7 +12,7 @@ use code_commit_llm::{Model, Scripted, scripted::Entry};
 use code_commit_repo::WorkTree;
 use code_commit_report::{Output, Stream};
 use code_commit_runs::commit::Which;
-use code_commit_runs::model::OpenModel;
+use code_commit_runs::host::OpenModel;
 use code_commit_runs::undo::Force;
 use code_commit_runs::{Exit, Failure, Host, clean, commit, registry::Registry, replay, resume, undo};
 use code_commit_settings::{Environment, Keys, Layer, Sandbox, Settings};

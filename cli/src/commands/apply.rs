@@ -29,7 +29,7 @@ pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
         Ok(reply) => reply,
         Err(errors) => return Ok(unreadable(&errors, &bytes, args, output)),
     };
-    let tree = place::work_tree(place::here(host)?)?;
+    let tree = place::work_tree(host.here()?)?;
     let lock = lock::take(&tree, host)?;
     let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
     let guard = Guard::open(tree.root(), commit::policy(&settings, tree.root()))

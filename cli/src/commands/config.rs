@@ -1,7 +1,7 @@
 //! `code-commit config`: every setting in force, and its origin.
 
 use code_commit_report::{DIM, Output, printable};
-use code_commit_runs::{Exit, Failure, Host, place};
+use code_commit_runs::{Exit, Failure, Host};
 use code_commit_settings::{Files, Keys, Standing};
 use serde_json::json;
 
@@ -18,7 +18,7 @@ pub fn run(args: &ConfigArgs, host: Host<'_>) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     }
-    let root = place::root(host)?;
+    let root = host.root()?;
     output.strike_out(Keys::find(environment, &root).exposed());
     let files = Files::read(&root, environment)?;
     print_files(&files, output);

@@ -7,7 +7,6 @@ mod journal;
 use std::collections::BTreeMap;
 
 use code_commit_report::{Output, STRONG, printable};
-use code_commit_runs::place::here;
 use code_commit_runs::{Exit, Failure, Host};
 use code_commit_settings::Layer;
 use serde_json::{Value, json};
@@ -105,7 +104,7 @@ const TABLES: [(&str, Key); 6] = [
 /// Prints totals by loop, phase, role, model and day.
 pub fn run(host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let root = here(host)?;
+    let root = host.here()?;
     let settings = code_commit_runs::config::load(root, Layer::default(), host)?;
     let found = find(root, &Today::of(&settings))?;
     found.warnings.iter().for_each(|warning| output.warn(&printable(warning)));

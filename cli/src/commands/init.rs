@@ -20,7 +20,7 @@ use self::script::Script;
 
 /// Creates what is missing and says what to do next.
 pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let (output, here) = (host.output, place::here(host)?);
+    let (output, here) = (host.output, host.here()?);
     preflight::own_or_absent(here).map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     if let Err(OpenError::NotARepository { .. }) = WorkTree::at(here) {
         code_commit_repo::init(here).map_err(|error| Failure::refused(error, "make the folder writable"))?;

@@ -10,9 +10,8 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_report::{Output, phrases};
-use code_commit_runs::phase::request::{Answer, CLIENT, Request, SOCKET};
+use code_commit_runs::phase::request::{Answer, CLIENT, DESK, Request, SOCKET};
 use code_commit_runs::phase::{self, SPECS};
-use code_commit_runs::place::root;
 use code_commit_runs::{Exit, Failure, Host};
 use code_commit_settings::Environment;
 
@@ -21,7 +20,7 @@ use crate::args::phase::{Action, PhaseArgs};
 /// Runs the subcommand in the current folder.
 pub fn run(args: &PhaseArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let root = root(host)?;
+    let root = host.root()?;
     phase::refuse_links(&root)?;
     let needs_number = matches!(args.action, Action::Override(_));
     if needs_number != args.number.is_some() {
@@ -45,7 +44,7 @@ pub fn run(args: &PhaseArgs, host: Host<'_>) -> Result<Exit, Failure> {
 pub fn applet(name: Option<&OsStr>, environment: &Environment) -> Option<u8> {
     match Path::new(name?).file_name()?.to_str()? {
         CLIENT => Some(client(environment)),
-        phase::DESK => Some(phase::serve(std::io::stdin(), std::io::stdout())),
+        DESK => Some(phase::serve(std::io::stdin(), std::io::stdout())),
         _ => None,
     }
 }

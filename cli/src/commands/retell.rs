@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use code_commit_logging::Redactor;
 use code_commit_page::Excerpt;
 use code_commit_report::{phrases, printable};
-use code_commit_runs::{Exit, Failure, Host, chronicle, place};
+use code_commit_runs::{Exit, Failure, Host, chronicle};
 use code_commit_settings::Keys;
 use code_commit_timeline::Run;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::args::{PageArgs, TraceArgs, TraceFormat};
 
 /// `code-commit page`: a run, or all runs of the project, as one HTML file.
 pub fn page(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let root = place::root(host)?;
+    let root = host.root()?;
     let html = if args.all {
         let mut all: Vec<Run> = chronicle::all(host)?.iter().map(chronicle::Found::facts).collect();
         all.sort_by(|one, other| (other.steps.from_ms, &other.name).cmp(&(one.steps.from_ms, &one.name)));
@@ -33,7 +33,7 @@ pub fn page(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
 
 /// `code-commit trace`: a run in the formats of other tools, one JSON object per line.
 pub fn trace(args: &TraceArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let root = place::root(host)?;
+    let root = host.root()?;
     let found = chronicle::find(args.run.as_deref(), host)?;
     let run = found.whole(&root, &redactor(&root, host))?;
     let records = match args.format {

@@ -16,7 +16,7 @@ use crate::args::RollupArgs;
 /// Writes the roll-up, and reports what it contains and omits.
 pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
-    let tree = place::work_tree(place::here(host)?)?;
+    let tree = place::work_tree(host.here()?)?;
     if args.output.starts_with(AGENT_CONFIG) {
         preflight::own_or_absent(tree.root())
             .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;

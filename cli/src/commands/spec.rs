@@ -3,14 +3,14 @@
 mod setup;
 mod status;
 
-use code_commit_runs::{Exit, Failure, Host, Site, place, spec};
+use code_commit_runs::{Exit, Failure, Host, Site, spec};
 
 use crate::args::spec::{Action, SpecArgs};
 
 /// Runs the subcommand in the current folder.
 pub fn run(args: &SpecArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let root = place::root(host)?;
+    let root = host.root()?;
     match &args.action {
         Action::Setup => setup::run(&root, output),
         Action::Plan(args) => spec::plan(&root, &args.options(), host),

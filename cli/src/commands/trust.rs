@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use anyhow::{Context as _, anyhow};
 use code_commit_names::ours::PROJECT_FILE;
 use code_commit_report::{Output, printable};
-use code_commit_runs::{Exit, Failure, Host, place};
+use code_commit_runs::{Exit, Failure, Host};
 use code_commit_settings::{File, Files, PinError, Standing};
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use crate::args::TrustArgs;
 /// Shows what the file would weaken, asks, and pins exactly the bytes that were shown.
 pub fn run(args: &TrustArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
-    let files = Files::read(&place::root(host)?, environment)?;
+    let files = Files::read(&host.root()?, environment)?;
     let Some(file) = &files.project else {
         return Err(Failure::refused(
             anyhow!("there is no {PROJECT_FILE} here"),

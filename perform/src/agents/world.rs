@@ -51,6 +51,9 @@ pub enum Counted {
     },
 }
 
+/// Opens what a turn of a role needs.
+pub type Around<'w> = Box<dyn FnMut(&str) -> io::Result<Guarded> + 'w>;
+
 /// How the user's own command lines run.
 #[derive(Debug, Clone)]
 pub struct ShellSettings {
@@ -77,7 +80,7 @@ pub struct AgentWorld<'w, C> {
     /// Sees every event of every agent.
     pub watch: Box<dyn AgentWatch + 'w>,
     /// Opened before each turn of a role.
-    pub around: Box<dyn FnMut(&str) -> io::Result<Guarded> + 'w>,
+    pub around: Around<'w>,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
     /// Copies of what roles may not touch.

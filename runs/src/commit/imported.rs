@@ -8,8 +8,9 @@ use code_commit_repo::WorkTree;
 use code_commit_report::phrases;
 use code_commit_settings::{Keys, Settings};
 
+use super::request::{Which, refused};
 use super::run::{Commit, From};
-use super::{Which, inputs, refused, tree_checks};
+use super::{begun, inputs, tree_checks};
 use crate::commit::plan::{Plan, Task};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -67,7 +68,7 @@ fn which(task: &Task) -> Which {
 /// What was asked for, on this tree.
 fn anew(recorded: Plan, settings: Settings, tree: &WorkTree) -> Result<Plan, Failure> {
     let Plan { version, settings, rounds, sealed, head, task, .. } =
-        super::plan(settings, tree, recorded.task.clone())?;
+        begun::plan(settings, tree, recorded.task.clone())?;
     Ok(Plan { version, settings, rounds, sealed, head, task, ..recorded })
 }
 

@@ -10,7 +10,9 @@ use code_commit_repo::WorkTree;
 use code_commit_report::Output;
 use code_commit_settings::{Environment, Keys, Settings};
 
-use super::{Query, Which, beside_or_above, protected_for_model, refused};
+use super::begun::protected_for_model;
+use super::query::Query;
+use super::request::{Which, beside_or_above, refused};
 use crate::commit::plan::{Task, form};
 use crate::commit::rollup::Rollup;
 use crate::exit::Failure;

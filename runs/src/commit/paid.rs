@@ -4,17 +4,23 @@
 //! and it is judged again like any other.
 
 use code_commit_logging::{Redactor, RunFolder};
+use code_commit_loop_commit::still_holds;
 use code_commit_perform::{Paid, Past};
 use code_commit_repo::WorkTree;
 use code_commit_report::phrases;
 
 use crate::commit::plan::Plan;
-use crate::commit::run::Commit;
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::life::Loop as _;
 use crate::records;
 use crate::registry::{Known, Registry};
+
+/// How many answers hold if the run goes on; none if it is over. It can go on if it was killed, or ended because the
+/// model gave no answer or the machine was unfit, and its changes were not reverted.
+pub(super) fn kept(past: &Past) -> Option<usize> {
+    let kept = still_holds(&past.answers, past.outcome());
+    (past.outcome().is_none() || kept < past.answers.len()).then_some(kept)
+}
 
 /// The answers of unfinished runs of this work that were imported since it was last done here, without those that
 /// the run that goes on has `used`. Whoever starts the command of finished work wants other answers.
@@ -32,7 +38,7 @@ pub(crate) fn elsewhere(
         let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
         let is_same = Plan::load(&folder, known).is_ok_and(|recorded| recorded.task == plan.task);
         let Some(past) = is_same.then(|| records::intact(&folder).ok()).flatten() else { continue };
-        match (known.is_imported(), !known.undone && Commit::kept(&past).is_some()) {
+        match (known.is_imported(), !known.undone && kept(&past).is_some()) {
             (true, true) => {
                 paid.add(&folder, &past);
             }

@@ -9,10 +9,9 @@ use anyhow::anyhow;
 use code_commit_apply::Lock;
 use code_commit_dir::Interrupt;
 use code_commit_engine::{HoldsFor, Journaled, Outcome, Stop};
-use code_commit_guard::{Guard, OpenError};
+use code_commit_guard::Guard;
 use code_commit_llm::Model;
 use code_commit_logging::{Redactor, RunFolder, Stored};
-use code_commit_loop_commit::still_holds;
 use code_commit_perform::{Account, Asking, BuildCommand, CommitWorld, Fault, Observer, Paid, Past, Rules};
 use code_commit_repo::WorkTree;
 use code_commit_report::Counts;
@@ -20,10 +19,12 @@ use code_commit_runner::Confinement;
 use code_commit_settings::{Environment, Keys, Layer};
 use serde_json::{Map, Value};
 
+use super::begun::{first, guard, seal};
 use super::files::{self, SaidLog};
 use super::inputs::{self, Rules as IgnoreRules};
 use super::plan::{Plan, Task};
-use super::{Request, changed, fault, first, paid, seal, tree_checks};
+use super::request::Request;
+use super::{begun, changed, fault, paid, tree_checks};
 use crate::exit::Failure;
 use crate::life::{Facts, Finished, Ground, Life, Loop, Over, short_log};
 use crate::model::asking;
@@ -102,7 +103,7 @@ impl<'c> Commit<'c> {
         let theirs = ready.theirs(root);
         let mut guard = tree_checks::look_at(self.tree, plan, theirs.as_ref(), args, output)?;
         if ready.store(root, output)? == IgnoreRules::Changed {
-            guard = self::guard(self.tree, plan)?;
+            guard = begun::guard(self.tree, plan)?;
         }
         seal(self.tree, &guard, plan)?;
         let (nothing, host) = (Past::default(), self.site.host);
@@ -159,8 +160,7 @@ impl Loop for Commit<'_> {
     }
 
     fn kept(past: &Past) -> Option<usize> {
-        let kept = still_holds(&past.answers, past.outcome());
-        (past.outcome().is_none() || kept < past.answers.len()).then_some(kept)
+        paid::kept(past)
     }
 
     fn may_go_on(&self, plan: &Plan, run: &RunFolder) -> Result<(), Failure> {
@@ -272,20 +272,6 @@ pub fn begin(
 /// What builds may change, in a view of the tree if possible.
 pub(crate) fn account(plan: &Plan, tree: &WorkTree, confinement: &Confinement) -> Result<Account, Failure> {
     sandbox::in_view(plan.account(tree.root()), tree, confinement)
-}
-
-/// The guard for the current ignore rules and what the plan protects.
-pub fn guard(tree: &WorkTree, plan: &Plan) -> Result<Guard, Failure> {
-    Guard::open_in(tree.repository(), tree.root(), plan.policy(tree.root())).map_err(cannot_read)
-}
-
-/// The same, on another thread.
-pub(crate) fn guard_apart(root: &Path, plan: &Plan) -> Result<Guard, Failure> {
-    Guard::open(root, plan.policy(root)).map_err(cannot_read)
-}
-
-fn cannot_read(error: OpenError) -> Failure {
-    Failure::refused(error, "make the folder readable")
 }
 
 pub(crate) fn build_command(

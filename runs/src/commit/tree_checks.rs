@@ -8,10 +8,10 @@ use code_commit_repo::{Asked, RepoError, WorkTree};
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_settings::keys;
 
-use super::{Request, refused};
+use super::begun;
+use super::request::{Request, refused};
 use crate::commit::plan::{Plan, Task};
 use crate::commit::rollup::Rollup;
-use crate::commit::run;
 use crate::exit::Failure;
 use crate::preflight;
 use code_commit_names::{Binds, Writer};
@@ -32,10 +32,10 @@ pub(super) fn look_at(
     let look = || clean_enough(tree, plan, theirs, args, output);
     if tree.is_small() {
         look()?;
-        return run::guard(tree, plan);
+        return begun::guard(tree, plan);
     }
     std::thread::scope(|scope| {
-        let guard = scope.spawn(|| run::guard_apart(root, plan));
+        let guard = scope.spawn(|| begun::guard_apart(root, plan));
         let clean = look();
         let guard = guard.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         clean.and(guard)

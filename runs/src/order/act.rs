@@ -27,7 +27,7 @@ use crate::exit::{Exit, Failure};
 use crate::life::{Facts, Finished, Ground, Life, Loop, Over};
 use crate::model::asking;
 use crate::order::folder::{self, Start};
-use crate::order::plan::{Kind, OrderPlan};
+use crate::order::plan::{KIND, Kind, OrderPlan};
 use crate::order::preflight::Read;
 use crate::order::prepare::{self, Prepared};
 use crate::order::recorded::{self, Recorded};
@@ -85,7 +85,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
         return if setting.dry_run { Ok(None) } else { life.close(&plan, &folder, None).map(Some) };
     }
     let Prepared { read, guard, baseline, mut unfinished, mut inputs } =
-        prepare::prepare(read, setting, tree, git, unfinished)?;
+        prepare::prepare(read, setting, tree, &git, unfinished)?;
     if setting.dry_run {
         prepare::first(&inputs).tell(&**setting.model, setting.settings, output)?;
         return Ok(None);
@@ -122,7 +122,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
         }
         Start::Resumed(run) => {
             let ready = order.ready(&mut plan, Some(&run))?;
-            life.resume_with(run, &plan, ready).map(Some)
+            life.resume_with(&run, &plan, ready).map(Some)
         }
     }
 }
@@ -196,7 +196,7 @@ impl<'s> Order<'s> {
 
 impl Loop for Order<'_> {
     const FACTS: Facts =
-        Facts { kind: "order", step: "attempt", work: "order", own_summary: true, ..Facts::PLAIN };
+        Facts { kind: KIND, step: "attempt", work: "order", own_summary: true, ..Facts::PLAIN };
     type Plan = OrderPlan;
     type Ready = Opened;
     type Fault = Fault;

@@ -33,6 +33,9 @@ impl Terms {
     }
 }
 
+/// The name of the loop.
+pub(crate) const KIND: &str = "order";
+
 /// Which loop the run folder is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -33,7 +33,7 @@ pub(super) fn prepare(
     read: Read,
     setting: &Setting<'_>,
     tree: &WorkTree,
-    git: Git,
+    git: &Git,
     unfinished: Option<Unfinished>,
 ) -> Result<Prepared, Failure> {
     let Setting { terms, settings, host, .. } = *setting;
@@ -44,14 +44,14 @@ pub(super) fn prepare(
     };
     preflight::nameable([read.path.as_path(), tree.root(), &out])?;
     let known = unfinished.filter(|run| !setting.new && run.is_of(&read.order.hash, &terms.hash(), &out));
-    preflight::clean(tree, &git)?;
+    preflight::clean(tree, git)?;
     preflight::verification(tree.root())?;
-    preflight::unlocked(&git)?;
+    preflight::unlocked(git)?;
     if terms.commit {
-        preflight::identity(&git)?;
+        preflight::identity(git)?;
     }
     let guard = preflight::guard(tree.root(), &read, settings)?;
-    let baseline = baseline(tree, &git)?;
+    let baseline = baseline(tree, git)?;
     let unfinished = match known {
         Some(known) => known,
         None => {

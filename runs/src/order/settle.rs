@@ -12,10 +12,8 @@ use serde_json::Value;
 
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::life::Loop as _;
 use crate::lock;
-use crate::order::act::Order;
-use crate::order::plan::{OrderPlan, Terms};
+use crate::order::plan::{KIND, OrderPlan, Terms};
 use crate::order::recorded::{self, Recorded};
 use crate::order::unfinished::Unfinished;
 use crate::order::{folder, preflight};
@@ -98,7 +96,7 @@ pub(super) fn answered(
     {
         let run = known.path(tree.root());
         let head = records::Head::of(&records::open(&run)).unwrap_or_default();
-        if head.kind != Order::FACTS.kind {
+        if head.kind != KIND {
             continue;
         }
         let is_named = asked.key.is_some() && head.key.as_deref() == asked.key;

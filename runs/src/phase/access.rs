@@ -4,21 +4,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use code_commit_names::By;
-use code_commit_names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
+use code_commit_names::ours::ABL;
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
 use code_commit_runner::{Access, AllowedHost, Env, Mode, Probed, probe};
 use code_commit_settings::Sandbox;
-use code_commit_settings::keys::DOT_ENV;
 
 use crate::exit::Failure;
-use crate::phase::project::SPECS;
+use crate::phase::folders::{HIDDEN, SPECS};
 use crate::sandbox;
-
-/// What no role may see besides the other role's folder, relative to the root: secrets, the harness's own
-/// files, and the prompts of both.
-pub(super) const HIDDEN: [&str; 8] =
-    [DOT_ENV, AGENT_CONFIG, "prompts", STATE, ".abl/logs", ".abl/prompts", ".abl/state.json", PHASE_CONFIG];
 
 /// The `.git` of every repository in a role's folder that is neither hidden from the role nor in the other's
 /// folder, relative to the role's folder.

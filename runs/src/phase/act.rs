@@ -30,9 +30,10 @@ use crate::host::Host;
 use crate::life::{Asked, Facts, Ground, Life, Loop, Over, TakesBack};
 use crate::phase::agents::{self, Chosen, Secrets};
 use crate::phase::desk::Counter;
+use crate::phase::folders::SPECS;
 use crate::phase::lines::{self, Lines};
 use crate::phase::past::LOGS;
-use crate::phase::project::{self, Project};
+use crate::phase::project::Project;
 use crate::phase::{access, holds};
 use crate::records::{self, Head, NewRun};
 use crate::registry::{Known, RUN_JSON};
@@ -260,13 +261,10 @@ fn run_of_key(site: &Site<'_>, args: &Request) -> Result<Option<(PathBuf, u32)>,
 fn phase(project: &Project, asked: Option<u32>) -> Result<Option<u32>, Failure> {
     match asked {
         Some(number) if project.specs.contains_key(&number) => Ok(Some(number)),
-        Some(number) => {
-            let specs = project::SPECS;
-            Err(Failure::refused(
-                anyhow!("there is no {specs}/phase{number}.md"),
-                "write the spec of that phase",
-            ))
-        }
+        Some(number) => Err(Failure::refused(
+            anyhow!("there is no {SPECS}/phase{number}.md"),
+            "write the spec of that phase",
+        )),
         None => Ok(project.next_phase()),
     }
 }

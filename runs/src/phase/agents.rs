@@ -9,7 +9,7 @@ use code_commit_settings::Environment;
 use code_commit_settings::keys::DOT_ENV;
 
 use crate::exit::Failure;
-use crate::phase::project::read;
+use crate::phase::folders::read;
 use crate::trusted::Trusted;
 
 /// Variables about the network path to a service, passed to a CLI like those of proxies: they hold no model's

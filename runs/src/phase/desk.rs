@@ -19,7 +19,7 @@ use std::time::Duration;
 use code_commit_report::Output;
 use code_commit_runner::{Cancel, Command, Confinement, Ended, Leftovers, Limits, View, run};
 
-use crate::phase::request::{Answer, CLIENT, Desk, Side};
+use crate::phase::request::{Answer, CLIENT, DESK, Desk, READY, Side, WITHOUT_VIEW};
 
 mod arguments;
 mod door;
@@ -29,17 +29,9 @@ mod ports;
 use arguments::uses_arguments;
 use door::Door;
 
-/// The program name that starts the desk.
-pub const NAME: &str = "abl-desk";
-/// What the desk prints once it serves.
-const READY: &str = "ready";
-/// What it prints before that if the commands see the source read-only instead of in a view.
-const WITHOUT_VIEW: &str = "without-view";
-/// The same for a person.
+/// For a person: what [`WITHOUT_VIEW`] means.
 pub(super) const READ_ONLY: &str =
     "no view of the source can be made here: commands of the verifier see it read-only";
-/// How its line begins if it cannot serve.
-const FAILED: &str = "failed: ";
 /// Bytes to pass on from each end of a command's output.
 const SHOWN_BYTES: usize = 32 << 10;
 
@@ -119,7 +111,7 @@ impl Counter {
     )]
     fn start(&self) -> io::Result<Child> {
         std::process::Command::new(&self.program)
-            .arg0(NAME)
+            .arg0(DESK)
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

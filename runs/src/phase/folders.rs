@@ -4,12 +4,27 @@
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::anyhow;
-use code_commit_names::ours::{ABL, PHASE_CONFIG};
+use code_commit_names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
+use code_commit_settings::keys::DOT_ENV;
 use code_commit_settings::phase::Config;
 
 use crate::exit::Failure;
-use crate::phase::access::HIDDEN;
-use crate::phase::project::SPECS;
+use crate::text;
+
+/// The folder with the specs.
+pub const SPECS: &str = ".abl/specs";
+/// The user's description.
+pub const PROJECT: &str = ".abl/project.md";
+/// What no role may see besides the other role's folder, relative to the root: secrets, the harness's own
+/// files, and the prompts of both.
+pub(super) const HIDDEN: [&str; 8] =
+    [DOT_ENV, AGENT_CONFIG, "prompts", STATE, ".abl/logs", ".abl/prompts", ".abl/state.json", PHASE_CONFIG];
+
+/// A file's text; `None` if it does not exist. Symlinks are not followed and pipes not read: a role may have
+/// planted one.
+pub fn read(path: &Path) -> Result<Option<String>, Failure> {
+    if path.is_symlink() { Ok(None) } else { text::read(path) }
+}
 
 /// Where the roles work: one real folder below the root for each role, neither of them the harness's. They
 /// need not exist yet.

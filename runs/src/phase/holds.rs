@@ -10,7 +10,8 @@ use code_commit_loop_phase::state::{Stale, State, Status};
 use code_commit_names::ours::ABL;
 
 use crate::exit::Failure;
-use crate::phase::project::{Project, read};
+use crate::phase::folders::read;
+use crate::phase::project::Project;
 
 impl Project {
     /// Whether a phase has passed, for the specs and by the verifier of now. A commit that says so proves nothing:

@@ -18,16 +18,11 @@ use code_commit_settings::phase::Config;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::lock;
-use crate::phase::folders::{Folders, refuse_links};
+use crate::phase::folders::{Folders, PROJECT, SPECS, read, refuse_links};
 use crate::phase::{holds, past};
 use crate::site::Site;
-use crate::text;
 use crate::trusted::Trusted;
 
-/// The folder with the specs.
-pub const SPECS: &str = ".abl/specs";
-/// The user's description.
-pub const PROJECT: &str = ".abl/project.md";
 /// Folders for the roles' prompts; the first that exists is used.
 const PROMPTS: [&str; 2] = ["prompts", ".abl/prompts"];
 
@@ -272,12 +267,6 @@ pub fn specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
         }
     }
     Ok(specs)
-}
-
-/// A file's text; `None` if it does not exist. Symlinks are not followed and pipes not read: a role may have
-/// planted one.
-pub fn read(path: &Path) -> Result<Option<String>, Failure> {
-    if path.is_symlink() { Ok(None) } else { text::read(path) }
 }
 
 fn make_folder(folder: &Path) -> Result<(), Failure> {

@@ -9,6 +9,14 @@ use serde::{Deserialize, Serialize};
 
 /// The name of the client program that roles call.
 pub const CLIENT: &str = "abl-cmd";
+/// The program name that starts the desk.
+pub const DESK: &str = "abl-desk";
+/// What the desk prints once it serves.
+pub(crate) const READY: &str = "ready";
+/// What it prints before that if the commands see the source read-only instead of in a view.
+pub(crate) const WITHOUT_VIEW: &str = "without-view";
+/// How its line begins if it cannot serve.
+pub(crate) const FAILED: &str = "failed: ";
 /// The variable that tells `abl-cmd` where the desk is.
 pub const SOCKET: &str = "CODE_COMMIT_DESK";
 

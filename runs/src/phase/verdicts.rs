@@ -9,7 +9,8 @@ use code_commit_names::ours::ABL;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::phase::project::{Project, SPECS};
+use crate::phase::folders::SPECS;
+use crate::phase::project::Project;
 
 /// What the user says about a phase, whatever the record says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

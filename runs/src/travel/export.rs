@@ -17,11 +17,11 @@ use serde_json::json;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::phase::agents::Secrets;
+use crate::records;
 use crate::site::Site;
 use crate::travel::about::About;
 use crate::travel::signature::Signer;
 use crate::travel::verify::scratch;
-use crate::{place, records};
 
 /// Which run goes where.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ fn prompts(run: &Path) -> anyhow::Result<Vec<String>> {
 
 /// Pre-images are raw: they hold what was in the files of the project.
 fn holds_no_key(run: &Path, folder: &Folder, survey: &Survey, host: Host<'_>) -> Result<(), Failure> {
-    let root = place::root(host)?;
+    let root = host.root()?;
     let (keys, secrets) = (Keys::find(host.environment, &root), Secrets::read(&root)?);
     let redactor = Redactor::new(keys.exposed().chain(secrets.exposed()));
     for item in &survey.files {

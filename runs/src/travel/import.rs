@@ -36,7 +36,7 @@ pub struct Request {
 /// Checks the bundle and puts its run beside those that were made here.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let tree = place::work_tree(place::here(host)?)?;
+    let tree = place::work_tree(host.here()?)?;
     let _lock = lock::take(&tree, host)?;
     let allowed = args.allowed_signers.clone().or_else(|| allowed_by_git(host));
     let refused = |error: anyhow::Error| {

@@ -33,7 +33,7 @@ pub(crate) struct Theme {
     kind: String,
     version: String,
     key: Option<String>,
-    theme: String,
+    about: String,
 }
 
 impl<'h> Haiku<'h> {
@@ -47,8 +47,8 @@ impl<'h> Haiku<'h> {
     }
 
     pub(crate) fn start(&self, key: Option<&str>) -> Result<Finished, Failure> {
-        let [kind, version, theme] = ["haiku", "1", "snow"].map(str::to_owned);
-        let plan = Theme { kind, version, key: key.map(str::to_owned), theme };
+        let [kind, version, about] = ["haiku", "1", "snow"].map(str::to_owned);
+        let plan = Theme { kind, version, key: key.map(str::to_owned), about };
         self.live().start(plan, Asked { key, new: false })
     }
 }
@@ -75,7 +75,7 @@ impl Loop for Haiku<'_> {
     }
 
     fn is_same(&self, asked: &Theme, recorded: &Theme) -> bool {
-        asked.theme == recorded.theme
+        asked.about == recorded.about
     }
 
     fn ready(&self, _: &mut Theme, run: Option<&RunFolder>) -> Result<Rc<dyn Model>, Failure> {
@@ -122,7 +122,7 @@ impl Loop for Haiku<'_> {
 
     fn lead(&self, plan: &Theme, harness: &mut Journaled<CommitWorld<'_>>) -> Result<Outcome, Stop<Fault>> {
         for round in 1..=2 {
-            let prompt = format!("verse {round} about {}", plan.theme).into();
+            let prompt = format!("verse {round} about {}", plan.about).into();
             let AskAnswer::Answered(answered) = harness.perform(Ask { round, prompt, stable: 0 })? else {
                 return Ok(Outcome::Stuck { rounds: round, times: 1 });
             };

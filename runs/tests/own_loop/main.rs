@@ -15,8 +15,8 @@ use code_commit_llm::{Model, Scripted, scripted::Entry};
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::{Output, Stream};
+use code_commit_runs::host::OpenModel;
 use code_commit_runs::life::forecast;
-use code_commit_runs::model::OpenModel;
 use code_commit_runs::undo::{self, Force};
 use code_commit_runs::{Exit, Failure, Host, Site, chronicle, clean, resume, travel, why};
 use code_commit_settings::{Environment, Keys, Settings};
@@ -89,8 +89,9 @@ impl Scene {
 
     /// How often the model was asked, in the only run.
     fn asked(&self) -> usize {
-        let [run] = &*self.runs() else { panic!("{:?}", self.runs()) };
-        Past::read(run).unwrap().lines.iter().filter(|line| matches!(line, Line::Asked(_))).count()
+        let runs = self.runs();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        Past::read(&runs[0]).unwrap().lines.iter().filter(|line| matches!(line, Line::Asked(_))).count()
     }
 
     fn summary(&self) -> String {

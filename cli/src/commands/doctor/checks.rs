@@ -19,7 +19,7 @@ use crate::args::DoctorArgs;
 /// Every check, in the order in which a user would fix problems.
 pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failure> {
     let Host { environment, output, .. } = host;
-    let root = place::root(host)?;
+    let root = host.root()?;
     let keys = Keys::find(environment, &root);
     output.strike_out(keys.exposed());
     let trusted = Trusted::here(host);

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
 use crate::life::Over;
-use crate::phase::project::{self, Project};
+use crate::phase::folders::read;
+use crate::phase::project::Project;
 use crate::records;
 
 /// For a person; gives what a program is told besides.
@@ -67,7 +68,7 @@ fn report_end(project: &Project, phase: u32, outcome: &Outcome, output: &Output)
         }
         Outcome::NeedsPerson { cause, .. } => {
             output.report(&output.paint(BAD, &format!("Phase {phase} is stuck: {}.", cause.message)));
-            let failed = project::read(&project.tests().join(FAILED_SPECS)).unwrap_or(None);
+            let failed = read(&project.tests().join(FAILED_SPECS)).unwrap_or(None);
             output.report(printable(failed.as_deref().unwrap_or_default()).trim_end());
         }
         Outcome::ModelUnavailable { cause, .. } | Outcome::Unfit { cause, .. } => {

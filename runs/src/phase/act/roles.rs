@@ -17,11 +17,12 @@ use code_commit_settings::phase::{Config, Entry};
 use super::Phase;
 use crate::agents::{address, protected};
 use crate::exit::Failure;
+use crate::phase::access;
 use crate::phase::access::Granted;
 use crate::phase::agents::{self, Chosen};
 use crate::phase::desk::{self, Counter};
+use crate::phase::folders::SPECS;
 use crate::phase::request::{Desk, SOCKET, Side};
-use crate::phase::{access, project};
 use crate::sandbox;
 use code_commit_names::ours::{ABL, PHASE_CONFIG, STATE};
 
@@ -161,7 +162,7 @@ impl Phase<'_> {
             verifier: role(Who::Verifier, &self.verifier)?,
             own: self.project.root.join(ABL),
             tests: self.project.tests().to_owned(),
-            specs: self.project.root.join(project::SPECS),
+            specs: self.project.root.join(SPECS),
             src_repository: repository(&self.project.src_git),
             tests_repository: repository(&self.project.tests_git),
         })
@@ -232,7 +233,7 @@ impl Phase<'_> {
             skip: access::skipped(),
             may_touch: protected.as_ref().map(|_| vec!["/".to_owned()]),
             protected,
-            shown: vec![(way(own, root), root.join(project::SPECS))],
+            shown: vec![(way(own, root), root.join(SPECS))],
         }
     }
 }
@@ -254,7 +255,7 @@ pub(super) fn warn_of_commands(config: &Config, output: &Output) {
 
 /// A role's relative path to the specs: they have the same path inside and outside its sandbox.
 fn way(own: &Path, root: &Path) -> String {
-    let specs = root.join(project::SPECS);
+    let specs = root.join(SPECS);
     let common = own.ancestors().find(|folder| specs.starts_with(folder)).unwrap_or(root);
     let up = own.strip_prefix(common).map_or(0, |down| down.components().count());
     format!("{}{}", "../".repeat(up), specs.strip_prefix(common).unwrap_or(&specs).display())

@@ -17,9 +17,9 @@ use std::{fs, thread};
 use code_commit_runner::{Cancel, Command, Confinement, Output, RunError, run};
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 
+use super::door::Door;
 use super::ports::{self, Ports};
-use super::{Door, FAILED, NAME, READY, WITHOUT_VIEW};
-use crate::phase::request::{Answer, Desk, Request, Side};
+use crate::phase::request::{Answer, DESK, Desk, FAILED, READY, Request, Side, WITHOUT_VIEW};
 
 /// Longer answers of the desk inside are refused.
 const LONGEST_ANSWER: u64 = 1 << 20;
@@ -37,12 +37,12 @@ pub(super) fn serve_around(
     let [bin, own, orders] = ["bin", "own", "desk.json"].map(|name| folder.path().join(name));
     fs::create_dir(&bin)?;
     fs::create_dir(&own)?;
-    symlink(std::env::current_exe()?, bin.join(NAME))?;
+    symlink(std::env::current_exe()?, bin.join(DESK))?;
     confinement.access.readable.push(bin.clone());
     confinement.access.writable.push(own.clone());
     let inner = Desk { socket: own.join("desk"), side: Side::Inside, ..desk.clone() };
     code_commit_dir::replace(&orders, &serde_json::to_vec(&inner)?)?;
-    let command = Command { input: Some(orders), ..Command::new([bin.join(NAME)], &desk.cwd, desk.env()) };
+    let command = Command { input: Some(orders), ..Command::new([bin.join(DESK)], &desk.cwd, desk.env()) };
     // With the machine's network, the role finds servers without help.
     let ports = (!confinement.access.network).then(|| Arc::new(Ports::new(own.join(ports::SOCKET))));
     let outside = Desk { side: Side::Outside(inner.socket), ..desk };

@@ -1,0 +1,109 @@
+//! The plan of a new run, and what it may not write.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use code_commit_guard::{Guard, OpenError};
+use code_commit_loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
+use code_commit_names::{Binds, Writer};
+use code_commit_repo::WorkTree;
+use code_commit_settings::Settings;
+
+use crate::commit::plan::{Plan, Task};
+use crate::deciders;
+use crate::estimate::First;
+use crate::exit::Failure;
+use crate::sandbox;
+
+/// A run of this task under these settings.
+pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Failure> {
+    let most = match &task {
+        Task::Commit { .. } => COMMIT_ROUNDS,
+        Task::Implement { .. } => IMPLEMENT_ROUNDS,
+    };
+    let head = tree.head()?;
+    Ok(Plan {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        rounds: settings.rounds(most),
+        query_from: None,
+        chosen: Vec::new(),
+        same_failures: None,
+        restore_on_failure: false,
+        early_stop: false,
+        no_check: false,
+        key: None,
+        sealed: sealed(&settings, tree.root(), task.binds()),
+        head,
+        task,
+        settings,
+    })
+}
+
+/// The build script and what else no build may write (S1 §Safety), whether it exists or not, whatever the
+/// configuration protects.
+fn sealed(settings: &Settings, root: &Path, binds: Binds) -> Vec<PathBuf> {
+    let files = code_commit_names::protected(binds)
+        .filter(|row| !row.is_folder() && row.writer() != Some(Writer::Build));
+    let mut sealed: Vec<PathBuf> = files.map(|row| PathBuf::from(row.at_root())).collect();
+    let deciders = deciders::find(root, settings).into_iter().filter(|decider| !decider.is_builds);
+    for path in deciders.map(|decider| PathBuf::from(decider.path)) {
+        if !sealed.contains(&path) {
+            sealed.push(path);
+        }
+    }
+    sealed
+}
+
+/// What the first prompt of a plan is made of.
+pub(super) fn first(plan: &Plan) -> First<'_> {
+    let files = code_commit_prompt::rollup::files(plan.task.codebase());
+    First {
+        prompt: plan.first_prompt(),
+        schema: None,
+        files: files.map(|(path, content)| (path, content.len())).collect(),
+        remedy: "show the model less, with --budget TOKENS or --exclude PATTERN of code-commit rollup",
+    }
+}
+
+/// Adds everything that no build may change in this tree.
+pub(crate) fn seal(tree: &WorkTree, guard: &Guard, plan: &mut Plan) -> Result<(), Failure> {
+    // In this order: a sandbox protects the first of them.
+    let protected = sandbox::protected(tree, guard, &plan.settings)?;
+    let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
+    // Git's errors about the tree were already reported.
+    let dot_gits = sandbox::sealed_dot_gits(tree, plan.settings.sandbox.value).unwrap_or_default();
+    let more = dot_gits.into_iter().chain(protected).chain(guard.protected_anywhere().map(PathBuf::from));
+    plan.sealed.extend(more.filter(|path| known.insert(path.clone())));
+    Ok(())
+}
+
+/// The protected set as the prompt lists it (S1 §Parsing the Response), plus what the configuration adds.
+pub fn protected_for_model(settings: &Settings, root: &Path) -> Vec<String> {
+    let names = code_commit_names::protected(Binds::Commit).map(|name| {
+        let path = name.pattern.trim_start_matches("**").trim_start_matches('/');
+        match path.strip_suffix('/') {
+            Some(folder) => format!("anything in the {folder} folder"),
+            None if name.pattern.starts_with('/') => path.to_owned(),
+            None => format!("any file named {path}"),
+        }
+    });
+    let general = ["anything in a .git folder", "anything that .gitignore names"].map(str::to_owned);
+    let configured = settings.protect.iter().flat_map(|list| list.value.iter().cloned());
+    let graders = if settings.protect_grader.value { deciders::graders(root, settings) } else { Vec::new() };
+    let deciders = deciders::find(root, settings).into_iter().map(|decider| decider.path);
+    names.chain(deciders).chain(graders).chain(general).chain(configured).collect()
+}
+
+/// The guard for the current ignore rules and what the plan protects.
+pub fn guard(tree: &WorkTree, plan: &Plan) -> Result<Guard, Failure> {
+    Guard::open_in(tree.repository(), tree.root(), plan.policy(tree.root())).map_err(cannot_read)
+}
+
+/// The same, on another thread.
+pub(crate) fn guard_apart(root: &Path, plan: &Plan) -> Result<Guard, Failure> {
+    Guard::open(root, plan.policy(root)).map_err(cannot_read)
+}
+
+fn cannot_read(error: OpenError) -> Failure {
+    Failure::refused(error, "make the folder readable")
+}
