@@ -107,14 +107,15 @@ impl Words {
     }
 
     /// Restores what the agent that a killed harness left behind may not touch, and records that its turn was cut
-    /// off. Gives the answers that hold, and the restored paths.
+    /// off; `restored` may object before that. Gives the answers that hold.
     pub(crate) fn settle<P: Project, C: Cast<P>>(
         &self,
         world: &mut AgentWorld<'_, C>,
         past: &Past,
         role_of: impl Fn(&str) -> Option<P::Role>,
+        restored: impl FnOnce(&[String]) -> Result<(), Failure>,
         output: &Output,
-    ) -> Result<(Vec<Recorded>, Vec<String>), Failure> {
+    ) -> Result<Vec<Recorded>, Failure> {
         let folder = world.record.folder().clone();
         let cut_off = world.cut_off::<P>(past, role_of);
         let (paths, answer) = cut_off.map_err(|error| self.fault(error, &folder))?;
@@ -124,12 +125,13 @@ impl Words {
                 "{path} may not be changed by the {worker} that was interrupted; it was restored"
             ));
         }
+        restored(&paths)?;
         let mut answers = past.answers.clone();
         if let Some(answer) = answer {
             world.record.answer(&answer, false).map_err(anyhow::Error::from)?;
             answers.push(answer);
         }
-        Ok((answers, paths))
+        Ok(answers)
     }
 }
 

@@ -11,7 +11,7 @@ use code_commit_runner::{Confinement, Rung, has_layers};
 use code_commit_settings::Settings;
 
 use crate::exit::Failure;
-use crate::{clean, place};
+use crate::place;
 
 /// Folder in the state folder.
 const CACHES: &str = "caches";
@@ -63,7 +63,7 @@ fn bound(state: &Path, most: u64, output: &Output) -> Result<(), Failure> {
 
 /// How much builds have written to caches.
 pub(crate) fn size(state: &Path) -> u64 {
-    clean::size(&folder(state))
+    size_below(&folder(state))
 }
 
 /// Removes all of it. The kernel and builds leave folders that even their owner may not enter.
@@ -78,4 +78,14 @@ pub(crate) fn failed(state: &Path, error: &io::Error) -> Failure {
 
 fn folder(state: &Path) -> PathBuf {
     state.join(CACHES)
+}
+
+/// The size of all files below; follows no symlink. Unreadable files count as empty.
+pub(crate) fn size_below(folder: &Path) -> u64 {
+    let entries = code_commit_dir::list(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() => size_below(&entry.path()),
+        found => found.map_or(0, |found| found.len()),
+    });
+    sizes.sum()
 }

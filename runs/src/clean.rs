@@ -59,7 +59,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let chosen = chosen(all, args, records::now());
     let mut tally = Tally::default();
     for run in &chosen {
-        let bytes = size(&run.path);
+        let bytes = caches::size_below(&run.path);
         let done = match &run.stays {
             Some(why) => Done::Stays(why),
             None if args.dry_run => Done::WouldGo,
@@ -146,16 +146,6 @@ fn is_no_record(run: &Path) -> Option<String> {
         || code_commit_dir::list(run).is_ok_and(|mut entries| entries.next().is_none());
     let why = if is_there { "it does not hold the record of a run" } else { "a symlink leads there" };
     (!is_there || !is_record).then(|| format!("{why}; remove it by hand"))
-}
-
-/// The size of all files below; follows no symlink. Unreadable files count as empty.
-pub(crate) fn size(folder: &Path) -> u64 {
-    let entries = code_commit_dir::list(folder).into_iter().flatten().flatten();
-    let sizes = entries.map(|entry| match entry.metadata() {
-        Ok(found) if found.is_dir() => size(&entry.path()),
-        found => found.map_or(0, |found| found.len()),
-    });
-    sizes.sum()
 }
 
 /// The result for one run.

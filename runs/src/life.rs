@@ -269,6 +269,9 @@ impl<L: Loop> Life<'_, L> {
     /// Goes on with a run that was asked for by its name.
     pub fn go_on(&self, known: &Known) -> Result<Finished, Failure> {
         let run = RunFolder::open(known.path(&self.site.root), self.redactor.clone());
+        if L::FACTS.newest_only {
+            records::outcome_of(&run)?;
+        }
         records::can_be_continued(run.path())?;
         let plan = self.of.load(&run, known).map_err(|error| Failure::refused(error, "start a new run"))?;
         let past = Past::read_if_begun(run.path())

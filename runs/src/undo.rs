@@ -25,7 +25,7 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
     let known = site.registry().find(named)?;
     let (run, row) = (known.path(&site.root), site.row(&known));
     if row.is_some_and(|row| row.facts.takes_back == TakesBack::Git) {
-        return Err(with_git(&run));
+        return Err(with_git(&run, &known.kind(&site.root)));
     }
     let tree = site.tree()?;
     if known.is_imported() {
@@ -105,8 +105,9 @@ fn nothing(named: Option<&str>, known: &Known, site: &Site<'_>) -> Result<Exit, 
 }
 
 /// Agents write to the tree themselves: no texts of before are kept that could be put back.
-fn with_git(run: &Path) -> Failure {
-    let what = anyhow!("{} is a run of agents: what they wrote is not kept twice", records::name(run));
+fn with_git(run: &Path, kind: &str) -> Failure {
+    let name = records::name(run);
+    let what = anyhow!("{name} is a run of the {kind} loop: what its agents wrote is not kept twice");
     let help = "take it back with git: what was committed with `git revert`, what was not with `git restore`; another run: code-commit undo RUN";
     Failure::refused(what, help)
 }

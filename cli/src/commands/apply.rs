@@ -39,7 +39,7 @@ pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
     if args.dry_run {
         let preview = rules.preview(&answer, &reply, Shown::Tree);
         return match preview.map_err(|error| Failure::refused(error, "fix that and try again"))? {
-            Ok(applied) => Ok(done(applied, "would be", output)),
+            Ok(applied) => Ok(done(&applied, "would be", output)),
             Err(refusals) => Ok(refused(&refusals, output)),
         };
     }
@@ -61,7 +61,7 @@ fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Res
             applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
             let is_as_before =
                 applied.changes.iter().all(|change| change.action == code_commit_apply::Action::None);
-            let exit = done(applied, "", output);
+            let exit = done(&applied, "", output);
             if is_as_before {
                 records::discard(&folder);
             } else {
@@ -114,7 +114,7 @@ fn unreadable(errors: &Errors, bytes: &[u8], args: &ApplyArgs, output: &Output) 
     Exit::Failed
 }
 
-fn done(applied: Applied, mood: &str, output: &Output) -> Exit {
+fn done(applied: &Applied, mood: &str, output: &Output) -> Exit {
     let changed: Vec<Value> = applied
         .changes
         .iter()

@@ -32,7 +32,8 @@ pub(super) fn look<L: Loop>(
     let head = |known: &Known| Head::of(&records::open(&known.path(root))).unwrap_or_default();
     let is_its = |known: &Known| {
         let head = head(known);
-        known.has_plan() && (&*head.kind, head.phase) == (L::kind(plan), L::phase(plan))
+        let is_listed = known.has_plan() || L::FACTS.newest_only;
+        is_listed && (&*head.kind, head.phase) == (L::kind(plan), L::phase(plan))
     };
     let all: Vec<Known> = life.site.registry().all()?.into_iter().filter(is_its).collect();
     let known = match asked.key {
@@ -43,7 +44,8 @@ pub(super) fn look<L: Loop>(
     let run = RunFolder::open(known.path(root), life.redactor.clone());
     if L::FACTS.newest_only && asked.key.is_none() {
         // One that cannot be read was paid for, and may hold copies of files that an agent may not change.
-        records::outcome_of(&run)?;
+        let outcome = records::outcome_of(&run)?;
+        outcome.map_or_else(|| records::can_be_continued(run.path()), |_| Ok(()))?;
     }
     let read = || Ok((life.of.load(&run, known)?, records::intact(&run)?));
     let (recorded, past) = match read() {

@@ -429,10 +429,12 @@ impl Loop for Phase<'_> {
     fn settle(&self, world: &mut AgentWorld<'_, Team>, past: &Past) -> Result<Vec<Recorded>, Failure> {
         let role_of =
             |name: &str| [Role::Builder, Role::Verifier].into_iter().find(|role| role.name() == name);
-        let (answers, _) = WORDS.settle::<Phases, _>(world, past, role_of, self.site.host.output)?;
         let copies = world.record.folder().path().join(COPIES);
-        code_commit_perform::forget_copies(&copies).context("cannot remove what a killed run has left")?;
-        Ok(answers)
+        let restored = |_: &[String]| {
+            let forgotten = code_commit_perform::forget_copies(&copies);
+            Ok(forgotten.context("cannot remove what a killed run has left")?)
+        };
+        WORDS.settle::<Phases, _>(world, past, role_of, restored, self.site.host.output)
     }
 
     fn lead(

@@ -221,14 +221,16 @@ impl Loop for Spec<'_> {
     }
 
     fn settle(&self, world: &mut AgentWorld<'_, Team>, past: &Past) -> Result<Vec<Recorded>, Failure> {
-        let (answers, paths) = WORDS.settle::<Specs, _>(world, past, Role::named, self.site.host.output)?;
-        // A configuration that was the agent's own has been read already.
-        if paths.iter().any(|path| [SPEC_CONFIG, PROJECT_FILE].contains(&path.as_str())) {
-            let why = anyhow!("the agent had changed the configuration, which was just restored");
-            return Err(Failure::refused(why, "run it again: code-commit spec run --resume"));
-        }
-        project::forget_copies(&self.workspace.runs).context("cannot remove what a killed run has left")?;
-        Ok(answers)
+        let restored = |paths: &[String]| {
+            // A configuration that was the agent's own has been read already.
+            if paths.iter().any(|path| [SPEC_CONFIG, PROJECT_FILE].contains(&path.as_str())) {
+                let why = anyhow!("the agent had changed the configuration, which was just restored");
+                return Err(Failure::refused(why, "run it again: code-commit spec run --resume"));
+            }
+            let forgotten = project::forget_copies(&self.workspace.runs);
+            Ok(forgotten.context("cannot remove what a killed run has left")?)
+        };
+        WORDS.settle::<Specs, _>(world, past, Role::named, restored, self.site.host.output)
     }
 
     fn lead(

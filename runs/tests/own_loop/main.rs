@@ -91,7 +91,12 @@ impl Scene {
     fn asked(&self) -> usize {
         let runs = self.runs();
         assert_eq!(runs.len(), 1, "{runs:?}");
-        Past::read(&runs[0]).unwrap().lines.iter().filter(|line| matches!(line, Line::Asked(_))).count()
+        Past::read(runs.first().unwrap())
+            .unwrap()
+            .lines
+            .iter()
+            .filter(|line| matches!(line, Line::Asked(_)))
+            .count()
     }
 
     fn summary(&self) -> String {

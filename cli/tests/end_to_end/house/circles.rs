@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The files of a circle.
 const MOST: usize = 3;
 /// Crates with larger circles, and the files of each. None may grow; whatever has become small enough goes from here.
-const LARGER: &[(&str, &[usize])] = &[("fixtures", &[7]), ("parser", &[12]), ("runs", &[56, 4])];
+const LARGER: &[(&str, &[usize])] = &[("fixtures", &[7]), ("parser", &[12])];
 
 type Path = Vec<String>;
 
@@ -143,6 +143,7 @@ fn circles(files: &Files) -> Vec<usize> {
     let is_circle = |one: &Path, other: &Path| reached[one].contains(other) && reached[other].contains(one);
     let circle = |one| files.keys().filter(|other| is_circle(one, other)).collect();
     let circles: BTreeSet<Vec<&Path>> = files.keys().map(circle).collect();
+    circles.iter().filter(|circle| circle.len() > MOST).for_each(|circle| eprintln!("{circle:?}"));
     let mut sizes: Vec<usize> = circles.iter().map(Vec::len).filter(|size| *size > MOST).collect();
     sizes.sort_by(|one, other| other.cmp(one));
     sizes
