@@ -7,7 +7,9 @@ mod request;
 use std::sync::Arc;
 
 use code_commit_llm::http::{BaseUrl, Head, Post};
-use code_commit_llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
+use code_commit_llm::{Answer, Dialect, Stream, Unread};
+
+pub use code_commit_llm::prelude::*;
 
 /// The version of the API that is asked for. The next one refuses every temperature, and servers of the same
 /// dialect know this one.

@@ -8,7 +8,9 @@ mod request;
 use std::sync::Arc;
 
 use code_commit_llm::http::{BaseUrl, Head, Post};
-use code_commit_llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
+use code_commit_llm::{Answer, Dialect, Stream, Unread};
+
+pub use code_commit_llm::prelude::*;
 
 /// One Gemini model.
 #[derive(Debug)]

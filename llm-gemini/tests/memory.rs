@@ -10,9 +10,8 @@ use std::sync::Arc;
 
 use code_commit_fixtures::server::{Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
-use code_commit_llm::http::{Agent, Limits, Network};
-use code_commit_llm::{Client, Finish, Model, Request, Retry, Secret};
-use code_commit_llm_gemini::Gemini;
+use code_commit_llm_gemini::http::{Agent, Limits, Network};
+use code_commit_llm_gemini::{Client, Finish, Gemini, Model, Request, Retry, Secret};
 
 /// A field of `/proc/self/status` in bytes.
 fn memory(field: &str) -> Option<usize> {
@@ -60,8 +59,8 @@ fn call(mb: usize, stream: bool) {
 
 struct Silent(Notes);
 
-impl code_commit_llm::Watch for Silent {
-    fn wait(&mut self, duration: std::time::Duration) -> code_commit_llm::Waited {
+impl code_commit_llm_gemini::Watch for Silent {
+    fn wait(&mut self, duration: std::time::Duration) -> code_commit_llm_gemini::Waited {
         self.0.wait(duration)
     }
 }

@@ -9,8 +9,9 @@ mod switches;
 use std::sync::Arc;
 
 use code_commit_llm::http::{BaseUrl, Head, Post};
-use code_commit_llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
+use code_commit_llm::{Answer, Dialect, Stream, Unread};
 
+pub use code_commit_llm::prelude::*;
 pub use responses::Responses;
 pub use switches::{OutputLimit, Switches, SystemRole};
 

@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use code_commit_fixtures::server::{Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
-use code_commit_llm::http::{Agent, Limits, Network};
-use code_commit_llm::{Client, Model, Request, Secret};
-use code_commit_llm_openai::OpenAi;
+use code_commit_llm_openai::http::{Agent, Limits, Network};
+use code_commit_llm_openai::{Client, Model, OpenAi, Request, Secret};
 
 /// The ids of the threads that make calls.
 fn callers() -> Vec<String> {

@@ -8,6 +8,7 @@ pub mod http;
 pub mod json;
 mod model;
 mod model_id;
+pub mod prelude;
 pub mod price;
 pub mod provider;
 pub mod recorded;

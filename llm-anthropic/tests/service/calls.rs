@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use code_commit_fixtures::server::{Script, Seen, Server, Step};
 use code_commit_fixtures::watch::Notes;
-use code_commit_llm::http::{Agent, Limits, Network};
-use code_commit_llm::{Client, Model, Request, Secret};
-use code_commit_llm_anthropic::Anthropic;
+use code_commit_llm_anthropic::http::{Agent, Limits, Network};
+use code_commit_llm_anthropic::{Anthropic, Client, Model, Request, Secret};
 use serde_json::{Value, json};
 
 fn server(steps: impl IntoIterator<Item = Step>) -> Server {

@@ -3,8 +3,7 @@
 
 use code_commit_fixtures::outcomes;
 use code_commit_fixtures::server::{Framing, Hang, Step};
-use code_commit_llm::Secret;
-use code_commit_llm_anthropic::Anthropic;
+use code_commit_llm_anthropic::{Anthropic, Secret};
 use serde_json::json;
 
 const KEY: &str = "sk-ant-test-key-0123456789-xy";

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use code_commit_fixtures::server::{Hang, Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
-use code_commit_llm::http::{Agent, Limits, Network};
-use code_commit_llm::{
-    Attempt, AttemptStatus, Client, Finish, Model, Reply, Request, Secret, Spend, Waited, Watch,
+use code_commit_llm_gemini::http::{Agent, Limits, Network};
+use code_commit_llm_gemini::{
+    Attempt, AttemptStatus, Client, Finish, Gemini, Model, Reply, Request, Secret, Spend, Waited, Watch,
 };
-use code_commit_llm_gemini::Gemini;
 use serde_json::{Value, json};
 
 const KEY: &str = "AIzaSyTest-key-0123456789-xy";

@@ -8,9 +8,8 @@ use std::thread::JoinHandle;
 
 use code_commit_fixtures::server::{Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
-use code_commit_llm::http::{Agent, Limits, Network};
-use code_commit_llm::{CallError, Client, Model, Reply, Request, Retry, Secret};
-use code_commit_llm_gemini::Gemini;
+use code_commit_llm_gemini::http::{Agent, Limits, Network};
+use code_commit_llm_gemini::{CallError, Client, Gemini, Model, Reply, Request, Retry, Secret};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 

@@ -7,9 +7,8 @@ use std::time::Duration;
 use code_commit_fixtures::outcomes;
 use code_commit_fixtures::server::{Framing, Hang, Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
-use code_commit_llm::http::{Agent, Limits, Network};
-use code_commit_llm::{Client, Model, Request, Secret};
-use code_commit_llm_gemini::Gemini;
+use code_commit_llm_gemini::http::{Agent, Limits, Network};
+use code_commit_llm_gemini::{Client, Gemini, Model, Request, Secret};
 use serde_json::json;
 
 const KEY: &str = "AIzaSyTest-key-0123456789-xy";

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use code_commit_fixtures::server::{Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
-use code_commit_llm::http::{Agent, Limits, Network};
-use code_commit_llm::{Client, Model, Request, Secret};
-use code_commit_llm_gemini::Gemini;
+use code_commit_llm_gemini::http::{Agent, Limits, Network};
+use code_commit_llm_gemini::{Client, Gemini, Model, Request, Secret};
 
 /// Serves `body` and returns how the client reads it.
 fn check(status: u16, body: &str) -> String {

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use code_commit_fixtures::server::{Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
-use code_commit_llm::http::{Agent, Limits, Network};
-use code_commit_llm::{Client, Model, Request, Secret};
-use code_commit_llm_openai::{OpenAi, Switches};
+use code_commit_llm_openai::http::{Agent, Limits, Network};
+use code_commit_llm_openai::{Client, Model, OpenAi, Request, Secret, Switches};
 use serde_json::{Value, json};
 
 fn server(steps: impl IntoIterator<Item = Step>) -> Server {

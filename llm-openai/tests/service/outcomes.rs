@@ -3,8 +3,7 @@
 
 use code_commit_fixtures::outcomes;
 use code_commit_fixtures::server::{Framing, Hang, Step};
-use code_commit_llm::{CallError, Secret};
-use code_commit_llm_openai::OpenAi;
+use code_commit_llm_openai::{CallError, OpenAi, Secret};
 use serde_json::json;
 
 const KEY: &str = "sk-test-key-0123456789-xy";

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use code_commit_fixtures::outcomes;
 use code_commit_fixtures::server::{Framing, Hang, Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
-use code_commit_llm::http::{Agent, Limits, Network};
-use code_commit_llm::{Client, Model, Request, Secret};
-use code_commit_llm_openai::Responses;
+use code_commit_llm_openai::http::{Agent, Limits, Network};
+use code_commit_llm_openai::{Client, Model, Request, Responses, Secret};
 use serde_json::json;
 
 const KEY: &str = "sk-test-key-0123456789-xy";

@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use code_commit_fixtures::server::{Hang, Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
-use code_commit_llm::http::{Agent, Limits, Network};
-use code_commit_llm::{Client, Model, Request, Secret, Waited, Watch};
-use code_commit_llm_openai::OpenAi;
+use code_commit_llm_openai::http::{Agent, Limits, Network};
+use code_commit_llm_openai::{Client, Model, OpenAi, Request, Secret, Waited, Watch};
 
 fn model(origin: &str) -> Client<OpenAi> {
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
