@@ -1,6 +1,5 @@
 //! Consecutive and simultaneous calls, and how they affect each other.
 
-use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -24,21 +23,6 @@ fn model(origin: &str) -> Client<OpenAi> {
 fn text(model: &Client<OpenAi>) -> String {
     let request = Request { prompt: "hi", ..Request::default() };
     model.call(&request, &mut Notes::default()).map_or_else(|e| e.code().to_owned(), |reply| reply.text)
-}
-
-/// Cancels on the last check.
-struct Cancels(Cell<u32>);
-
-impl Watch for Cancels {
-    fn cancelled(&self) -> bool {
-        let left = self.0.get().saturating_sub(1);
-        self.0.set(left);
-        left == 0
-    }
-
-    fn wait(&mut self, _duration: Duration) -> Waited {
-        Waited::Cancelled
-    }
 }
 
 /// Reads one request and answers it.
@@ -65,19 +49,23 @@ fn answer(stream: &TcpStream) -> std::io::Result<()> {
 fn a_call_whose_request_nobody_reads_can_be_given_up_and_does_not_hold_up_the_next() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let model = model(&format!("http://{}", listener.local_addr().expect("an address")));
-    let service = std::thread::spawn(move || {
-        let deaf = listener.accept()?;
-        let (next, _) = listener.accept()?;
-        answer(&next)?;
-        drop(deaf);
-        std::io::Result::Ok(())
-    });
     let prompt = "more than any socket takes ".repeat(1 << 20);
     let request = Request { prompt: &prompt, ..Request::default() };
-    let error = model.call(&request, &mut Cancels(Cell::new(4))).unwrap_err();
-    assert_eq!(error.code(), "cancelled");
-    assert_eq!(text(&model), "next");
-    service.join().expect("no panic").expect("a service");
+    let is_accepted = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let service = scope.spawn(|| {
+            let deaf = listener.accept()?;
+            is_accepted.store(true, Ordering::Relaxed);
+            let (next, _) = listener.accept()?;
+            answer(&next)?;
+            drop(deaf);
+            std::io::Result::Ok(())
+        });
+        let error = model.call(&request, &mut Until(&is_accepted)).unwrap_err();
+        assert_eq!(error.code(), "cancelled");
+        assert_eq!(text(&model), "next");
+        service.join().expect("no panic").expect("a service");
+    });
 }
 
 #[test]
