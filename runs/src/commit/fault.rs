@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use code_commit_apply::ApplyError;
 use code_commit_logging::RunFolder;
 use code_commit_perform::{Fault, UNDO};
 
@@ -32,7 +33,14 @@ pub(crate) fn fault(error: Fault, root: &Path, folder: &RunFolder) -> Failure {
             format!("the old contents are in {}; what happened: code-commit show {name}", kept.display());
         return Failure::new(Exit::TreeNotRestored, error).help(help);
     }
-    Failure::new(Exit::Fault, error).help(format!("fix that, then continue: code-commit resume {name}"))
+    let go_on = format!("then continue: code-commit resume {name}");
+    if matches!(error, Fault::Apply(ApplyError::Changed { .. })) {
+        return Failure::refused(
+            error,
+            format!("nothing of the reply was written; look at the file, {go_on}"),
+        );
+    }
+    Failure::new(Exit::Fault, error).help(format!("fix that, {go_on}"))
 }
 
 /// Whether a transaction failed and could not be reverted.
