@@ -13,6 +13,7 @@ mod query;
 mod request;
 pub mod rollup;
 pub(crate) mod run;
+mod task;
 mod tree_checks;
 
 pub(crate) use self::begun::seal;

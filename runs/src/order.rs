@@ -16,6 +16,7 @@ mod setting;
 mod settle;
 mod startable;
 mod unfinished;
+mod work;
 
 pub use batch::{Request, run};
 pub use files::read as read_files;
@@ -23,8 +24,8 @@ pub use plan::Terms;
 pub use recorded::{Recorded, summary};
 pub use startable::{programs, warn_of_verification};
 
-pub(crate) use act::Order;
 pub(crate) use check::commands as commands_to_check;
 pub(crate) use folder::in_tree;
 pub(crate) use replay::run as replay;
 pub(crate) use resume::run as resume;
+pub(crate) use work::Order;

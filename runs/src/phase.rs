@@ -11,11 +11,13 @@ pub(crate) mod past;
 mod project;
 pub mod request;
 mod verdicts;
+mod work;
 
-pub(crate) use act::{Phase, replay, resume};
 pub use act::{Request, run};
+pub(crate) use act::{replay, resume};
 pub use desk::serve;
 pub use folders::{PROJECT, SPECS, read, refuse_links};
 pub use past::LOGS;
 pub use project::specs;
 pub use verdicts::{Override, overrule};
+pub(crate) use work::Phase;

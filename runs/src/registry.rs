@@ -13,97 +13,19 @@ use anyhow::{Context as _, anyhow};
 use code_commit_logging::Stored;
 use code_commit_names::ours::{ABL, LOGS, STATE};
 use code_commit_repo::WorkTree;
-use serde::{Deserialize, Serialize};
 
-pub use code_commit_perform::RUN_JSON;
+mod known;
+
+pub(crate) use self::known::Imported;
+pub use self::known::{Known, RUN_JSON};
 
 use crate::exit::{Exit, Failure};
-use crate::records::{self, Head, NAMED_RUNS};
+use crate::records::{self, NAMED_RUNS};
 
 const LIST: &str = "known-runs.json";
 
 /// The folder with the runs of the spec loop, in the harness's own state.
 pub const SPEC_RUNS: &str = "spec";
-
-/// A run that was made here.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
-    /// Its folder, relative to the root if it is below it.
-    folder: PathBuf,
-    /// SHA-256 of its `run.json`; `None` for a run without a plan.
-    plan_sha256: Option<String>,
-    /// Whether it was undone: then it cannot be resumed.
-    pub undone: bool,
-    /// Set for a run that was made elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) imported: Option<Imported>,
-}
-
-/// A run that was made elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Imported {
-    /// Who vouches for it; `None` if nobody does.
-    pub(crate) believed: Option<String>,
-}
-
-impl Known {
-    /// Its folder.
-    pub fn path(&self, root: &Path) -> PathBuf {
-        root.join(&self.folder)
-    }
-
-    /// The loop that its plan names; `apply` without a plan.
-    pub fn kind(&self, root: &Path) -> String {
-        Head::of(&records::open(&self.path(root))).map_or_else(|| "apply".to_owned(), |head| head.kind)
-    }
-
-    /// Whether it began with a plan; `apply` has none.
-    pub(crate) fn has_plan(&self) -> bool {
-        self.plan_sha256.is_some()
-    }
-
-    /// Its status since it ended, appended to the outcome.
-    pub fn since(&self) -> &'static str {
-        match (&self.imported, self.undone) {
-            (Some(_), _) => ", imported",
-            (None, true) => ", undone since",
-            (None, false) => "",
-        }
-    }
-
-    /// Where it was made, and who vouches for it.
-    pub fn belief(&self) -> String {
-        match self.imported.as_ref().map(|imported| imported.believed.as_deref()) {
-            None => "made here".to_owned(),
-            Some(Some("--trust")) => "imported; believed because of --trust".to_owned(),
-            Some(Some(who)) => format!("imported; signed by {who}"),
-            Some(None) => "imported; nobody vouches for it".to_owned(),
-        }
-    }
-
-    /// Whether it was made elsewhere.
-    pub fn is_imported(&self) -> bool {
-        self.imported.is_some()
-    }
-
-    /// Whether its plan and its verdict count: it was made here, or somebody vouches for it.
-    pub(crate) fn is_believed(&self) -> bool {
-        self.imported.as_ref().is_none_or(|imported| imported.believed.is_some())
-    }
-
-    /// Who vouches for a run that was made elsewhere.
-    pub(crate) fn vouched_for(&self) -> Option<String> {
-        self.imported.as_ref()?.believed.clone()
-    }
-
-    /// Refuses a plan that differs from the one that the run began with.
-    pub(crate) fn check_plan(&self, plan: &str) -> anyhow::Result<()> {
-        if self.plan_sha256.as_deref() == Some(code_commit_logging::sha256_hex(plan.as_bytes()).as_str()) {
-            return Ok(());
-        }
-        Err(anyhow!("{RUN_JSON} of {} is not what it was when the run began", self.folder.display()))
-    }
-}
 
 /// The list of a project's runs.
 #[derive(Debug, Clone, Copy)]

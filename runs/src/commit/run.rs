@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use super::begun::{first, guard, seal};
 use super::files::{self, SaidLog};
 use super::inputs::{self, Rules as IgnoreRules};
-use super::plan::{Plan, Task};
+use super::plan::Plan;
 use super::request::Request;
 use super::{begun, changed, fault, paid, tree_checks};
 use crate::exit::Failure;
@@ -287,15 +287,5 @@ pub(crate) fn build_command(
         limits: sandbox::limits(settings),
         confinement,
         sealed: plan.sealed.clone(),
-    }
-}
-
-/// What `plan.task` is, as `loop` of `run.json` has it.
-impl Task {
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Commit { .. } => "commit",
-            Self::Implement { .. } => "implement",
-        }
     }
 }

@@ -3,44 +3,16 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use code_commit_engine::{HoldsFor, Outcome};
 use code_commit_logging::RunFolder;
 use code_commit_perform::Past;
-use code_commit_report::{Output, SUMMARY, Summary};
+use code_commit_report::SUMMARY;
 use serde_json::json;
 
+use super::Life;
+use super::loop_trait::{Finished, Loop, Over};
 use super::summary::{elapsed, summary};
-use super::{Life, Loop};
-use crate::changes::{self, FileChange};
-use crate::exit::{Exit, Failure};
-
-/// A run that is over, for its last words.
-#[derive(Debug)]
-#[expect(missing_docs, reason = "those without are what their types say")]
-pub struct Over<'o> {
-    pub run: &'o RunFolder,
-    pub past: &'o Past,
-    pub outcome: &'o Outcome,
-    pub holds_for: &'o HoldsFor,
-    /// What it changed.
-    pub changes: &'o [FileChange],
-    pub summary: &'o Summary,
-    pub output: &'o Output,
-}
-
-/// A run that is over and was told of.
-#[derive(Debug)]
-#[expect(missing_docs, reason = "those without are what their types say")]
-pub struct Finished {
-    pub exit: Exit,
-    /// What it changed.
-    pub changes: Vec<FileChange>,
-    pub run: RunFolder,
-    /// What its journal holds.
-    pub past: Past,
-    /// Whether it was over before: nobody was asked.
-    pub from_record: bool,
-}
+use crate::changes::{self};
+use crate::exit::Failure;
 
 impl<L: Loop> Life<'_, L> {
     /// Stores the summary of a run and tells it. A run that was over before, and so took no time now, is answered

@@ -7,7 +7,8 @@ use anyhow::anyhow;
 use code_commit_logging::RunFolder;
 use code_commit_perform::Past;
 
-use super::{Asked, Life, Loop};
+use super::Life;
+use super::loop_trait::{Asked, Loop};
 use crate::exit::Failure;
 use crate::records::{self, Head};
 use crate::registry::Known;
@@ -25,73 +26,100 @@ pub(super) fn look<L: Loop>(
     plan: &L::Plan,
     asked: Asked<'_>,
 ) -> Result<Earlier<L::Plan>, Failure> {
-    let (root, output) = (&life.site.root, life.site.host.output);
-    if asked.new {
-        return Ok(Earlier::None);
-    }
-    let head = |known: &Known| Head::of(&records::open(&known.path(root))).unwrap_or_default();
-    let is_its = |known: &Known| {
-        let head = head(known);
-        let is_listed = known.has_plan() || L::FACTS.newest_only;
-        is_listed && (&*head.kind, head.phase) == (L::kind(plan), L::phase(plan))
-    };
-    let all: Vec<Known> = life.site.registry().all()?.into_iter().filter(is_its).collect();
-    let known = match asked.key {
-        None => all.first(),
-        Some(key) => all.iter().find(|known| head(known).key.as_deref() == Some(key)),
-    };
-    let Some(known) = known.filter(|known| !known.undone) else { return Ok(Earlier::None) };
-    let run = RunFolder::open(known.path(root), life.redactor.clone());
+    let Some((known, is_newest)) = find(life, plan, asked)? else { return Ok(Earlier::None) };
+    let run = RunFolder::open(known.path(&life.site.root), life.redactor.clone());
     if L::FACTS.newest_only && asked.key.is_none() {
         // One that cannot be read was paid for, and may hold copies of files that an agent may not change.
         let outcome = records::outcome_of(&run)?;
         outcome.map_or_else(|| records::can_be_continued(run.path()), |_| Ok(()))?;
     }
-    let read = || Ok((life.of.load(&run, known)?, records::intact(&run)?));
-    let (recorded, past) = match read() {
-        Ok(read) => read,
-        Err(error) if asked.key.is_some() => {
-            return records::refuse_unread(&run, error).map(|()| Earlier::None);
+    let read = || Ok((life.of.load(&run, &known)?, records::intact(&run)?));
+    match read() {
+        Ok((recorded, past)) => {
+            Found { life, known, is_newest, run, past: &past }.judge(plan, recorded, asked)
         }
-        Err(_) => return Ok(Earlier::None),
-    };
-    let name = records::name(run.path());
-    let is_unfinished = L::kept(&past).is_some() && (!past.lines.is_empty() || L::FACTS.newest_only);
-    let warn = |why: &str| {
-        if holds_something::<L>(&past) {
+        Err(error) if asked.key.is_some() => records::refuse_unread(&run, error).map(|()| Earlier::None),
+        Err(_) => Ok(Earlier::None),
+    }
+}
+
+/// The run of this key, or the newest of the loop, and whether it is the newest.
+fn find<L: Loop>(
+    life: &Life<'_, L>,
+    plan: &L::Plan,
+    asked: Asked<'_>,
+) -> Result<Option<(Known, bool)>, Failure> {
+    if asked.new {
+        return Ok(None);
+    }
+    let mut is_newest = true;
+    for known in life.site.registry().all()? {
+        let head = Head::of(&records::open(&known.path(&life.site.root))).unwrap_or_default();
+        let is_listed = known.has_plan() || L::FACTS.newest_only;
+        if !is_listed || (&*head.kind, head.phase) != (L::kind(plan), L::phase(plan)) {
+            continue;
+        }
+        if asked.key.is_none_or(|key| head.key.as_deref() == Some(key)) {
+            return Ok(Some((known, is_newest)).filter(|(known, _)| !known.undone));
+        }
+        is_newest = false;
+    }
+    Ok(None)
+}
+
+struct Found<'f, L> {
+    life: &'f Life<'f, L>,
+    known: Known,
+    is_newest: bool,
+    run: RunFolder,
+    past: &'f Past,
+}
+
+impl<L: Loop> Found<'_, L> {
+    fn judge(self, plan: &L::Plan, recorded: L::Plan, asked: Asked<'_>) -> Result<Earlier<L::Plan>, Failure> {
+        let Self { life, past, .. } = self;
+        let (name, work) = (records::name(self.run.path()), L::FACTS.work);
+        let is_unfinished = L::kept(past).is_some() && (!past.lines.is_empty() || L::FACTS.newest_only);
+        match (life.of.is_same(plan, &recorded), is_unfinished) {
+            (false, _) if asked.key.is_some() => {
+                let error = anyhow!("the key was used for other work: {name}");
+                let help = format!("use another key for another {work} or other settings");
+                Err(Failure::refused(error, help))
+            }
+            (false, true) => {
+                Ok(self.leave(&format!("{name}, for another {work} or other settings, is not finished")))
+            }
+            (true, true) if L::FACTS.newest_only && !self.is_newest => {
+                let why = "is not finished, and a newer run has begun since";
+                life.site.host.output.warn(&format!("{name} {why}: a new run begins"));
+                Ok(Earlier::None)
+            }
+            (true, true) => match life.of.may_go_on(&recorded, &self.run) {
+                Ok(()) => Ok(Earlier::Unfinished(self.known, recorded)),
+                // Its prompts know nothing of the change.
+                Err(failure) => Ok(self.leave(&format!("{:#}, so a new run begins", failure.error))),
+            },
+            (true, false) if asked.key.is_some() && past.outcome().is_some() => {
+                if life.of.still_holds(&recorded, &self.run, past)? {
+                    return Ok(Earlier::Finished(self.run, recorded));
+                }
+                let output = life.site.host.output;
+                output.warn(&format!("the files are no longer as {name} left them, so a new run begins"));
+                Ok(Earlier::None)
+            }
+            (_, false) => Ok(Earlier::None),
+        }
+    }
+
+    /// A new run begins, although this one could go on.
+    fn leave<P>(&self, why: &str) -> Earlier<P> {
+        let name = records::name(self.run.path());
+        if holds_something::<L>(self.past) && !L::FACTS.newest_only {
             let ways =
                 format!("code-commit resume {name} continues it, code-commit undo {name} takes it back");
-            output.warn(&format!("{why}: {ways}"));
+            self.life.site.host.output.warn(&format!("{why}: {ways}"));
         }
-        Ok(Earlier::None)
-    };
-    match (life.of.is_same(plan, &recorded), is_unfinished) {
-        (false, _) if asked.key.is_some() => {
-            let error = anyhow!("the key was used for other work: {name}");
-            let help = format!("use another key for another {} or other settings", L::FACTS.work);
-            Err(Failure::refused(error, help))
-        }
-        (false, true) => {
-            warn(&format!("{name}, for another {} or other settings, is not finished", L::FACTS.work))
-        }
-        (true, true) if L::FACTS.newest_only && all.first() != Some(known) => {
-            output
-                .warn(&format!("{name} is not finished, and a newer run has begun since: a new run begins"));
-            Ok(Earlier::None)
-        }
-        (true, true) => match life.of.may_go_on(&recorded, &run) {
-            Ok(()) => Ok(Earlier::Unfinished(known.clone(), recorded)),
-            // Its prompts know nothing of the change.
-            Err(failure) => warn(&format!("{:#}, so a new run begins", failure.error)),
-        },
-        (true, false) if asked.key.is_some() && past.outcome().is_some() => {
-            if life.of.still_holds(&recorded, &run, &past)? {
-                return Ok(Earlier::Finished(run, recorded));
-            }
-            output.warn(&format!("the files are no longer as {name} left them, so a new run begins"));
-            Ok(Earlier::None)
-        }
-        (_, false) => Ok(Earlier::None),
+        Earlier::None
     }
 }
 

@@ -96,11 +96,6 @@ pub(crate) fn form(folder: &RunFolder) -> Option<Form> {
 }
 
 impl Recorded {
-    /// Whether the run in this folder is one of an order.
-    pub fn is_in(run: &Path) -> bool {
-        records::Head::of(&records::open(run)).is_some_and(|head| head.kind == "order")
-    }
-
     /// Reads it. Refuses a plan or an order that was changed since the run began.
     pub fn load(known: &Known, folder: RunFolder) -> anyhow::Result<Self> {
         let name = records::name(folder.path());

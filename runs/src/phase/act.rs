@@ -1,47 +1,34 @@
 //! Runs a phase: prepares everything, then gives its run to the one life.
 
-mod end;
-mod roles;
+pub(super) mod end;
+pub(super) mod roles;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_agent::Kind;
-use code_commit_dir::Interrupt;
-use code_commit_engine::{HoldsFor, Journaled, Named as _, Outcome, Recorded, Stop};
-use code_commit_logging::{Redactor, RunFolder, Stamp};
+use code_commit_engine::Outcome;
 use code_commit_loop_phase::state::Stale;
-use code_commit_loop_phase::{Inputs, Phases, Role, Start, first_prompt};
-use code_commit_names::ours::ABL;
-use code_commit_perform::{
-    AgentFault, AgentUsage, AgentWorld, COPIES, Guarded, Kept, Observer, Past, ShellSettings,
-};
-use code_commit_runner::{Confinement, Env, Probed, Rung};
-use code_commit_settings::{Address, Keys, Layer, Sandbox, Settings};
+use code_commit_loop_phase::{Inputs, Start, first_prompt};
+use code_commit_runner::Rung;
+use code_commit_settings::{Address, Layer, Sandbox};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use self::roles::Team;
-use crate::agents::{Words, can_be_told, can_keep, keep_uncommitted, limits, say_uncommitted, warn_of_calls};
+use crate::agents::Words;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::life::{Asked, Facts, Ground, Life, Loop, Over, TakesBack};
-use crate::phase::agents::{self, Chosen, Secrets};
-use crate::phase::desk::Counter;
+use crate::life::{Asked, Life};
+use crate::phase::access;
 use crate::phase::folders::SPECS;
-use crate::phase::lines::{self, Lines};
-use crate::phase::past::LOGS;
 use crate::phase::project::Project;
-use crate::phase::{access, holds};
-use crate::records::{self, Head, NewRun};
+use crate::phase::work::Phase;
+use crate::records::{self, Head};
 use crate::registry::{Known, RUN_JSON};
 use crate::site::Site;
-use crate::trusted::Trusted;
 use crate::{config, estimate, interrupt, replay, resume};
 
-const WORDS: Words = Words {
+pub(super) const WORDS: Words = Words {
     go_on: "code-commit phase run goes on where it was",
     again: "code-commit phase run",
     worker: "role",
@@ -81,7 +68,7 @@ pub struct Request {
 
 /// The flags that a run is continued with under its name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Flags {
+pub(super) struct Flags {
     builder_model: Option<String>,
     verifier_model: Option<String>,
     base_url: Option<Address>,
@@ -92,7 +79,7 @@ struct Flags {
 }
 
 impl Flags {
-    fn of(args: &Request) -> Self {
+    pub(super) fn of(args: &Request) -> Self {
         let model = |own: &Option<String>| own.clone().or_else(|| args.model.clone());
         Self {
             builder_model: model(&args.builder_model),
@@ -129,16 +116,16 @@ impl Flags {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     #[serde(rename = "loop")]
-    kind: String,
-    version: String,
-    phase: u32,
-    key: Option<String>,
-    builder_model: String,
-    verifier_model: String,
-    sandbox: Rung,
+    pub(super) kind: String,
+    pub(super) version: String,
+    pub(super) phase: u32,
+    pub(super) key: Option<String>,
+    pub(super) builder_model: String,
+    pub(super) verifier_model: String,
+    pub(super) sandbox: Rung,
     /// Where it began: its journal only makes sense from there.
-    start: Start,
-    flags: Flags,
+    pub(super) start: Start,
+    pub(super) flags: Flags,
 }
 
 /// Works on the phase until it passes or the user is needed.
@@ -266,207 +253,5 @@ fn phase(project: &Project, asked: Option<u32>) -> Result<Option<u32>, Failure> 
             "write the spec of that phase",
         )),
         None => Ok(project.next_phase()),
-    }
-}
-
-/// The phase loop, with what its runs share.
-pub(crate) struct Phase<'p> {
-    project: &'p Project,
-    args: &'p Request,
-    settings: Settings,
-    site: &'p Site<'p>,
-    probed: Probed,
-    state: PathBuf,
-    builder: Chosen,
-    verifier: Chosen,
-    inputs: Inputs,
-    desks: BTreeMap<&'static str, Counter>,
-    redactor: Redactor,
-}
-
-impl<'p> Phase<'p> {
-    /// Chooses the models and makes the desks; gives the plan of a new run, too.
-    fn open(
-        project: &'p Project,
-        args: &'p Request,
-        settings: Settings,
-        site: &'p Site<'p>,
-        probed: Probed,
-        phase: u32,
-    ) -> Result<(Self, Plan), Failure> {
-        let Host { environment, output, .. } = site.host;
-        let secrets = Secrets::read(&project.root)?;
-        let keys = Keys::find(environment, &project.root);
-        let redactor = output.strike_out(keys.exposed().chain(secrets.exposed()));
-        let places = [project.root.as_path(), project.src(), project.tests()];
-        let trusted = Trusted::around(&places, Some(&settings), environment);
-        let choose = |flag: &Option<String>, own: &str| {
-            let flag = flag.as_deref().or(args.model.as_deref());
-            agents::choose(flag.unwrap_or(own), &secrets, &trusted)
-        };
-        let builder = choose(&args.builder_model, &project.config.builder_model)?;
-        let verifier = choose(&args.verifier_model, &project.config.verifier_model)?;
-        let can_work = |kind: Kind| {
-            can_keep(kind, &settings)?;
-            can_be_told(kind, args.base_url.as_ref(), output)
-        };
-        [&builder, &verifier].into_iter().try_for_each(|chosen| can_work(chosen.cli.kind))?;
-        warn_of_calls(&settings, output);
-        let inputs = project.inputs(phase, &builder.model, &verifier.model)?;
-        let (state, desks) = (site.state()?, BTreeMap::new());
-        let mut own =
-            Self { project, args, settings, site, probed, state, builder, verifier, inputs, desks, redactor };
-        own.desks = own.desks()?;
-        let plan = Plan {
-            kind: Self::FACTS.kind.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            phase,
-            key: args.key.clone(),
-            builder_model: own.inputs.builder.model.clone(),
-            verifier_model: own.inputs.verifier.model.clone(),
-            sandbox: own.probed.rung,
-            start: own.inputs.start.clone(),
-            flags: Flags::of(args),
-        };
-        Ok((own, plan))
-    }
-
-    fn logs(&self) -> PathBuf {
-        self.project.root.join(ABL).join(LOGS)
-    }
-
-    /// A person may have worked on the tree since: a new run takes it as it is.
-    fn leave_unfinished(&self, phase: u32) -> Result<(), Failure> {
-        let newest = self.site.registry().all()?.into_iter().find(|known| {
-            let head = Head::of(&records::open(&known.path(&self.site.root)));
-            head.is_some_and(|head| head.phase == Some(phase))
-        });
-        let Some(run) = newest.map(|known| known.path(&self.site.root)) else { return Ok(()) };
-        if self.args.new && run.join(COPIES).is_dir() {
-            self.site.host.output.warn(&format!(
-                "{} was killed while a role worked: what that role changed and may not is left as it is now",
-                records::name(&run)
-            ));
-        }
-        Ok(())
-    }
-}
-
-impl Loop for Phase<'_> {
-    const FACTS: Facts = Facts {
-        kind: "phase",
-        step: "turn",
-        work: "phase",
-        newest_only: true,
-        takes_back: TakesBack::Git,
-        ..Facts::PLAIN
-    };
-    type Plan = Plan;
-    type Ready = ();
-    type Fault = AgentFault;
-    type World<'w>
-        = AgentWorld<'w, Team>
-    where
-        Self: 'w;
-    type Ended = Outcome;
-
-    fn phase(plan: &Plan) -> Option<u32> {
-        Some(plan.phase)
-    }
-
-    fn root(&self) -> &Path {
-        &self.project.root
-    }
-
-    fn is_same(&self, asked: &Plan, recorded: &Plan) -> bool {
-        asked.phase == recorded.phase
-    }
-
-    fn ready(&self, _: &mut Plan, _: Option<&RunFolder>) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn new_run(&self, plan: &Plan) -> Result<NewRun, Failure> {
-        self.leave_unfinished(plan.phase)?;
-        let name = format!("{}-phase{}", Stamp::now().folder_name(), plan.phase);
-        NewRun::create(&self.logs(), &name, self.redactor.clone(), "make the folder writable")
-    }
-
-    fn observer(&self, _: &Plan, _: &RunFolder) -> Box<dyn Observer> {
-        Box::new(lines::Facts::new(self.site.host.output.clone()))
-    }
-
-    fn world<'w>(&'w self, _: &'w Plan, (): (), ground: Ground<'w>) -> Result<AgentWorld<'w, Team>, Failure> {
-        let Ground { record, past, cancel, holds_for, .. } = ground;
-        let cast = self.team()?;
-        if past.lines.is_empty() {
-            keep_uncommitted(&cast.repositories(), record.folder().path(), self.site.host.output)?;
-        }
-        Ok(AgentWorld {
-            record,
-            cast,
-            // Users' commands only run at the desk.
-            shell: ShellSettings {
-                cwd: self.project.root.clone(),
-                env: Env::default(),
-                confinement: Confinement::off(),
-                timeout: None,
-                limits: code_commit_runner::Limits::default(),
-            },
-            watch: Box::new(Lines::new(self.site.host.output.clone())),
-            around: Box::new(|name| {
-                self.desks.get(name).map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
-            }),
-            cancel,
-            kept: Kept::default(),
-            limits: limits(&self.settings),
-            used: AgentUsage::of(&past.lines),
-            holds_for,
-            session: None,
-        })
-    }
-
-    fn settle(&self, world: &mut AgentWorld<'_, Team>, past: &Past) -> Result<Vec<Recorded>, Failure> {
-        let role_of =
-            |name: &str| [Role::Builder, Role::Verifier].into_iter().find(|role| role.name() == name);
-        let copies = world.record.folder().path().join(COPIES);
-        let restored = |_: &[String]| {
-            let forgotten = code_commit_perform::forget_copies(&copies);
-            Ok(forgotten.context("cannot remove what a killed run has left")?)
-        };
-        WORDS.settle::<Phases, _>(world, past, role_of, restored, self.site.host.output)
-    }
-
-    fn lead(
-        &self,
-        plan: &Plan,
-        harness: &mut Journaled<AgentWorld<'_, Team>>,
-    ) -> Result<Outcome, Stop<AgentFault>> {
-        let start = Start { decider: self.project.decider.clone(), ..plan.start.clone() };
-        code_commit_loop_phase::phase(harness, &Inputs { start, ..self.inputs.clone() })
-    }
-
-    fn ended(&self, _: Outcome, world: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
-        say_uncommitted(&world.cast.repositories(), world.record.folder().path(), self.site.host.output);
-        Ok(())
-    }
-
-    fn holds_for(&self, plan: &Plan, _: &RunFolder, _: &Outcome, _: Interrupt<'_>) -> HoldsFor {
-        holds::verdict(&self.project.root, plan.phase)
-    }
-
-    fn fault(&self, fault: AgentFault, run: &RunFolder) -> Failure {
-        WORDS.fault(fault, run)
-    }
-
-    fn unlike_recorded(&self, run: &RunFolder) -> String {
-        format!(
-            "project.md, prompts and configuration have to be what they were; or move {} away and run the phase again",
-            run.path().display()
-        )
-    }
-
-    fn tell(&self, plan: &Plan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
-        Ok(end::tell(self.project, plan.phase, over))
     }
 }

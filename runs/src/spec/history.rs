@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use code_commit_engine::Outcome;
-use code_commit_logging::RunFolder;
 use code_commit_report::phrases;
 use serde_json::json;
 
@@ -32,28 +31,13 @@ pub struct Past {
 impl Past {
     /// How it ended; none while it has not.
     pub fn outcome(&self) -> Option<Outcome> {
-        self.record().ok()?.outcome().cloned()
-    }
-
-    /// Whether it can be gone on with, if it is the newest.
-    pub fn goes_on(&self) -> bool {
-        act::goes_on(self.outcome().as_ref())
+        code_commit_perform::Past::read(&self.path).ok()?.outcome().cloned()
     }
 
     /// What it works on, in a few words.
     pub fn focus(&self) -> String {
         let focus = &self.begun.inputs.focus;
         short(focus.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default())
-    }
-
-    /// Its record, to read files from.
-    pub fn folder(&self) -> RunFolder {
-        records::open(&self.path)
-    }
-
-    /// What happened in it.
-    pub fn record(&self) -> Result<code_commit_perform::Past, code_commit_perform::RecordError> {
-        code_commit_perform::Past::read(&self.path)
     }
 }
 
@@ -104,7 +88,7 @@ pub(crate) fn replay(known: &Known, _: &replay::Request, site: &Site<'_>) -> Res
     let begun = act::begun(&path)
         .ok_or_else(|| Failure::refused(anyhow!("{RUN_JSON} cannot be understood"), unreadable))?;
     let past = Past { path, begun };
-    let folder = past.folder();
+    let folder = records::open(&past.path);
     let record = records::intact(&folder).map_err(|error| Failure::refused(error, unreadable))?;
     let tell = |outcome: &Outcome| {
         output.object(&json!({ "same": true, "outcome": outcome }));

@@ -15,7 +15,7 @@ use crate::phase::project::Project;
 use crate::records;
 
 /// For a person; gives what a program is told besides.
-pub(super) fn tell(project: &Project, phase: u32, over: &Over<'_>) -> Map<String, Value> {
+pub(in crate::phase) fn tell(project: &Project, phase: u32, over: &Over<'_>) -> Map<String, Value> {
     let output = over.output;
     report_end(project, phase, over.outcome, output);
     if output.volume == Volume::Verbose {

@@ -14,7 +14,6 @@ use code_commit_report::Output;
 use code_commit_runner::{Confinement, Env, Rung, View};
 use code_commit_settings::phase::{Config, Entry};
 
-use super::Phase;
 use crate::agents::{address, protected};
 use crate::exit::Failure;
 use crate::phase::access;
@@ -23,6 +22,7 @@ use crate::phase::agents::{self, Chosen};
 use crate::phase::desk::{self, Counter};
 use crate::phase::folders::SPECS;
 use crate::phase::request::{Desk, SOCKET, Side};
+use crate::phase::work::Phase;
 use crate::sandbox;
 use code_commit_names::ours::{ABL, PHASE_CONFIG, STATE};
 
@@ -43,7 +43,7 @@ pub(crate) struct Team {
 
 impl Team {
     /// By name.
-    pub(super) fn repositories(&self) -> BTreeMap<String, Repository> {
+    pub(in crate::phase) fn repositories(&self) -> BTreeMap<String, Repository> {
         let named = |of: Where| (of.name().to_owned(), self.repository(of).clone());
         [Where::Src, Where::Tests].map(named).into()
     }
@@ -86,7 +86,7 @@ impl Cast<Phases> for Team {
 
 impl Phase<'_> {
     /// By role.
-    pub(super) fn desks(&self) -> Result<BTreeMap<&'static str, Counter>, Failure> {
+    pub(in crate::phase) fn desks(&self) -> Result<BTreeMap<&'static str, Counter>, Failure> {
         let program = std::env::current_exe().context("cannot tell where this program is")?;
         let config = &self.project.config;
         let commands = [
@@ -149,7 +149,7 @@ impl Phase<'_> {
         sandbox
     }
 
-    pub(super) fn team(&self) -> Result<Team, Failure> {
+    pub(in crate::phase) fn team(&self) -> Result<Team, Failure> {
         let logs = self.logs();
         let role =
             |who: Who, chosen: &Chosen| self.role(who, chosen.clone(), self.desks.get(who.name()), &logs);

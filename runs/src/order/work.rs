@@ -1,0 +1,334 @@
+//! A work order as a loop of the one life: its plan, its world and its words.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use code_commit_dir::Interrupt;
+use code_commit_engine::{HoldsFor, Journaled, Keep, Outcome, Recorded as Answered, Request as _, Stop};
+use code_commit_guard::{Guard, Policy};
+use code_commit_logging::{RunFolder, Stored};
+use code_commit_loop_order::{
+    Finished as Ended, Inputs, SUMMARY, Stage, VERIFY_SCRIPT, Verdict, proposal_schema, still_holds,
+};
+use code_commit_names::Binds;
+use code_commit_perform::{
+    Account, Asking, Baseline, CommandSettings, Fault, Observer, OrderWorld, Paid, Past, Rules,
+};
+use code_commit_report::{BAD, Counts, GOOD, phrases, printable};
+use code_commit_runner::Confinement;
+use code_commit_settings::{Byproducts, Settings};
+use serde_json::{Map, Value, json};
+
+use crate::exit::{Exit, Failure};
+use crate::life::{Facts, Ground, Loop, Over};
+use crate::model::asking;
+use crate::order::access;
+use crate::order::folder::{self, Start};
+use crate::order::plan::{KIND, Kind, OrderPlan};
+use crate::order::preflight::Read;
+use crate::order::recorded::{self};
+use crate::order::setting::{Setting, not_restored, spending_of};
+use crate::order::unfinished::Unfinished;
+use crate::records::{self, NewRun, cannot_begin};
+use crate::site::Site;
+use crate::{config, observer, sandbox, verdict};
+
+/// A work order, with what its run needs.
+pub(crate) struct Order<'s> {
+    pub(super) setting: &'s Setting<'s>,
+    pub(super) site: &'s Site<'s>,
+    pub(super) read: Read,
+    pub(super) inputs: Inputs,
+    pub(super) state: PathBuf,
+    pub(super) unfinished: RefCell<Unfinished>,
+    /// What was opened to check the order, for the run.
+    pub(super) opened: RefCell<Option<(Guard, Baseline)>>,
+    /// The same run as other clones made it: its answers were paid for.
+    pub(super) elsewhere: Vec<RunFolder>,
+    /// Locks the parent of the run folder until the journal is there.
+    pub(super) claim: RefCell<Option<File>>,
+}
+
+/// What is opened before the first step.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    guard: Guard,
+    baseline: Baseline,
+    confinement: Confinement,
+    sealed: Vec<PathBuf>,
+}
+
+impl<'s> Order<'s> {
+    pub(super) fn new(
+        setting: &'s Setting<'s>,
+        site: &'s Site<'s>,
+        read: Read,
+        inputs: Inputs,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            setting,
+            site,
+            read,
+            inputs,
+            state: site.state()?,
+            unfinished: RefCell::new(Unfinished::default()),
+            opened: RefCell::default(),
+            elsewhere: Vec::new(),
+            claim: RefCell::default(),
+        })
+    }
+
+    pub(super) fn plan(&self) -> OrderPlan {
+        let (setting, run) = (self.setting, self.unfinished.borrow());
+        OrderPlan {
+            kind: Kind::Order,
+            record_format: code_commit_perform::Format::CURRENT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            begun_utc: code_commit_logging::Stamp::now().rfc3339(),
+            work_order_hash: run.work_order_hash.clone(),
+            repo_baseline_commit: run.commit.clone(),
+            branch: run.branch.clone(),
+            repo_tree_hash_before: run.tree_hash_before.clone(),
+            config_hash: run.config_hash.clone(),
+            terms: setting.terms.clone(),
+            settings: config::carried(setting.settings, &self.site.root, setting.host.environment),
+            key: setting.key.map(str::to_owned),
+            sandbox: code_commit_runner::Rung::Off,
+            inputs: Stored { file: String::new(), bytes: 0, sha256: String::new() },
+        }
+    }
+
+    /// Lets the run use the answers of records that other clones made.
+    fn use_again(&self, paid: &Paid) {
+        for other in &self.elsewhere {
+            // A record that cannot be read has no answers to use.
+            let found = records::intact(other).map_or(0, |past| paid.add(other, &past));
+            if found > 0 {
+                let answers = phrases::count(found as u64, "answer");
+                let from = other.path().display();
+                self.setting.host.output.note(&format!("{answers} in {from} need not be paid for again"));
+            }
+        }
+    }
+}
+
+impl Loop for Order<'_> {
+    const FACTS: Facts =
+        Facts { kind: KIND, step: "attempt", work: "order", own_summary: true, ..Facts::PLAIN };
+    type Plan = OrderPlan;
+    type Ready = Opened;
+    type Fault = Fault;
+    type World<'w>
+        = OrderWorld<'w>
+    where
+        Self: 'w;
+    type Ended = Ended;
+
+    fn root(&self) -> &Path {
+        &self.site.root
+    }
+
+    fn is_same(&self, asked: &OrderPlan, recorded: &OrderPlan) -> bool {
+        asked.is_work_of(recorded)
+    }
+
+    fn kept(past: &Past) -> Option<usize> {
+        (!folder::is_over(past)).then(|| still_holds(&past.answers))
+    }
+
+    fn ready(&self, plan: &mut OrderPlan, _: Option<&RunFolder>) -> Result<Opened, Failure> {
+        let (tree, setting) = (self.site.tree()?, self.setting);
+        let (guard, baseline) = self.opened.take().context("an order is carried out once")?;
+        let sealed = access::sealed(tree, &guard, setting.settings)?;
+        let confinement = access::confine(tree, &sealed, setting.settings, setting.host)?;
+        plan.sandbox = confinement.rung;
+        Ok(Opened { guard, baseline, confinement, sealed })
+    }
+
+    fn new_run(&self, _: &OrderPlan) -> Result<NewRun, Failure> {
+        let (start, _claim) = folder::folder(&self.unfinished.borrow().run, self.site.tree()?, self.setting)?;
+        match start {
+            Start::New { run, .. } => Ok(run),
+            Start::Resumed(run) => Err(records::closed(&records::name(run.path()), "is not finished")),
+        }
+    }
+
+    fn store(&self, plan: &OrderPlan, new: &NewRun) -> Result<Stored, Failure> {
+        recorded::store(new.folder(), plan, &self.read, &self.inputs).map_err(cannot_begin)
+    }
+
+    fn observer(&self, _: &OrderPlan, run: &RunFolder) -> Box<dyn Observer> {
+        let Setting { terms, host, model, .. } = self.setting;
+        let (counts, log) = (Counts::Attempts(terms.max_attempts), run.path().display().to_string());
+        observer::observer(host.output, model.id(), counts, run, log)
+    }
+
+    /// The artifacts of attempts that are made again go.
+    fn dropped(&self, run: &RunFolder, answers: &[Answered]) -> Result<(), Failure> {
+        for artifact in answers.iter().filter(|entry| entry.kind == Keep::KIND) {
+            let file = artifact.request.get("file").and_then(Value::as_str).unwrap_or_default();
+            code_commit_dir::remove(&run.path().join(file))
+                .context("cannot remove an artifact of the attempt that is made again")?;
+        }
+        Ok(())
+    }
+
+    fn world<'w>(
+        &'w self,
+        _: &'w OrderPlan,
+        ready: Opened,
+        ground: Ground<'w>,
+    ) -> Result<OrderWorld<'w>, Failure> {
+        let Self { setting, site, inputs, .. } = self;
+        let Setting { settings, host, terms, .. } = **setting;
+        let Opened { guard, baseline, confinement, sealed } = ready;
+        let Ground { record, past, lock, cancel, holds_for } = ground;
+        let (tree, run) = (site.tree()?, record.folder().path());
+        drop(self.claim.take());
+        let asking = asking(settings);
+        self.use_again(&asking.paid);
+        // The order's own cost limit applies if it is lower than that of the settings.
+        let asking = Asking { spending: spending_of(self.read.order.max_cost, settings), ..asking };
+        asking.spending.count(&past.lines, settings.model.value.first());
+        let account = account(inputs, settings, tree.root(), run);
+        let account = sandbox::in_view(account, tree, &confinement)?;
+        // From now on the tree is in the middle of this run.
+        let mut unfinished = self.unfinished.borrow_mut();
+        unfinished.restored = false;
+        unfinished.write(&self.state).map_err(Failure::no_record)?;
+        Ok(OrderWorld {
+            record,
+            verify_script: VERIFY_SCRIPT,
+            rules: Rules { root: tree.root().to_owned(), guard, lock },
+            model: Rc::clone(setting.model),
+            asking,
+            schema: proposal_schema(inputs.form),
+            commands: CommandSettings {
+                env: sandbox::build_env(settings, host.environment),
+                timeout: Duration::from_secs(terms.timeout_seconds),
+                limits: sandbox::limits(settings),
+                confinement,
+                sealed,
+            },
+            account,
+            baseline,
+            holds_for,
+            cancel,
+        })
+    }
+
+    fn lead(&self, _: &OrderPlan, harness: &mut Journaled<OrderWorld<'_>>) -> Result<Ended, Stop<Fault>> {
+        code_commit_loop_order::order(harness, &self.inputs)
+    }
+
+    fn ended(&self, ended: Ended, world: &mut OrderWorld<'_>) -> Result<(), Failure> {
+        // Without the note, the journal alone says that the run has committed.
+        world.record.sync().context("cannot keep a record")?;
+        Unfinished::forget(&self.state)?;
+        let Some(why) = ended.not_committed else { return Ok(()) };
+        let error = anyhow!("{}", printable(&why))
+            .context("the order has passed and its changes are in place, but they could not be committed");
+        Err(error.into())
+    }
+
+    /// Restores the tree; the run can be resumed.
+    fn stopped(&self, world: &mut OrderWorld<'_>) -> Result<(), Failure> {
+        let run = world.record.folder().clone();
+        let warnings = world.put_back().map_err(|error| not_restored(error, run.path()))?;
+        let output = self.setting.host.output;
+        warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
+        let mut unfinished = self.unfinished.borrow_mut();
+        unfinished.restored = true;
+        Ok(unfinished.write(&self.state)?)
+    }
+
+    fn holds_for(&self, _: &OrderPlan, run: &RunFolder, _: &Outcome, interrupt: Interrupt<'_>) -> HoldsFor {
+        verdict::of_order(&self.site.root, run.path(), &self.read.order, interrupt)
+    }
+
+    /// The tree is restored, and the run can be resumed.
+    fn fault(&self, fault: Fault, run: &RunFolder) -> Failure {
+        let is_over = matches!(fault, Fault::NoTimeLeft(_));
+        let exit = [
+            (matches!(fault, Fault::KeyInPrompt { .. }), Exit::Refused),
+            (matches!(fault, Fault::Interrupted), Exit::Interrupted),
+            (is_over, Exit::ModelUnavailable),
+        ];
+        let exit = exit.into_iter().find(|(is, _)| *is).map_or(Exit::Fault, |(_, exit)| exit);
+        let first = if is_over { "raise --max-time; " } else { "" };
+        let (name, run) = (records::name(run.path()), run.path().display());
+        let help = format!(
+            "{first}the tree is as it was; code-commit resume {name} goes on with {run}, and so does the same command"
+        );
+        Failure::new(exit, fault).help(help)
+    }
+
+    /// Prints the verdict and the path of the summary (S2 §3).
+    fn tell(&self, _: &OrderPlan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
+        let (output, path) = (over.output, over.run.path().join(SUMMARY));
+        let cannot = || format!("cannot read {}", path.display());
+        let summary = recorded::summary(over.run, over.past).with_context(cannot)?;
+        let style = if summary.verdict == Verdict::Pass { GOOD } else { BAD };
+        let tries = if summary.attempts.len() == 1 { "attempt" } else { "attempts" };
+        let verdict = output.paint(style, summary.verdict.as_str());
+        let attempts = summary.attempts.len();
+        output.report(&format!("{verdict} ({}) after {attempts} {tries}", summary.ended_stage));
+        for change in over.changes {
+            output.report(&code_commit_report::file_line(&change.stat(), output));
+        }
+        output.report(&path.display().to_string());
+        if let Some(help) = help(over) {
+            output.note(&format!("help: {}", printable(&help)));
+        }
+        let members = [("path", json!(path.to_string_lossy())), ("summary", json!(summary))];
+        Ok(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    fn exit(&self, over: &Over<'_>) -> Exit {
+        let summary = recorded::summary(over.run, over.past);
+        let failed = summary.filter(|summary| summary.verdict == Verdict::Fail);
+        match (failed.and_then(|summary| Stage::named(&summary.ended_stage)), over.outcome) {
+            (None, _) => Exit::Done,
+            (Some(_), Outcome::ModelUnavailable { .. }) => Exit::ModelUnavailable,
+            (Some(Stage::Preflight), _) => Exit::Refused,
+            (Some(Stage::Exception), _) => Exit::Fault,
+            (
+                Some(
+                    Stage::LlmOutputInvalid
+                    | Stage::WriteScopeViolation
+                    | Stage::StaleContext
+                    | Stage::WriteFailed
+                    | Stage::VerifyFailed
+                    | Stage::AcceptanceFailed,
+                ),
+                _,
+            ) => Exit::Failed,
+        }
+    }
+}
+
+/// The hint if the model gave no answer.
+fn help(over: &Over<'_>) -> Option<String> {
+    let Outcome::ModelUnavailable { cause, .. } = over.outcome else { return None };
+    let name = records::name(over.run.path());
+    let again = (!folder::is_over(over.past)).then(|| format!("code-commit resume {name} asks again"));
+    let parts: Vec<String> = cause.remedy.clone().into_iter().chain(again).collect();
+    Some(parts.join("; ")).filter(|help| !help.is_empty())
+}
+
+/// Restores what commands change besides the order's files when it passes, unless the configuration keeps it.
+fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Account {
+    let own = verdict::out_in_tree(root, run)
+        .into_iter()
+        .chain([PathBuf::from(code_commit_names::ours::STATE)])
+        .collect();
+    let may_change = match settings.byproducts.value {
+        Byproducts::Restore => Policy::scoped(inputs.order.allowed_files.iter().cloned()),
+        Byproducts::Keep => Policy::build(Binds::Always),
+    };
+    Account::new("a command", may_change, own).unnoted()
+}
