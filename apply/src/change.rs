@@ -1,9 +1,11 @@
-//! One file, and what it will become.
+//! One file, and what it will become; the folders that a set of changes may leave empty.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use code_commit_dir::Folder;
 use code_commit_guard::Before;
@@ -12,7 +14,7 @@ use rustix::fs::{Gid, Mode, Uid};
 use sha2::{Digest, Sha256};
 
 use crate::journal::hex;
-use crate::place::Place;
+use crate::place::{Place, folders_above};
 use code_commit_dir::protect_like;
 
 #[derive(Debug)]
@@ -137,4 +139,30 @@ fn inherit_group(file: &File, folder: &Folder) -> io::Result<()> {
         let _ = rustix::fs::fchown(file, None, Some(Gid::from_raw(folder.st_gid)));
     }
     Ok(())
+}
+
+/// Folders that deletions may leave empty, innermost first; never the root. Git does not track empty folders, so they
+/// would stay unnoticed. Each is removed after the commit if it contains neither ignored files nor another folder.
+pub(crate) fn emptied_folders(root: &Arc<Folder>, changes: &[Change<'_>]) -> Vec<String> {
+    let deleted = changes.iter().filter(|change| change.content.is_none() && change.before.is_some());
+    let above: BTreeSet<&str> = deleted.flat_map(|change| folders_above(&change.place.path)).collect();
+    let Some(umask) = umask().filter(|_| !above.is_empty()) else { return Vec::new() };
+    above.into_iter().rev().filter(|folder| is_ordinary(root, folder, umask)).map(str::to_owned).collect()
+}
+
+/// Whether `undo` would create it with the same mode: a folder that only its owner may enter must
+/// not come back open to others.
+fn is_ordinary(root: &Arc<Folder>, folder: &str, umask: u32) -> bool {
+    let found = Place::find(root, folder).ok();
+    let stat = found.and_then(|place| place.parent()?.stat(place.name()).ok()?);
+    stat.is_some_and(|stat| {
+        stat.st_mode & 0o7777 == 0o777 & !umask && stat.st_uid == rustix::process::geteuid().as_raw()
+    })
+}
+
+/// The umask of this process, which can be read without changing it only here.
+fn umask() -> Option<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(mask.trim(), 8).ok()
 }

@@ -3,7 +3,6 @@
 mod adopt;
 mod change;
 mod durable;
-mod emptied;
 mod error;
 mod finish;
 mod journal;
@@ -66,7 +65,7 @@ pub mod seam {
         set.check(&root)?;
         let site = super::transaction::Site { lock, root, root_path: &root_path, undo: &undo };
         let changes = set.into_changes();
-        let emptied = super::emptied::folders(&site.root, &changes);
+        let emptied = super::change::emptied_folders(&site.root, &changes);
         super::transaction::run(&site, &changes, emptied, steps)
     }
 

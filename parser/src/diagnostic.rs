@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::Span;
 use crate::code::{ErrorCode, Wording};
 use crate::fence::Kind;
-use crate::reply::{Block, slice, thoughts};
+use crate::reply::{Block, thoughts};
 use crate::scan::count_newlines;
+use crate::span::{Span, slice};
 
 /// Further errors are counted but not stored: a hostile reply must not cost more memory than its
 /// own size.

@@ -8,34 +8,13 @@ mod apply;
 mod mark;
 
 pub use apply::{Misfit, Why, apply};
+pub(crate) use mark::path;
+pub use mark::{EDIT, marks};
 
-use self::mark::{Mark, MarkLine, next_mark};
-use crate::Span;
 use crate::code::ErrorCode;
 use crate::fence::Unprintable;
-use crate::reply::slice;
-
-/// The word before the path that opens an edit block.
-pub const EDIT: &str = "edit";
-/// The sign of the first mark of a hunk, of the second, and of the last.
-const SIGNS: [char; 3] = ['<', '=', '>'];
-/// The word after the first mark.
-const SEARCH: &str = "SEARCH";
-/// The word after the last mark.
-const REPLACE: &str = "REPLACE";
-/// The length of a plain mark.
-const PLAIN: usize = 7;
-
-/// The marks of a plain hunk, in their order.
-#[must_use]
-pub fn marks() -> [String; 3] {
-    marks_of(PLAIN)
-}
-
-fn marks_of(length: usize) -> [String; 3] {
-    let [search, divider, replace] = SIGNS.map(|sign| sign.to_string().repeat(length));
-    [search + " " + SEARCH, divider, replace + " " + REPLACE]
-}
+use crate::span::{Span, slice};
+use mark::{Mark, MarkLine, PLAIN, marks_of, next_mark};
 
 /// Whole lines to find, exactly once, and the lines that take their place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,12 +47,6 @@ impl<'t> Hunks<'t> {
     pub fn as_str(self) -> &'t str {
         self.content
     }
-}
-
-/// The path of `edit PATH`, the text after a fence; `None` if it is not an edit.
-pub(crate) fn path(text: &str) -> Option<&str> {
-    let rest = text.strip_prefix(EDIT)?;
-    rest.starts_with(char::is_whitespace).then(|| rest.trim_start())
 }
 
 /// What is wrong with the block whose content is at `content`, if anything.

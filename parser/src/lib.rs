@@ -11,15 +11,14 @@ pub mod partial;
 pub mod proposal;
 mod reply;
 mod scan;
+mod span;
 mod walk;
 pub mod words;
 
 pub use code::{ErrorCode, WarningCode, Wording};
 pub use diagnostic::{Diagnostic, Errors, MOST_KEPT, Related};
 pub use reply::{Ask, Block, FileAction, FileBlock, Reply};
-
-/// A byte range in a text.
-pub type Span = std::ops::Range<usize>;
+pub use span::Span;
 
 /// Reads a complete reply by the grammar of S0 and S1.
 ///

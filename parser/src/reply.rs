@@ -1,10 +1,10 @@
 //! A valid reply.
 
-use crate::Span;
 use crate::code::WarningCode;
 use crate::diagnostic::Diagnostic;
 use crate::edit::Hunks;
 use crate::fence::Kind;
+use crate::span::{Span, slice};
 
 /// One block of a reply, as positions in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,9 +125,4 @@ impl<'t> Reply<'t> {
 /// The contents of the blocks of one kind.
 pub(crate) fn thoughts<'t>(text: &'t str, blocks: &[Block], kind: Kind) -> impl Iterator<Item = &'t str> {
     blocks.iter().filter(move |block| block.ask.kind() == kind).map(|block| slice(text, &block.content))
-}
-
-/// The text at a position that was found in it.
-pub(crate) fn slice<'t>(text: &'t str, span: &Span) -> &'t str {
-    text.get(span.clone()).unwrap_or_default()
 }

@@ -4,13 +4,13 @@ mod open;
 
 use std::collections::HashMap;
 
-use crate::Span;
 use crate::code::{ErrorCode, WarningCode};
 use crate::diagnostic::Findings;
 use crate::edit;
 use crate::fence::{Kind, NameFault, PLAIN, check_name};
 use crate::line::{MarkerLine, Role};
-use crate::reply::{Ask, Block, slice};
+use crate::reply::{Ask, Block};
+use crate::span::{Span, slice};
 use open::{Open, is_in_markdown_fence};
 
 /// The blocks and the table of names are allocated for blocks of this average size; they grow if there are more.

@@ -9,7 +9,6 @@ mod commands;
 mod conformance;
 mod crates;
 mod links;
-mod matching;
 mod page;
 mod reference;
 mod schema;

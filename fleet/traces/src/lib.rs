@@ -5,13 +5,13 @@
 //!
 //! It decides nothing: without a collector there are no traces, and all else is the same.
 
-mod export;
-
 use std::collections::HashMap;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use opentelemetry::propagation::TextMapPropagator as _;
 use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{SpanExporter, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
@@ -22,14 +22,15 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::export::Http;
-
 /// The name of the header, and of the column.
 pub const TRACEPARENT: &str = "traceparent";
 /// Either says where the collector is.
 const COLLECTOR: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 /// Only the fleet's own spans: those of its libraries are about connections.
 const OURS: &str = "code_commit";
+
+/// A collector that does not answer for this long is not there.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a program tells about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,4 +97,25 @@ pub fn carry(span: &Span) -> Option<String> {
     let mut carrier = HashMap::new();
     TraceContextPropagator::new().inject_context(&span.context(), &mut carrier);
     carrier.remove(TRACEPARENT)
+}
+
+/// Reaches the collector with the product's HTTP library, which blocks the exporter's own thread and nobody else.
+#[derive(Debug)]
+struct Http(ureq::Agent);
+
+impl Http {
+    fn new() -> Self {
+        let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false);
+        Self(config.build().into())
+    }
+}
+
+#[async_trait::async_trait]
+impl HttpClient for Http {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (head, body) = request.into_parts();
+        let response = self.0.run(Request::from_parts(head, body.to_vec()))?;
+        let (head, mut body) = response.into_parts();
+        Ok(Response::from_parts(head, body.read_to_vec()?.into()))
+    }
 }

@@ -1,4 +1,4 @@
-//! Marks of hunks: the grammar of a single line, and a forward scan that finds them.
+//! The words and marks of edit blocks: their spelling, the grammar of a mark, and a forward scan that finds the marks.
 
 use std::sync::LazyLock;
 
@@ -11,8 +11,35 @@ use nom::error::Error;
 use nom::sequence::terminated;
 use nom::{IResult, Parser};
 
-use super::{PLAIN, REPLACE, SEARCH, SIGNS};
 use crate::Span;
+
+/// The word before the path that opens an edit block.
+pub const EDIT: &str = "edit";
+/// The sign of the first mark of a hunk, of the second, and of the last.
+const SIGNS: [char; 3] = ['<', '=', '>'];
+/// The word after the first mark.
+const SEARCH: &str = "SEARCH";
+/// The word after the last mark.
+const REPLACE: &str = "REPLACE";
+/// The length of a plain mark.
+pub(super) const PLAIN: usize = 7;
+
+/// The marks of a plain hunk, in their order.
+#[must_use]
+pub fn marks() -> [String; 3] {
+    marks_of(PLAIN)
+}
+
+pub(super) fn marks_of(length: usize) -> [String; 3] {
+    let [search, divider, replace] = SIGNS.map(|sign| sign.to_string().repeat(length));
+    [search + " " + SEARCH, divider, replace + " " + REPLACE]
+}
+
+/// The path of `edit PATH`, the text after a fence; `None` if it is not an edit.
+pub(crate) fn path(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix(EDIT)?;
+    rest.starts_with(char::is_whitespace).then(|| rest.trim_start())
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
