@@ -46,10 +46,6 @@ impl Anthropic {
         request.max_output_tokens.map_or(self.max_output, |most| most.min(self.max_output))
     }
 
-    fn merge(&self) -> reply::Merge {
-        reply::Merge::new(self.id.name().to_owned(), self.key.clone())
-    }
-
     fn address(&self, path: &str) -> Post {
         Post {
             url: self.base.join(path),
@@ -71,11 +67,11 @@ impl Dialect for Anthropic {
     }
 
     fn read(&self, body: Vec<u8>, request: &Request<'_>, _: Option<&str>) -> Result<Answer, Unread> {
-        reply::read(body, self.limit(request), self.merge())
+        code_commit_llm::in_one_piece(body, Some(self.limit(request)), self.stream(), None)
     }
 
     fn stream(&self) -> Box<dyn Stream> {
-        Box::new(self.merge())
+        Box::new(reply::Merge::new(self.id.name().to_owned(), self.key.clone()))
     }
 
     fn failure(&self, head: &Head, body: &[u8]) -> CallError {

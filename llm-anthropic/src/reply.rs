@@ -74,19 +74,6 @@ struct Delta<'a> {
     stop_details: Value,
 }
 
-/// Reads an answer that came in one piece.
-pub(crate) fn read(body: Vec<u8>, limit: u64, merge: Merge) -> Result<Answer, Unread> {
-    let mut answer = code_commit_llm::in_one_piece(&body, Some(limit), merge, |merge, json, text| {
-        let message: Message<'_> = code_commit_llm::json::message(json)?;
-        if !message.error.is_null() {
-            return Err(failure::in_stream(&message.error, &merge.model, &merge.key).into());
-        }
-        Ok(merge.take(message, text)?)
-    })?;
-    answer.reply.raw = Raw::Received(body);
-    Ok(answer)
-}
-
 /// The answer to `count_tokens`.
 #[derive(Debug, Deserialize)]
 struct Count {
@@ -101,7 +88,7 @@ pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
 }
 
 /// An answer, assembled from one or more events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Merge {
     model: String,
     key: Secret,
@@ -118,18 +105,7 @@ pub(crate) struct Merge {
 
 impl Merge {
     pub(crate) fn new(model: String, key: Secret) -> Self {
-        Self {
-            model,
-            key,
-            thoughts: String::new(),
-            stop_reason: None,
-            stop_details: Value::Null,
-            usage: Value::Null,
-            served_model: Value::Null,
-            id: Value::Null,
-            stopped: false,
-            goes_on: false,
-        }
+        Self { model, key, ..Self::default() }
     }
 
     fn take(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
@@ -234,6 +210,14 @@ impl Merge {
 }
 
 impl Stream for Merge {
+    fn message(&mut self, json: &str, text: &mut String) -> Result<(), Unread> {
+        let message: Message<'_> = code_commit_llm::json::message(json)?;
+        if !message.error.is_null() {
+            return Err(failure::in_stream(&message.error, &self.model, &self.key).into());
+        }
+        Ok(self.take(message, text)?)
+    }
+
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
         // Not sent by this service, but some gateways end every stream with it.
         if data.trim() == "[DONE]" {

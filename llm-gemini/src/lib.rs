@@ -8,7 +8,7 @@ mod request;
 use std::sync::Arc;
 
 use code_commit_llm::http::{BaseUrl, Head, Post};
-use code_commit_llm::{Answer, Dialect, Stream, Unread};
+use code_commit_llm::{Dialect, Stream};
 
 pub use code_commit_llm::prelude::*;
 
@@ -33,16 +33,6 @@ impl Dialect for Gemini {
             body: Arc::new(code_commit_llm::json::body(&body)?),
             ..self.address(&format!(":{method}{query}"))
         })
-    }
-
-    fn read(
-        &self,
-        body: Vec<u8>,
-        request: &Request<'_>,
-        continuation: Option<&str>,
-    ) -> Result<Answer, Unread> {
-        let merge = reply::Merge::new(self.id.name().to_owned(), self.key.clone());
-        reply::read(body, request.max_output_tokens, merge, continuation)
     }
 
     fn stream(&self) -> Box<dyn Stream> {

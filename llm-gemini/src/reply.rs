@@ -70,22 +70,6 @@ struct Count {
     total_tokens: Value,
 }
 
-/// Reads an answer that came in one piece.
-pub(crate) fn read(
-    body: Vec<u8>,
-    limit: Option<u64>,
-    merge: Merge,
-    continuation: Option<&str>,
-) -> Result<Answer, Unread> {
-    let mut answer = code_commit_llm::in_one_piece(&body, limit, merge, |merge, json, text| {
-        Ok(merge.take(code_commit_llm::json::message(json)?, text)?)
-    })?;
-    if continuation.is_none() {
-        answer.reply.raw = Raw::Received(body);
-    }
-    Ok(answer)
-}
-
 /// Reads the answer to `countTokens`.
 pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
     let count: Count = code_commit_llm::json::whole(body)?;
@@ -93,7 +77,7 @@ pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
 }
 
 /// An answer, assembled from one or more messages.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Merge {
     model: String,
     key: Secret,
@@ -110,19 +94,7 @@ pub(crate) struct Merge {
 
 impl Merge {
     pub(crate) fn new(model: String, key: Secret) -> Self {
-        Self {
-            model,
-            key,
-            thoughts: String::new(),
-            called_tool: false,
-            finish_reason: None,
-            finish_message: Value::Null,
-            continuation: None,
-            feedback: Value::Null,
-            usage: Value::Null,
-            model_version: Value::Null,
-            response_id: Value::Null,
-        }
+        Self { model, key, ..Self::default() }
     }
 
     fn take(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
@@ -231,12 +203,16 @@ impl Merge {
 }
 
 impl Stream for Merge {
+    fn message(&mut self, json: &str, text: &mut String) -> Result<(), Unread> {
+        Ok(self.take(code_commit_llm::json::message(json)?, text)?)
+    }
+
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
         // Not sent by this service, but some gateways end every stream with it.
         if data.trim() == "[DONE]" {
             return Ok(());
         }
-        Ok(self.take(code_commit_llm::json::message(data)?, text)?)
+        self.message(data, text)
     }
 
     /// Usage may follow the end mark.

@@ -9,7 +9,7 @@ mod switches;
 use std::sync::Arc;
 
 use code_commit_llm::http::{BaseUrl, Head, Post};
-use code_commit_llm::{Answer, Dialect, Stream, Unread};
+use code_commit_llm::{Dialect, Stream};
 
 pub use code_commit_llm::prelude::*;
 pub use responses::Responses;
@@ -56,10 +56,6 @@ impl Dialect for OpenAi {
             body: Arc::new(code_commit_llm::json::body(&body)?),
             ..self.service.address("/chat/completions")
         })
-    }
-
-    fn read(&self, body: Vec<u8>, request: &Request<'_>, _: Option<&str>) -> Result<Answer, Unread> {
-        reply::read(body, request.max_output_tokens, reply::Merge::new(self.service.clone()))
     }
 
     fn stream(&self) -> Box<dyn Stream> {

@@ -61,15 +61,6 @@ struct Part<'a> {
     text: Option<&'a RawValue>,
 }
 
-/// Reads an answer that came in one piece.
-pub(crate) fn read(body: Vec<u8>, limit: Option<u64>, merge: Merge) -> Result<Answer, Unread> {
-    let mut answer = code_commit_llm::in_one_piece(&body, limit, merge, |merge, json, text| {
-        Ok(merge.take(code_commit_llm::json::message(json)?, text)?)
-    })?;
-    answer.reply.raw = Raw::Received(body);
-    Ok(answer)
-}
-
 #[derive(Debug, Deserialize)]
 struct Models<'a> {
     #[serde(borrow, default)]
@@ -229,12 +220,16 @@ pub(crate) fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), Ca
 }
 
 impl Stream for Merge {
+    fn message(&mut self, json: &str, text: &mut String) -> Result<(), Unread> {
+        Ok(self.take(code_commit_llm::json::message(json)?, text)?)
+    }
+
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
         if data.trim() == DONE {
             self.done = true;
             return Ok(());
         }
-        Ok(self.take(code_commit_llm::json::message(data)?, text)?)
+        self.message(data, text)
     }
 
     fn over(&self) -> Option<Duration> {

@@ -6,7 +6,7 @@ mod request;
 use std::sync::Arc;
 
 use code_commit_llm::http::{BaseUrl, Head, Post};
-use code_commit_llm::{Answer, CallError, Dialect, ModelId, Request, Secret, Stream, Unread};
+use code_commit_llm::{CallError, Dialect, ModelId, Request, Secret, Stream};
 
 use crate::{Service, failure};
 
@@ -33,10 +33,6 @@ impl Dialect for Responses {
     fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
         let body = request::Body::of(self.service.model(), request);
         Ok(Post { body: Arc::new(code_commit_llm::json::body(&body)?), ..self.service.address("/responses") })
-    }
-
-    fn read(&self, body: Vec<u8>, request: &Request<'_>, _: Option<&str>) -> Result<Answer, Unread> {
-        reply::read(body, request.max_output_tokens, reply::Merge::new(self.service.clone()))
     }
 
     fn stream(&self) -> Box<dyn Stream> {

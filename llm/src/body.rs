@@ -3,7 +3,7 @@
 use crate::client::{Dialect, Stream};
 use crate::http::{Exchange, Next};
 use crate::retry::{Answer, Try};
-use crate::{CallError, Finish, Progress, Reply, Request, Unread, Watch};
+use crate::{CallError, Finish, Progress, Raw, Reply, Request, Unread, Watch};
 
 /// Reads an answer by its own form: gateways label events as text, and JSON as events.
 pub(crate) fn read(
@@ -50,30 +50,36 @@ impl Form {
     }
 }
 
-/// Reads an answer that came in one piece; `take` passes it to the reader of a stream. `limit` is the number of tokens that
-/// the request allowed.
+/// Reads an answer that came in one piece. `limit` is the number of tokens that the request allowed.
 ///
 /// Gateways leave out how an answer ended. Its closing bracket proves that all of it has arrived, and its usage that the
 /// service counted to its end, below the limit. Without both, or without text, as in the `{}` of overloaded services, it is
 /// no answer.
-pub fn in_one_piece<'b, S: Stream>(
-    body: &'b [u8],
+pub fn in_one_piece(
+    body: Vec<u8>,
     limit: Option<u64>,
-    mut reader: S,
-    take: impl FnOnce(&mut S, &'b str, &mut String) -> Result<(), Unread>,
+    mut reader: Box<dyn Stream>,
+    continuation: Option<&str>,
 ) -> Result<Answer, Unread> {
     let mut text = String::new();
-    take(&mut reader, crate::json::text(body)?, &mut text)?;
+    reader.message(crate::json::text(&body)?, &mut text)?;
     let has_end = reader.over().is_some();
     let unstated = CallError::BadReply { detail: "it does not say how it ended".into() };
     if !has_end && text.is_empty() {
         return Err(unstated.into());
     }
-    let answer = Box::new(reader).finish(text)?;
+    let mut answer = reader.finish(text)?;
     let Reply { finish_reason, usage, .. } = &answer.reply;
     let is_below = |used| limit.is_none_or(|limit| used < limit);
     let is_whole = has_end || (finish_reason.is_none() && usage.output_tokens.is_some_and(is_below));
-    if is_whole { Ok(answer) } else { Err(unstated.into()) }
+    if !is_whole {
+        return Err(unstated.into());
+    }
+    // The text of a continuation is only the last part.
+    if continuation.is_none() {
+        answer.reply.raw = Raw::Received(body);
+    }
+    Ok(answer)
 }
 
 /// `before` is the part of the reply that has already arrived. It is reported first, so that

@@ -35,13 +35,15 @@ pub trait Dialect: Send + Sync {
     fn post(&self, request: &Request<'_>, continuation: Option<&str>) -> Result<Post, CallError>;
 
     /// The complete reply to `request` in one piece. A continuation of `continuation` has a
-    /// [`Raw::Around`](crate::Raw::Around), because its text is only the last part.
+    /// [`Raw::Around`](crate::Raw::Around), because its text is only the last part. The reader of a stream reads it.
     fn read(
         &self,
         body: Vec<u8>,
         request: &Request<'_>,
         continuation: Option<&str>,
-    ) -> Result<Answer, Unread>;
+    ) -> Result<Answer, Unread> {
+        body::in_one_piece(body, request.max_output_tokens, self.stream(), continuation)
+    }
 
     /// A reader for a streamed answer.
     fn stream(&self) -> Box<dyn Stream>;
@@ -74,6 +76,11 @@ pub trait Dialect: Send + Sync {
 pub trait Stream {
     /// Processes the data of one event and appends its text to `text`.
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread>;
+
+    /// Processes an answer that came in one piece: one event, unless the service has another form for it.
+    fn message(&mut self, json: &str, text: &mut String) -> Result<(), Unread> {
+        self.event(json, text)
+    }
 
     /// Has the end mark been seen, and how long is it worth to wait for more? `None` before the end mark.
     fn over(&self) -> Option<Duration>;

@@ -1,3 +1,4 @@
+use code_commit_llm::in_one_piece;
 use proptest::prelude::*;
 
 use super::*;
@@ -35,14 +36,17 @@ fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
     let bytes = PLAIN.trim_end().as_bytes();
     for length in 0..bytes.len() {
         let body = &bytes[..length];
-        assert!(matches!(read(body.to_vec(), None, merge(), None), Err(Unread::BrokenOff)), "{length}");
+        assert!(
+            matches!(in_one_piece(body.to_vec(), None, Box::new(merge()), None), Err(Unread::BrokenOff)),
+            "{length}"
+        );
     }
 }
 
 #[test]
 fn only_the_first_candidate_is_looked_at() {
     let body = r#"{"candidates":[{"content":{"parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP"},{},7,"x"]}"#;
-    let answer = read(body.into(), None, merge(), None).unwrap();
+    let answer = in_one_piece(body.into(), None, Box::new(merge()), None).unwrap();
     assert_eq!((answer.reply.text.as_str(), answer.reply.finish), ("ab", Finish::Complete));
 }
 
@@ -57,7 +61,7 @@ proptest! {
                 let at = at.index(body.len());
                 body[at] = *byte;
             }
-            for reply in [read(body.clone(), None, merge(), None).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
+            for reply in [in_one_piece(body.clone(), None, Box::new(merge()), None).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
                 let raw = code_commit_fixtures::wire::logged(&reply).unwrap();
                 prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&raw).is_ok());
             }

@@ -1,4 +1,4 @@
-use code_commit_llm::Secret;
+use code_commit_llm::{Secret, in_one_piece};
 use proptest::prelude::*;
 
 use super::*;
@@ -45,7 +45,10 @@ fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
     let bytes = PLAIN.trim_end().as_bytes();
     for length in 0..bytes.len() {
         let body = &bytes[..length];
-        assert!(matches!(read(body.to_vec(), None, merge()), Err(Unread::BrokenOff)), "{length}");
+        assert!(
+            matches!(in_one_piece(body.to_vec(), None, Box::new(merge()), None), Err(Unread::BrokenOff)),
+            "{length}"
+        );
     }
 }
 
@@ -55,7 +58,8 @@ fn an_answer_that_does_not_say_how_it_ended_is_whole_if_its_usage_is_below_the_l
         let body = format!(
             r#"{{"choices":[{{"message":{{"content":"a"}},"finish_reason":null}}],"usage":{usage}}}"#
         );
-        read(body.into(), limit, merge()).is_ok_and(|answer| answer.reply.finish == Finish::Complete)
+        in_one_piece(body.into(), limit, Box::new(merge()), None)
+            .is_ok_and(|answer| answer.reply.finish == Finish::Complete)
     };
     let nine = r#"{"completion_tokens":9}"#;
     assert!(whole(nine, None) && whole(nine, Some(10)));
@@ -65,7 +69,7 @@ fn an_answer_that_does_not_say_how_it_ended_is_whole_if_its_usage_is_below_the_l
 #[test]
 fn only_the_first_choice_is_looked_at() {
     let body = r#"{"choices":[{"message":{"content":[{"text":"a"},{"text":"b"}]},"finish_reason":"stop"},{},7,"x"]}"#;
-    let answer = read(body.into(), None, merge()).unwrap();
+    let answer = in_one_piece(body.into(), None, Box::new(merge()), None).unwrap();
     assert_eq!((answer.reply.text.as_str(), answer.reply.finish), ("ab", Finish::Complete));
 }
 
@@ -93,7 +97,7 @@ proptest! {
                 let at = at.index(body.len());
                 body[at] = *byte;
             }
-            for reply in [read(body.clone(), None, merge()).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
+            for reply in [in_one_piece(body.clone(), None, Box::new(merge()), None).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
                 let raw = code_commit_fixtures::wire::logged(&reply).unwrap();
                 prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&raw).is_ok());
             }

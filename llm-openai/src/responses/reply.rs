@@ -73,15 +73,6 @@ struct Part<'a> {
     refusal: Option<&'a RawValue>,
 }
 
-/// Reads an answer that came in one piece.
-pub(crate) fn read(body: Vec<u8>, limit: Option<u64>, merge: Merge) -> Result<Answer, Unread> {
-    let mut answer = code_commit_llm::in_one_piece(&body, limit, merge, |merge, json, text| {
-        Ok(merge.take_response(code_commit_llm::json::message(json)?, text)?)
-    })?;
-    answer.reply.raw = Raw::Received(body);
-    Ok(answer)
-}
-
 /// An answer, assembled from one or more events.
 #[derive(Debug)]
 pub(crate) struct Merge {
@@ -236,6 +227,10 @@ impl Merge {
 }
 
 impl Stream for Merge {
+    fn message(&mut self, json: &str, text: &mut String) -> Result<(), Unread> {
+        Ok(self.take_response(code_commit_llm::json::message(json)?, text)?)
+    }
+
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
         // Not sent by OpenAI, but some gateways end every stream with it.
         if data.trim() == "[DONE]" {

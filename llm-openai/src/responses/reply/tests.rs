@@ -1,4 +1,4 @@
-use code_commit_llm::Secret;
+use code_commit_llm::{Secret, in_one_piece};
 use proptest::prelude::*;
 
 use super::*;
@@ -38,7 +38,10 @@ fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
     let bytes = PLAIN.trim_end().as_bytes();
     for length in 0..bytes.len() {
         let body = &bytes[..length];
-        assert!(matches!(read(body.to_vec(), None, merge()), Err(Unread::BrokenOff)), "{length}");
+        assert!(
+            matches!(in_one_piece(body.to_vec(), None, Box::new(merge()), None), Err(Unread::BrokenOff)),
+            "{length}"
+        );
     }
 }
 
@@ -53,7 +56,7 @@ proptest! {
                 let at = at.index(body.len());
                 body[at] = *byte;
             }
-            for reply in [read(body.clone(), None, merge()).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
+            for reply in [in_one_piece(body.clone(), None, Box::new(merge()), None).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
                 let raw = code_commit_fixtures::wire::logged(&reply).unwrap();
                 prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&raw).is_ok());
             }
