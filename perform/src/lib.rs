@@ -9,7 +9,6 @@ mod fault;
 mod identity;
 mod intake;
 mod kept;
-mod note;
 mod order;
 mod paid;
 mod places;
@@ -36,12 +35,11 @@ pub use fault::Fault;
 pub use identity::{HoldsNow, identity};
 pub use intake::{Code, InPrompt, Intake, Rules, Shown, Taken};
 pub use kept::{after_build, folders_to_undo, undo_folders};
-pub use note::{CannotNote, note_commit};
 pub use order::{Baseline, CommandSettings, Ignored, OrderWorld};
 pub use paid::{Paid, reply_again};
 pub use record::{
-    Format, JOURNAL, OtherFormat, Past, RUN_JSON, Record, RecordError, UNDO, WITHHELD, note_withheld,
-    output_text, withheld,
+    Format, JOURNAL, NoteCommit, OtherFormat, Past, RUN_JSON, Record, RecordError, UNDO, WITHHELD,
+    note_withheld, output_text, withheld,
 };
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
 pub use seal::has_taken_in;

@@ -17,6 +17,7 @@ pub mod life;
 pub mod lock;
 mod loops;
 pub mod model;
+mod note;
 mod observer;
 pub mod order;
 pub mod phase;

@@ -57,12 +57,12 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     names:
     page: engine names report timeline
     parser:
-    perform: agent apply dir engine guard llm logging names parser repo runner timeline trace
+    perform: agent apply dir engine guard llm logging names parser repo runner timeline
     prompt: names parser
     repo: dir names
     report: engine llm logging names parser timeline
     runner: dir model names
-    runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner settings timeline
+    runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner settings timeline trace
     settings: dir llm names parser
     timeline: engine
     trace: engine timeline

@@ -19,8 +19,7 @@ use crate::agents::limits::{AgentLimits, AgentUsage};
 use crate::agents::role::{AgentWatch, Guarded, IDENTITY, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
 use crate::identity::{HoldsNow, identity};
-use crate::note_commit;
-use crate::record::{Record, store};
+use crate::record::{NoteCommit, Record, store};
 
 mod files;
 
@@ -81,6 +80,8 @@ pub struct AgentWorld<'w, C> {
     pub watch: Box<dyn AgentWatch + 'w>,
     /// Opened before each turn of a role.
     pub around: Around<'w>,
+    /// Notes what each commit holds.
+    pub notes: NoteCommit,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
     /// Copies of what roles may not touch.
@@ -246,8 +247,8 @@ impl<C> Live<Announce> for AgentWorld<'_, C> {
 impl<C> AgentWorld<'_, C> {
     /// Before the commit is in the journal: a run that is killed here finds its commit, and notes it again.
     fn note(&mut self, git: &Git, commit: &str) -> Result<(), AgentFault> {
-        let noted = note_commit(git, self.record.folder(), commit, Some(IDENTITY));
-        Ok(noted.or_else(|error| self.record.warn(error.problem()))?)
+        let noted = (self.notes)(git, self.record.folder(), commit, Some(IDENTITY));
+        Ok(noted.or_else(|problem| self.record.warn(problem))?)
     }
 
     /// Before every request but one.
@@ -315,6 +316,7 @@ pub(super) mod tests {
             },
             watch: Box::new(Deaf),
             around: Box::new(|_| Ok(Box::new(()))),
+            notes: |_, _, _, _| Ok(()),
             cancel: Cancel::new().unwrap(),
             kept: Kept::default(),
             limits: AgentLimits::default(),

@@ -19,11 +19,10 @@ use crate::fault::{Fault, is_of_the_machine};
 use crate::identity::HoldsNow;
 use crate::intake::{InPrompt, Rules, Taken, untidy};
 use crate::kept::{after_build, undo_folders};
-use crate::note_commit;
 use crate::order::baseline::Baseline;
 use crate::order::command::{self, CommandSettings};
 use crate::order::commit::commit;
-use crate::record::{Record, UNDO, to_engine};
+use crate::record::{NoteCommit, Record, UNDO, to_engine};
 
 /// The world of a work order.
 #[expect(missing_docs, reason = "those without are what their types say")]
@@ -44,6 +43,8 @@ pub struct OrderWorld<'w> {
     pub baseline: Baseline,
     /// What a verdict given now holds for.
     pub holds_for: HoldsNow<'w>,
+    /// Notes what the commit holds.
+    pub notes: NoteCommit,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
@@ -173,8 +174,8 @@ impl Live<Commit> for OrderWorld<'_> {
         let answer = commit(&self.baseline.git, &self.rules.root, &self.record, message)?;
         if let CommitAnswer::Committed(Committed { commit: Some(commit), .. }) = &answer {
             // The answer is not in the journal yet: a run that is killed here finds its commit, and notes it again.
-            let noted = note_commit(&self.baseline.git, self.record.folder(), commit, None);
-            noted.or_else(|error| self.record.warn(error.problem()))?;
+            let noted = (self.notes)(&self.baseline.git, self.record.folder(), commit, None);
+            noted.or_else(|problem| self.record.warn(problem))?;
         }
         Ok(answer)
     }

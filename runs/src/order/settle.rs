@@ -60,7 +60,7 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
         let line = message.lines().next_back().unwrap_or_default();
         let Some(commit) = git.commit_upon(&run.commit, line)? else { return Ok(false) };
         // The commit stands, whatever becomes of its note.
-        let _ = code_commit_perform::note_commit(git, &recorded.folder, &commit, None);
+        let _ = crate::note::commit(git, &recorded.folder, &commit, None);
         let committed = Committed { repository: None, message: None, commit: Some(commit) };
         let answer = serde_json::to_value(CommitAnswer::Committed(committed)).context(kept)?;
         let entry = code_commit_engine::Recorded { kind: Commit::KIND.to_owned(), request, answer };

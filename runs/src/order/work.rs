@@ -217,6 +217,7 @@ impl Loop for Order<'_> {
             account,
             baseline,
             holds_for,
+            notes: crate::note::commit,
             cancel,
         })
     }

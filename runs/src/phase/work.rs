@@ -181,6 +181,7 @@ impl Loop for Phase<'_> {
             around: Box::new(|name| {
                 self.desks.get(name).map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
             }),
+            notes: crate::note::commit,
             cancel,
             kept: Kept::default(),
             limits: limits(&self.settings),

@@ -189,6 +189,7 @@ impl<'b> Workspace<'b> {
             },
             watch,
             around: Box::new(|_| Ok(Box::new(()))),
+            notes: crate::note::commit,
             cancel: cancel.clone(),
             kept: Kept::default(),
             limits: AgentLimits::default(),

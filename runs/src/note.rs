@@ -3,47 +3,30 @@
 //! It is written before the commit is an answer in the journal. A run that is killed in between finds its commit again and
 //! writes the same note again.
 
+use anyhow::Context as _;
 use code_commit_engine::{Action, Changed, Problem};
 use code_commit_logging::{RunFolder, name_as_text, sha256_hex};
-use code_commit_repo::{ChangedIn, Git, GitError, Identity, OpenError, RepoError, WorkTree};
+use code_commit_perform::{Past, RUN_JSON};
+use code_commit_repo::{ChangedIn, Git, Identity, WorkTree};
 use code_commit_timeline::{Event, Run, Step, Tone, What};
 use serde_json::Value;
-
-use crate::fault::with_sources;
-use crate::{Past, RUN_JSON, RecordError};
 
 /// `refs/notes/code-commit`: git's own commands show it with `--notes=code-commit`.
 const REFERENCE: &str = "code-commit";
 
-/// Why a commit has no note. The commit itself stands.
-#[derive(Debug, thiserror::Error)]
-#[error("the commit has no note")]
-#[non_exhaustive]
-pub enum CannotNote {
-    /// Git refused, or could not be started.
-    Git(#[from] GitError),
-    /// The repository cannot be opened.
-    Open(#[from] OpenError),
-    /// The commit cannot be read.
-    Read(#[from] RepoError),
-    /// The record cannot be read.
-    Record(#[from] RecordError),
-}
-
-impl CannotNote {
-    pub(crate) fn problem(&self) -> Problem {
-        Problem::new("no-note", with_sources(self))
-    }
-}
-
 /// Notes in the repository of `git` which lines of a commit the run in this folder wrote. A commit without such lines has
 /// no note.
-pub fn note_commit(
+pub(crate) fn commit(
     git: &Git,
     folder: &RunFolder,
     commit: &str,
     fallback: Option<Identity<'_>>,
-) -> Result<(), CannotNote> {
+) -> Result<(), Problem> {
+    let noted = note(git, folder, commit, fallback).context("the commit has no note");
+    noted.map_err(|error| Problem::new("no-note", format!("{error:#}")))
+}
+
+fn note(git: &Git, folder: &RunFolder, commit: &str, fallback: Option<Identity<'_>>) -> anyhow::Result<()> {
     let plan: Value =
         folder.read(RUN_JSON).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let name = folder.path().file_name().unwrap_or_default().to_string_lossy();
