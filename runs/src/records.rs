@@ -46,7 +46,7 @@ pub struct NewRun {
 }
 
 impl NewRun {
-    /// Makes the folder beside its place, where [`record`](Self::record) puts it; `help` is the hint if that fails.
+    /// Makes the folder beside its place, where the beginning of the record puts it; `help` is the hint if that fails.
     pub fn create(base: &Path, name: &str, redactor: Redactor, help: &str) -> Result<Self, Failure> {
         let make = || {
             let aside = Staging::beside(base)?;
