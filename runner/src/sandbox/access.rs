@@ -96,7 +96,7 @@ pub struct Access {
     /// the user's, and what it writes to them stays here. Without, it sees those of cargo, and changes none.
     pub caches: Option<PathBuf>,
     /// The address of the Docker daemon (`unix:///…`), if it is not the default.
-    /// [`Probed::confine`] sets it.
+    /// [`Probed::confine`](crate::Probed::confine) sets it.
     pub docker_host: Option<OsString>,
 }
 
