@@ -11,7 +11,7 @@ use serde_json::json;
 use super::Life;
 use super::loop_trait::{Finished, Loop, Over};
 use super::summary::{elapsed, summary};
-use crate::changes::{self};
+use crate::changes;
 use crate::exit::Failure;
 
 impl<L: Loop> Life<'_, L> {

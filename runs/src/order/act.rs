@@ -8,15 +8,14 @@ use code_commit_perform::Past;
 use crate::exit::Failure;
 use crate::life::{Finished, Life, Loop};
 use crate::order::folder::{self, Start};
-use crate::order::preflight;
-use crate::order::preflight::Read;
+use crate::order::preflight::{self, Read};
 use crate::order::prepare::{self, Prepared};
 use crate::order::recorded::{self, Recorded};
 use crate::order::setting::Setting;
 use crate::order::settle::{self, Asked};
 use crate::order::unfinished::Unfinished;
 use crate::order::work::Order;
-use crate::records::{self};
+use crate::records;
 use crate::registry::Known;
 use crate::site::Site;
 

@@ -30,7 +30,7 @@ use crate::order::access;
 use crate::order::folder::{self, Start};
 use crate::order::plan::{KIND, Kind, OrderPlan};
 use crate::order::preflight::Read;
-use crate::order::recorded::{self};
+use crate::order::recorded;
 use crate::order::setting::{Setting, not_restored, spending_of};
 use crate::order::unfinished::Unfinished;
 use crate::records::{self, NewRun, cannot_begin};

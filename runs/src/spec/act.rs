@@ -120,7 +120,7 @@ impl<'s> Spec<'s> {
 
     /// Only the newest run can be gone on with. A person may have worked on the tree since: a new run takes it as it is.
     fn leave_unfinished(&self) -> Result<(), Failure> {
-        let Some((known, begun)) = newest(self.site, |_| true) else { return Ok(()) };
+        let Some((known, begun)) = newest(self.site) else { return Ok(()) };
         let run = known.path(&self.site.root);
         if !goes_on(records::outcome_of(&records::open(&run))?.as_ref()) {
             return Ok(());
@@ -266,11 +266,10 @@ impl Loop for Spec<'_> {
     }
 }
 
-/// The newest run of the spec loop of which this is true.
-pub(super) fn newest(site: &Site<'_>, is_it: impl Fn(&Begun) -> bool) -> Option<(Known, Begun)> {
+/// The newest run of the spec loop, and what it was begun with.
+pub(super) fn newest(site: &Site<'_>) -> Option<(Known, Begun)> {
     let all = site.registry().all().unwrap_or_default();
-    let begun = |known: Known| Some((begun(&known.path(&site.root))?, known));
-    all.into_iter().filter_map(begun).find(|(begun, _)| is_it(begun)).map(|(begun, known)| (known, begun))
+    all.into_iter().find_map(|known| begun(&known.path(&site.root)).map(|begun| (known, begun)))
 }
 
 /// Whether a run can be gone on with: one that was killed or interrupted, and one that ended because its agent could not be used.

@@ -43,7 +43,7 @@ pub struct Request {
 pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let site = Site::at(root, host);
     let Some(focus) = &request.focus else {
-        let known = newest(&site, |_| true).map(|(known, _)| known);
+        let known = newest(&site).map(|(known, _)| known);
         return go_on(&site, known.as_ref(), &request.agent, request.limits.clone());
     };
     let focus = focus_of(root, focus)?;
@@ -62,7 +62,7 @@ pub fn review(root: &Path, file: &Path, request: &Request, host: Host<'_>) -> Re
     let site = Site::at(root, host);
     let focus = match &request.focus {
         Some(focus) => focus_of(root, focus)?,
-        None => newest(&site, |_| true).map(|(_, begun)| begun.inputs.focus).ok_or_else(|| {
+        None => newest(&site).map(|(_, begun)| begun.inputs.focus).ok_or_else(|| {
             Failure::refused(
                 anyhow!("there is no run that the review could be about"),
                 "say it: --focus TEXT",

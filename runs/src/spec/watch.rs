@@ -113,7 +113,7 @@ impl Watching<'_> {
         let spec = Spec::new(&site, workspace, &self.lines);
         let life = spec.live()?;
         let is_cut_off = |known: &Known| site.is_over(known) == Some(false);
-        if let Some((known, begun)) = act::newest(&site, |_| true)
+        if let Some((known, begun)) = act::newest(&site)
             && begun.item.as_ref() == Some(item)
             && is_cut_off(&known)
         {
