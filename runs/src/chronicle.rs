@@ -4,6 +4,7 @@ pub(crate) mod contents;
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use code_commit_dir::Folder;
@@ -12,11 +13,12 @@ use code_commit_logging::{Journal, Redactor, RunFolder};
 use code_commit_loop_order::Verdict;
 use code_commit_perform::{JOURNAL, Past};
 use code_commit_timeline::{FileEdit, Run};
+use serde::Deserialize as _;
 use serde_json::Value;
 
+use crate::commit::plan::Task;
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::records::account::query_of;
 use crate::records::{self, name};
 use crate::registry::{Known, RUN_JSON};
 use crate::site::Site;
@@ -30,13 +32,14 @@ const LONGEST_QUERY: u64 = 64 << 10;
 pub struct Found {
     /// Its folder.
     pub path: PathBuf,
-    known: Option<Known>,
+    /// Its place on the list of runs.
+    pub known: Known,
 }
 
 impl Found {
-    /// The run in this folder.
-    pub fn at(path: PathBuf) -> Self {
-        Self { path, known: None }
+    /// The run on the list.
+    pub fn of(known: Known, root: &Path) -> Self {
+        Self { path: known.path(root), known }
     }
 
     /// What its record says, without the content of files. Nothing is judged but the journal's chain: a run whose
@@ -49,8 +52,7 @@ impl Found {
         let past = if has_journal { Past::read(&self.path).ok() } else { Some(Past::default()) };
         let mut run = Run::planned(&name(&self.path), &plan);
         run.query = query(&run.kind, &folder, &plan).unwrap_or_default();
-        run.undone = self.known.as_ref().is_some_and(|known| known.undone);
-        run.belief = self.known.as_ref().map_or_else(|| "made here".to_owned(), Known::belief);
+        (run.undone, run.belief) = (self.known.undone, self.known.belief());
         run.steps = past.as_ref().map(Past::steps).unwrap_or_default();
         end(&mut run, &folder, past.as_ref(), has_journal);
         run
@@ -91,29 +93,29 @@ impl Found {
 /// The named run, or the newest, of any loop.
 pub fn find(named: Option<&str>, host: Host<'_>) -> Result<Found, Failure> {
     let site = Site::here(host)?;
-    let known = site.registry().find(named)?;
-    Ok(Found { path: known.path(&site.root), known: Some(known) })
+    Ok(Found::of(site.registry().find(named)?, &site.root))
 }
 
 /// Every run of the project, of all loops.
 pub fn all(host: Host<'_>) -> Result<Vec<Found>, Failure> {
     let site = Site::here(host)?;
-    let found = |known: Known| Found { path: known.path(&site.root), known: Some(known) };
-    Ok(site.registry().with_imported()?.into_iter().map(found).collect())
+    Ok(site.registry().with_imported()?.into_iter().map(|known| Found::of(known, &site.root)).collect())
 }
 
 fn ends(file: &mut File, most: u64) -> io::Result<(String, String, u64)> {
     let bytes = file.metadata()?.len();
-    let mut piece = |from: u64, most: u64| {
-        let mut piece = Vec::new();
-        file.seek(SeekFrom::Start(from))?;
-        file.take(most).read_to_end(&mut piece)?;
-        io::Result::Ok(String::from_utf8_lossy(&piece).into_owned())
-    };
+    let mut piece = |from: u64, most: u64| piece(file, from..from + most);
     if bytes <= most.saturating_mul(2) {
         return Ok((piece(0, bytes)?, String::new(), bytes));
     }
     Ok((piece(0, most)?, piece(bytes - most, most)?, bytes))
+}
+
+fn piece(file: &mut File, place: Range<u64>) -> io::Result<String> {
+    let mut piece = Vec::new();
+    file.seek(SeekFrom::Start(place.start))?;
+    file.take(place.end - place.start).read_to_end(&mut piece)?;
+    Ok(String::from_utf8_lossy(&piece).into_owned())
 }
 
 fn query(kind: &str, folder: &RunFolder, plan: &Value) -> Option<String> {
@@ -125,7 +127,14 @@ fn query(kind: &str, folder: &RunFolder, plan: &Value) -> Option<String> {
         }
         "phase" => Some(format!("Phase {}", plan.get("phase")?)),
         "spec" => plan.pointer("/inputs/focus")?.as_str().map(str::to_owned),
-        _ => query_of(folder, LONGEST_QUERY),
+        // The beginning of the query in the first prompt, which may be large and is not read in full.
+        _ => {
+            let task = Task::deserialize(plan).ok()?;
+            let Range { start, end } = task.query_in_prompt();
+            let (start, end) = (start as u64, end as u64);
+            let mut prompt = File::open(folder.path().join(task.layout().query(1))).ok()?;
+            piece(&mut prompt, start..end.min(start + LONGEST_QUERY)).ok()
+        }
     }
 }
 
@@ -135,10 +144,15 @@ fn end(run: &mut Run, folder: &RunFolder, past: Option<&Past>, has_journal: bool
     // A resumed run still has the summary of its earlier end.
     let ended = past.filter(|_| run.kind == "order" && outcome.is_some());
     let summary = ended.and_then(|past| order::summary(folder, past));
-    run.is_good = outcome.as_ref().map(|outcome| matches!(outcome, Outcome::Done { .. }));
+    let has_applied = !has_journal && records::has_applied(folder.path());
+    run.is_good = match &outcome {
+        None => has_applied.then_some(true),
+        Some(outcome) => Some(matches!(outcome, Outcome::Done { .. })),
+    };
     run.verdict = match &outcome {
         _ if past.is_none() => "damaged".to_owned(),
-        _ if !has_journal && run.kind == "apply" => "applied".to_owned(),
+        _ if has_applied => "applied".to_owned(),
+        _ if !has_journal && run.kind == "apply" => "nothing was done".to_owned(),
         None => "not finished".to_owned(),
         Some(outcome) => outcome.code().replace('-', " "),
     };

@@ -61,7 +61,7 @@ impl<L: Loop> Life<'_, L> {
             Earlier::Unfinished(known, plan) => self.resume(&known, plan),
             Earlier::Finished(run, plan) => {
                 let name = records::name(run.path());
-                self.site.host.output.note(&format!("{name} has done this already: nobody was asked"));
+                self.site.host.output.note(&format!("{name} is already finished; no model was called"));
                 self.close(&plan, &run, None)
             }
         }

@@ -1,7 +1,5 @@
 //! Where runs are stored, and which one is meant.
 
-pub mod account;
-
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 

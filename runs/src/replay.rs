@@ -18,6 +18,7 @@ use code_commit_perform::{
 };
 use code_commit_report::{Output, printable};
 use code_commit_settings::Environment;
+use code_commit_timeline::Steps;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
@@ -139,14 +140,13 @@ impl WhatIf<'_> {
         let rules = self.up_to_the_round(rules)?;
         let Self { plan, past, copy, host, .. } = self;
         let Host { environment, output, .. } = host;
-        // The model is never called, so it needs no key.
-        let nobody = code_commit_llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
+        let of = plan.settings.model.value.first().clone();
         let confinement = sandbox::confine(&place::work_tree(&copy.root)?, &plan, Otherwise::Refuse, host)?;
         let folder = copy.folder()?;
         let mut world = CommitWorld {
             record: Record::begin(folder.clone(), Silent).map_err(anyhow::Error::from)?,
             rules,
-            model: std::rc::Rc::new(nobody),
+            model: std::rc::Rc::new(code_commit_llm::Recorded::new(of, Vec::new())),
             asking: asking(&plan.settings),
             build: build_command(&plan, environment, confinement),
             account: plan.account(&copy.root),
@@ -156,19 +156,20 @@ impl WhatIf<'_> {
             holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),
             cancel: crate::interrupt::watched()?,
         };
-        let applied =
-            match world.perform(&Apply { round, reply, seen: seen(&past, round) }).map_err(failed)? {
-                ApplyAnswer::Rejected(rejected) => {
-                    code_commit_report::line("round", round, &Line::Rejected(rejected.clone()), output);
-                    output.object(&json!({ "applied": ApplyAnswer::Rejected(rejected), "built": null }));
-                    output.report("the reply would be refused");
-                    return Ok(Exit::Failed);
-                }
-                ApplyAnswer::Applied(applied) => applied,
-            };
-        code_commit_report::line("round", round, &Line::Applied(applied.clone()), output);
+        let show = |line: Line| code_commit_report::steps("round", &Steps::untimed([&line]), output);
+        let apply = Apply { round, reply, seen: seen(&past, round) };
+        let applied = match world.perform(&apply).map_err(failed)? {
+            ApplyAnswer::Rejected(rejected) => {
+                show(Line::Rejected(rejected.clone()));
+                output.object(&json!({ "applied": ApplyAnswer::Rejected(rejected), "built": null }));
+                output.report("the reply would be refused");
+                return Ok(Exit::Failed);
+            }
+            ApplyAnswer::Applied(applied) => applied,
+        };
+        show(Line::Applied(applied.clone()));
         let built = world.perform(&Build { round }).map_err(failed)?;
-        code_commit_report::line("round", round, &Line::Built(built.clone()), output);
+        show(Line::Built(built.clone()));
         output.object(&json!({ "applied": ApplyAnswer::Applied(applied), "built": built }));
         let log = output_text(&folder, &built.output.stored.file).map_err(anyhow::Error::from)?;
         output.report(printable(log.as_str()).trim_end());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use code_commit_runs::phase::{Override, Request};
-use code_commit_settings::{Address, Layer, Sandbox, duration};
+use code_commit_settings::{Address, Sandbox, duration};
 
 use super::flags::key;
 use super::{TurnLimitArgs, sandbox};
@@ -67,22 +67,16 @@ impl PhaseArgs {
             builder_model: self.builder_model.clone(),
             verifier_model: self.verifier_model.clone(),
             base_url: self.base_url.clone(),
+            sandbox: self.sandbox,
             new: self.new,
             key: self.key.clone(),
             retry: self.retry,
             dry_run: self.dry_run,
-            layer: self.layer(),
+            layer: self.limits.layer.clone(),
             turn_timeout: self.turn_timeout,
             idle_timeout: self.idle_timeout,
             command_timeout: self.command_timeout,
         }
-    }
-
-    /// As the topmost layer of the configuration.
-    fn layer(&self) -> Layer {
-        let mut layer = self.limits.layer.clone();
-        layer.sandbox.mode = self.sandbox;
-        layer
     }
 }
 

@@ -1,114 +1,83 @@
 //! `code-commit runs` and `code-commit show`: what happened.
 
-mod agents;
-mod order;
+use std::time::Duration;
 
-use std::path::Path;
-
-use code_commit_engine::Line;
-use code_commit_perform::Past;
-use code_commit_repo::WorkTree;
-use code_commit_report::{GOOD, STRONG, WARN, lines, rounds_asked};
-use code_commit_runs::life::{Facts, TakesBack};
-use code_commit_runs::order::summary;
-use code_commit_runs::records::account::Account;
-use code_commit_runs::registry::Known;
-use code_commit_runs::{Exit, Failure, Host, Site, changes, records};
+use code_commit_engine::Outcome;
+use code_commit_report::{GOOD, Output, STRONG, WARN, holds_for, phrases, printable, steps};
+use code_commit_runs::chronicle::{self, Found};
+use code_commit_runs::{Exit, Failure, Host, changes, order, records};
+use code_commit_timeline::{Run, title};
 use serde_json::json;
 
 use crate::args::RunName;
 
 /// Lists the runs of this project, newest first.
 pub fn list(host: Host<'_>) -> Result<Exit, Failure> {
-    let output = host.output;
-    let site = Site::here(host)?;
-    let all = site.registry().with_imported()?;
+    let all = chronicle::all(host)?;
     if all.is_empty() {
-        site.tree()?;
-        output.note("there is no run yet");
+        host.output.note("there is no run yet");
     }
-    for known in &all {
-        match site.row(known).map(|row| row.facts) {
-            Some(facts) if facts.own_summary => order::list(known, site.tree()?, output),
-            Some(Facts { takes_back: TakesBack::Git, .. }) => agents::list(known, &site.root, output),
-            Some(_) | None => line(known, &site),
-        }
-    }
+    all.iter().for_each(|found| line(found, host));
     Ok(Exit::Done)
 }
 
-fn line(known: &Known, site: &Site<'_>) {
-    let (run, output) = (&known.path(&site.root), site.host.output);
-    let (name, undone) = (records::name(run), known.undone);
-    let (ended, rounds) = ending(run).unwrap_or((Some("damaged"), 0));
-    // If the journal is damaged, the summary cannot be trusted either.
-    let believed = ended != Some("damaged");
-    let account = believed.then(|| Account::of(&records::open(run)));
-    let account = account.unwrap_or_default();
-    let mut object = json!({
-        "run": name, "loop": known.kind(&site.root), "outcome": ended, "rounds": rounds, "undone": undone, "folder": run.to_string_lossy(),
+fn line(found: &Found, host: Host<'_>) {
+    let (run, output) = (found.facts(), host.output);
+    let (steps, query) = (&run.steps, run.title());
+    let rounds = steps.rounds_asked();
+    let is_over = steps.outcome.is_some();
+    let elapsed_ms = is_over.then(|| steps.elapsed_ms());
+    let outcome = steps.outcome.as_ref().map(Outcome::code);
+    output.object(&json!({
+        "run": run.name, "loop": run.kind, "outcome": outcome, "verdict": run.verdict, "remark": run.remark,
+        "rounds": rounds, "undone": run.undone, "folder": found.path.to_string_lossy(), "query": query,
+        "cost_usd": steps.cost_usd().filter(|_| is_over), "elapsed_ms": elapsed_ms,
+    }));
+    let spent = elapsed_ms.map_or_else(String::new, |elapsed_ms| {
+        let cost = phrases::cost(steps.cost_usd());
+        format!(", {cost}, {}", phrases::seconds(Duration::from_millis(elapsed_ms)))
     });
-    object.as_object_mut().into_iter().for_each(|members| members.extend(account.json()));
-    output.object(&object);
-    let ended = ended.unwrap_or("not finished");
-    let style = if matches!(ended, "done" | "applied") { GOOD } else { WARN };
-    let (ended, since) = (output.paint(style, ended), known.since());
-    let (spent, asked) = (account.spent(), account.asked());
-    output.report_prose(&format!("{name}  {ended}, rounds {rounds}{spent}{since}{asked}"));
+    let query = query.map_or_else(String::new, |query| format!("  {}", printable(&query)));
+    // The loop is named where the name of the run does not say it.
+    let kind =
+        if run.name.contains(&run.kind) { String::new() } else { format!("{}: ", printable(&run.kind)) };
+    let (ended, step, since) = (ended(&run, output), step(&run, host), found.known.since());
+    output.report_prose(&format!("{}  {kind}{ended}, {step}s {rounds}{spent}{since}{query}", run.name));
 }
 
-/// How a run ended according to its journal, and its number of rounds; `None` if the journal cannot be read.
-fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
-    if !run.join(code_commit_perform::JOURNAL).exists() {
-        let ended = if records::is_applied(run) { "applied" } else { "nothing was done" };
-        return Some((Some(ended), 0));
-    }
-    let past = Past::read(run).ok()?;
-    let last_end =
-        past.lines.iter().rev().find_map(|line| {
-            if let Line::Ended { outcome, .. } = line { Some(outcome.code()) } else { None }
-        });
-    Some((last_end, rounds_asked(&past.lines)))
+/// `done`, `PASS (success)`.
+fn ended(run: &Run, output: &Output) -> String {
+    let style = if run.is_good == Some(true) { GOOD } else { WARN };
+    let remark = run.remark.as_deref().and_then(title);
+    let remark = remark.map_or_else(String::new, |remark| format!(" ({})", printable(&remark)));
+    format!("{}{remark}", output.paint(style, &printable(&run.verdict)))
 }
 
-/// What it changed. If that cannot be read, the rest of the record may be.
-fn changes_of(run: &Path, tree: &WorkTree) -> Result<Vec<changes::FileChange>, Failure> {
-    let help = || format!("its other files still exist: look in {}", run.display());
-    changes::of_run(tree.root(), run).map_err(|error| Failure::refused(error, help()))
+/// The loop's word for a round.
+fn step(run: &Run, host: Host<'_>) -> &'static str {
+    host.loops.iter().find(|row| row.facts.kind == run.kind).map_or("round", |row| row.facts.step)
 }
 
 /// Everything about one run: rounds, prompts, replies, refusals, builds, cost, changes.
 pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
-    let output = host.output;
-    let site = Site::here(host)?;
-    let known = site.registry().find(args.run.as_deref())?;
-    let facts = site.row(&known).map(|row| row.facts);
-    if let Some(Facts { takes_back: TakesBack::Git, .. }) = facts {
-        return agents::show(&known, &site.root, output).map(|()| Exit::Done);
-    }
-    let (run, tree) = (known.path(&site.root), site.tree()?);
-    let past = records::past(&run)?;
-    let changes = changes_of(&run, tree)?;
-    let has_own = facts.is_some_and(|facts| facts.own_summary);
-    let summary = has_own.then(|| summary(&records::open(&run), &past));
+    let (output, root) = (host.output, host.root()?);
+    let found = chronicle::find(args.run.as_deref(), host)?;
+    let (path, past) = (&found.path, records::past(&found.path)?);
+    let changes = changes::of_run(&root, path).map_err(|error| {
+        Failure::refused(error, format!("its other files still exist: look in {}", path.display()))
+    })?;
+    let run = found.facts();
     let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
-    let mut object = json!({
-        "run": records::name(&run), "loop": known.kind(&site.root), "undone": known.undone, "folder": run.to_string_lossy(), "facts": past.json, "files": stats,
-    });
-    if let (Some(members), Some(summary)) = (object.as_object_mut(), &summary) {
-        members.insert("summary".to_owned(), json!(summary));
-    }
-    output.object(&object);
-    output.report(&format!("{}{}", output.paint(STRONG, &records::name(&run)), known.since()));
-    match &summary {
-        Some(summary) => order::show(&past, summary.as_ref(), output),
-        None => lines("round", &past.lines, output),
-    }
-    if records::is_applied(&run) {
-        output.report("applied: a reply that was given as text");
-    }
-    let shown = run.strip_prefix(tree.root()).ok().filter(|_| summary.is_none()).unwrap_or(&run);
-    output.report(&format!("files: {}", shown.display()));
+    output.object(&json!({
+        "run": run.name, "loop": run.kind, "undone": run.undone, "folder": path.to_string_lossy(),
+        "facts": past.json, "files": stats, "summary": order::summary(&records::open(path), &past),
+    }));
+    output.report(&format!("{}{}", output.paint(STRONG, &run.name), found.known.since()));
+    run.title().iter().for_each(|title| output.report_prose(&printable(title)));
+    steps(step(&run, host), &run.steps, output);
+    output.report_prose(&format!("ended: {}", ended(&run, output)));
+    holds_for(&run.steps.holds_for, output);
+    output.report(&format!("files: {}", path.strip_prefix(&root).unwrap_or(path).display()));
     for change in &changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());
     }

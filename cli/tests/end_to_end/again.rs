@@ -79,7 +79,7 @@ fn a_finished_run_is_answered_from_the_record_under_its_key_alone() {
     assert_eq!(first.code, Some(0), "{first}");
     let again = scene.commit(&["--key", "ticket 7"]);
     assert_eq!((again.code, scene.server.requests().len()), (Some(0), 1), "{again}");
-    assert!(again.err.contains("[STAMP]-commit has done this already: nobody was asked\n"), "{again}");
+    assert!(again.err.contains("[STAMP]-commit is already finished; no model was called\n"), "{again}");
     assert!(again.out.contains("Done after 1 round: the build passes.\n"), "{again}");
     assert_eq!(scene.runs().len(), 1);
 
@@ -291,7 +291,7 @@ fn an_order_that_is_done_is_answered_from_the_record_whatever_its_verdict() {
         assert_eq!((again.code, scene.server.requests().len()), (Some(code), 1), "{}", again.err);
         assert_eq!(again.out, first.out, "before the check that the tree is clean");
         assert!(
-            again.err.contains(" has done this already: nobody was asked; --new does it again\n"),
+            again.err.contains(" is already finished; no model was called; --new does it again\n"),
             "{}",
             again.err
         );

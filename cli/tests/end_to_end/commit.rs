@@ -420,7 +420,7 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
         "{said:?}"
     );
     assert!(ran.out.contains("counts as failed; what was there is in "), "{ran}");
-    assert_eq!(scene.run(&["show"]).out.matches("\nwarning: the build, or somebody").count(), 2);
+    assert_eq!(scene.run(&["show"]).out.matches("  the build, or somebody").count(), 2);
     assert_eq!(scene.project.read("build.sh").unwrap(), build);
 }
 

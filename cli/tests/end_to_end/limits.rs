@@ -127,7 +127,7 @@ fn a_run_that_a_limit_ended_goes_on_under_a_higher_one_and_can_be_replayed() {
     let replayed = scene.run(&["replay"]);
     assert_eq!(replayed.code, Some(0), "{replayed}");
     let shown = scene.run(&["show"]);
-    assert!(shown.out.contains("resumed: the prompt is sent again"), "{shown}");
+    assert!(shown.out.contains("round 3  the run was stopped, and continued here\n"), "{shown}");
 }
 
 /// The code that the summary gives, and the exit code.

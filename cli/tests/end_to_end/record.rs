@@ -169,7 +169,7 @@ fn a_run_whose_journal_was_changed_is_listed_as_damaged() {
         .and_then(|mut file| std::io::Write::write_all(&mut file, forged.as_bytes()))
         .unwrap();
     let listed = scene.run(&["runs"]);
-    assert!(listed.out.ends_with("  damaged, rounds 0\n"), "{listed}");
+    assert!(listed.out.contains("  damaged, rounds 0  "), "{listed}");
 }
 
 #[test]
@@ -464,6 +464,7 @@ fn runs_and_show_tell_what_happened() {
     exit 0
     --- out
     [STAMP]-commit
+    The tests in tests/greet_test.sh fail. Make greet say the na…
     round 1  asked: 1-query.txt, 3.2 kB
     round 1  gemini-test answered: 1-response.txt, 858 tokens in, 51 out, cost unknown
     round 1  refused: `.git/hooks/pre-commit` is or looks like git's own folder; leave it as it is. [dot-git]

@@ -72,7 +72,7 @@ fn a_reply_that_was_applied_by_hand_can_be_shown() {
     exit 0
     --- out
     [STAMP]-apply
-    applied: a reply that was given as text
+    ended: applied
     files: agent-config/logs/[STAMP]-apply
     --- /dev/null
     +++ b/new.txt

@@ -220,6 +220,6 @@ pub struct Finished {
     pub run: RunFolder,
     /// What its journal holds.
     pub past: Past,
-    /// Whether it was over before: nobody was asked.
+    /// Whether it was over before: no model was called.
     pub from_record: bool,
 }

@@ -31,7 +31,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
     let (lock, cancel, redactor) = (lock.into(), setting.cancel.clone(), setting.redactor.clone());
     if let Some((recorded, past)) = before {
         let name = records::name(recorded.folder.path());
-        output.note(&format!("{name} has done this already: nobody was asked; --new does it again"));
+        output.note(&format!("{name} is already finished; no model was called; --new does it again"));
         let inputs = recorded.inputs(tree.root(), &past)?;
         let Recorded { folder, plan, read } = recorded;
         let order = Order::new(setting, site, read, inputs)?;

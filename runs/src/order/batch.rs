@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
-use code_commit_report::{BAD, GOOD, Output, STRONG, printable, rounds_asked};
+use code_commit_report::{BAD, GOOD, Output, STRONG, printable};
 use code_commit_settings::{Keys, Layer};
 use serde_json::json;
 
@@ -148,7 +148,7 @@ fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
 fn attempts_of_newest(tree: &WorkTree) -> usize {
     let newest = Registry::of(tree).all().ok().and_then(|all| all.into_iter().next());
     let past = newest.and_then(|run| Past::read(&run.path(tree.root())).ok()).unwrap_or_default();
-    rounds_asked(&past.lines) as usize
+    past.steps().rounds_asked() as usize
 }
 
 impl Row {

@@ -35,12 +35,14 @@ pub(super) const WORDS: Words = Words {
     key_in: "the specs and of project.md",
 };
 
-/// How a phase is worked on.
-#[derive(Debug)]
+/// How a phase is worked on. The flags are recorded: a run is continued with them under its name.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
     /// The phase; the open one or the next one if `None`.
+    #[serde(skip)]
     pub phase: Option<u32>,
     /// The model of both roles; the configured ones if `None`.
+    #[serde(default)]
     pub model: Option<String>,
     /// The builder's.
     pub builder_model: Option<String>,
@@ -48,15 +50,22 @@ pub struct Request {
     pub verifier_model: Option<String>,
     /// The service's address for both roles; the agent's default if `None`.
     pub base_url: Option<Address>,
+    /// The sandbox around each role; the configured one if `None`.
+    pub sandbox: Option<Sandbox>,
     /// Whether a new run begins even if one of the phase is not finished.
+    #[serde(skip)]
     pub new: bool,
     /// The supervisor's own name for this work.
+    #[serde(skip)]
     pub key: Option<String>,
     /// Whether a phase that is stuck is tried again although nothing has changed.
+    #[serde(skip)]
     pub retry: bool,
     /// Tell what the first prompt takes, and send nothing.
+    #[serde(skip)]
     pub dry_run: bool,
     /// Settings that override those of all files.
+    #[serde(skip)]
     pub layer: Layer,
     /// Time limit of one turn.
     pub turn_timeout: Duration,
@@ -66,49 +75,11 @@ pub struct Request {
     pub command_timeout: Duration,
 }
 
-/// The flags that a run is continued with under its name.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Flags {
-    builder_model: Option<String>,
-    verifier_model: Option<String>,
-    base_url: Option<Address>,
-    sandbox: Option<Sandbox>,
-    turn_timeout: Duration,
-    idle_timeout: Duration,
-    command_timeout: Duration,
-}
-
-impl Flags {
-    pub(super) fn of(args: &Request) -> Self {
-        let model = |own: &Option<String>| own.clone().or_else(|| args.model.clone());
-        Self {
-            builder_model: model(&args.builder_model),
-            verifier_model: model(&args.verifier_model),
-            base_url: args.base_url.clone(),
-            sandbox: args.layer.sandbox.mode,
-            turn_timeout: args.turn_timeout,
-            idle_timeout: args.idle_timeout,
-            command_timeout: args.command_timeout,
-        }
-    }
-
-    fn request(self, phase: u32, mut layer: Layer) -> Request {
+impl Request {
+    fn layer(&self) -> Layer {
+        let mut layer = self.layer.clone();
         layer.sandbox.mode = self.sandbox;
-        Request {
-            phase: Some(phase),
-            model: None,
-            builder_model: self.builder_model,
-            verifier_model: self.verifier_model,
-            base_url: self.base_url,
-            new: false,
-            key: None,
-            retry: false,
-            dry_run: false,
-            layer,
-            turn_timeout: self.turn_timeout,
-            idle_timeout: self.idle_timeout,
-            command_timeout: self.command_timeout,
-        }
+        layer
     }
 }
 
@@ -125,7 +96,7 @@ pub(crate) struct Plan {
     pub(super) sandbox: Rung,
     /// Where it began: its journal only makes sense from there.
     pub(super) start: Start,
-    pub(super) flags: Flags,
+    pub(super) flags: Request,
 }
 
 /// Works on the phase until it passes or the user is needed.
@@ -167,7 +138,7 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
     if !args.retry && !args.new && project.is_stuck(phase)? {
         return Ok(end::still_stuck(project, phase, output));
     }
-    let settings = config::load(root, args.layer.clone(), host)?;
+    let settings = config::load(root, args.layer(), host)?;
     let probed = access::choose(settings.sandbox.value, environment.docker_host(), output)?;
     if probed.rung == Rung::Off {
         roles::warn_of_commands(&project.config, output);
@@ -194,7 +165,8 @@ pub(crate) fn resume(known: &Known, args: &resume::Request, site: &Site<'_>) -> 
     let text = folder.read(RUN_JSON).map_err(anyhow::Error::from)?;
     known.check_plan(&text)?;
     let plan: Plan = serde_json::from_str(&text).context("run.json was written by another version")?;
-    run(&site.root, &plan.flags.request(plan.phase, args.limits.clone()), site.host)
+    let request = Request { phase: Some(plan.phase), layer: args.limits.clone(), ..plan.flags };
+    run(&site.root, &request, site.host)
 }
 
 /// Repeats a run with project.md, prompts and configuration as they are now.

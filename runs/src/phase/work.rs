@@ -18,7 +18,7 @@ use code_commit_settings::{Keys, Settings};
 use serde_json::{Map, Value};
 
 use super::act::roles::Team;
-use super::act::{Flags, Plan, Request, WORDS, end};
+use super::act::{Plan, Request, WORDS, end};
 use crate::agents::{can_be_told, can_keep, keep_uncommitted, limits, say_uncommitted, warn_of_calls};
 use crate::exit::Failure;
 use crate::host::Host;
@@ -90,7 +90,7 @@ impl<'p> Phase<'p> {
             verifier_model: own.inputs.verifier.model.clone(),
             sandbox: own.probed.rung,
             start: own.inputs.start.clone(),
-            flags: Flags::of(args),
+            flags: args.clone(),
         };
         Ok((own, plan))
     }
@@ -100,13 +100,14 @@ impl<'p> Phase<'p> {
     }
 
     /// A person may have worked on the tree since: a new run takes it as it is.
-    fn leave_unfinished(&self, phase: u32) -> Result<(), Failure> {
-        let newest = self.site.registry().all()?.into_iter().find(|known| {
-            let head = Head::of(&records::open(&known.path(&self.site.root)));
-            head.is_some_and(|head| head.phase == Some(phase))
-        });
-        let Some(run) = newest.map(|known| known.path(&self.site.root)) else { return Ok(()) };
-        if self.args.new && run.join(COPIES).is_dir() {
+    fn leave_unfinished(&self, plan: &Plan) -> Result<(), Failure> {
+        let is_it = |run: &PathBuf| {
+            let head = Head::of(&records::open(run)).unwrap_or_default();
+            (head.kind, head.phase) == (plan.kind.clone(), Some(plan.phase))
+        };
+        let all = self.site.registry().all()?;
+        let newest = all.iter().map(|known| known.path(&self.site.root)).find(is_it);
+        if let Some(run) = newest.filter(|run| self.args.new && run.join(COPIES).is_dir()) {
             self.site.host.output.warn(&format!(
                 "{} was killed while a role worked: what that role changed and may not is left as it is now",
                 records::name(&run)
@@ -117,14 +118,8 @@ impl<'p> Phase<'p> {
 }
 
 impl Loop for Phase<'_> {
-    const FACTS: Facts = Facts {
-        kind: "phase",
-        step: "turn",
-        work: "phase",
-        newest_only: true,
-        takes_back: TakesBack::Git,
-        ..Facts::PLAIN
-    };
+    const FACTS: Facts =
+        Facts { kind: "phase", work: "phase", newest_only: true, takes_back: TakesBack::Git, ..Facts::PLAIN };
     type Plan = Plan;
     type Ready = ();
     type Fault = AgentFault;
@@ -151,7 +146,7 @@ impl Loop for Phase<'_> {
     }
 
     fn new_run(&self, plan: &Plan) -> Result<NewRun, Failure> {
-        self.leave_unfinished(plan.phase)?;
+        self.leave_unfinished(plan)?;
         let name = format!("{}-phase{}", Stamp::now().folder_name(), plan.phase);
         NewRun::create(&self.logs(), &name, self.redactor.clone(), "make the folder writable")
     }

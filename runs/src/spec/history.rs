@@ -33,12 +33,6 @@ impl Past {
     pub fn outcome(&self) -> Option<Outcome> {
         code_commit_perform::Past::read(&self.path).ok()?.outcome().cloned()
     }
-
-    /// What it works on, in a few words.
-    pub fn focus(&self) -> String {
-        let focus = &self.begun.inputs.focus;
-        short(focus.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default())
-    }
 }
 
 /// The run in this folder, if it is one of the spec loop.
@@ -111,10 +105,4 @@ pub fn word(outcome: Option<&Outcome>) -> String {
         }
         None => "not at its end".to_owned(),
     }
-}
-
-/// The first words of a line.
-pub fn short(text: &str) -> String {
-    let text: String = text.trim_start_matches(['#', ' ']).chars().take(60).collect();
-    text.trim_end().to_owned()
 }

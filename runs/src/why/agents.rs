@@ -1,23 +1,25 @@
 //! Commits that runs of phases and specs have made: what agents write is known by its commit alone.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use code_commit_engine::Turned;
 use code_commit_perform::JOURNAL;
 use code_commit_repo::{Source, WorkTree};
-use code_commit_timeline::What;
+use code_commit_timeline::{Run as Facts, What};
 
+use crate::chronicle::Found;
 use crate::records;
 use crate::registry::Registry;
 
 /// A commit of a run, with the last turn before it.
 #[derive(Debug)]
 pub(super) struct Commit {
-    pub run: PathBuf,
+    pub folder: PathBuf,
+    pub facts: Rc<Facts>,
     pub turn: u32,
     pub role: String,
     pub model: Option<String>,
-    pub outcome: Option<String>,
     id: String,
     /// When it was written, and the first line of its message: a rebase keeps both.
     written: Option<(i64, String)>,
@@ -35,35 +37,32 @@ impl Commit {
 
 /// Those that lines of the file came with.
 pub(super) fn commits(registry: Registry<'_>, tree: &WorkTree, sources: &[Source]) -> Vec<Commit> {
-    let all = registry
-        .all()
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|known| ["phase", "spec"].contains(&known.kind(registry.root()).as_str()));
-    let mut commits: Vec<Commit> = all.flat_map(|known| of_run(&known.path(registry.root()), tree)).collect();
+    let all = registry.all().unwrap_or_default().into_iter().map(|known| Found::of(known, registry.root()));
+    let mut commits: Vec<Commit> = all.flat_map(|found| of_run(&found, tree)).collect();
     commits.retain(|commit| sources.iter().any(|source| commit.is(source)));
     commits
 }
 
 /// None if its record was changed.
-fn of_run(run: &Path, tree: &WorkTree) -> Vec<Commit> {
+fn of_run(found: &Found, tree: &WorkTree) -> Vec<Commit> {
+    let run = &found.path;
     let has_commit =
         std::fs::read_to_string(run.join(JOURNAL)).is_ok_and(|text| text.contains("\"commit\":\""));
     let Some(past) = has_commit.then(|| records::intact(&records::open(run)).ok()).flatten() else {
         return Vec::new();
     };
-    let outcome = past.outcome().map(|outcome| outcome.code().to_owned());
+    let facts = Rc::new(found.facts());
     let (mut commits, mut turn) = (Vec::new(), None);
     for step in past.steps_held().all {
         match step.what {
             What::Call(call) => turn = call.turned,
             What::Event(event) => {
                 commits.extend(event.commit.zip(turn.as_ref()).map(|(id, turn)| Commit {
-                    run: run.to_owned(),
+                    folder: run.clone(),
+                    facts: Rc::clone(&facts),
                     turn: turn.number,
                     role: turn.role.clone(),
                     model: model_of(turn),
-                    outcome: outcome.clone(),
                     written: tree.written(&id),
                     id,
                 }));

@@ -132,7 +132,7 @@ fn paths_of(source: &Source, below: &Path) -> BTreeSet<String> {
 
 /// Whether the run had begun when the commit was made.
 fn could_be_in(run: &Run, source: &Source) -> bool {
-    source.commit.is_none() || source.committer_time >= run.began
+    source.commit.is_none() || source.committer_time >= run.facts.steps.from_ms / 1000
 }
 
 fn ranges(lines: &[BlamedLine], makers: &BTreeMap<usize, Maker>) -> Vec<Range> {

@@ -1,16 +1,16 @@
 //! What the runs of a project have changed in one file, from their records.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use code_commit_logging::{RunFolder, sha256_hex};
-use code_commit_perform::{Past, undo_folders};
+use code_commit_logging::sha256_hex;
+use code_commit_perform::undo_folders;
 use code_commit_report::Output;
-use code_commit_timeline::{Steps, What};
-use jiff::Timestamp;
+use code_commit_timeline::{Run as Facts, Steps, What};
 
 use super::lines::Change;
-use crate::chronicle::contents;
+use crate::chronicle::{Found, contents};
 use crate::exit::Failure;
 use crate::records;
 use crate::registry::{Known, Registry};
@@ -18,12 +18,10 @@ use crate::registry::{Known, Registry};
 /// A run that has changed the file.
 #[derive(Debug)]
 pub(super) struct Run {
-    pub known: Known,
-    pub folder: RunFolder,
-    pub past: Past,
+    pub folder: PathBuf,
+    pub facts: Rc<Facts>,
+    /// The steps that hold.
     pub steps: Steps,
-    /// When it began, in seconds since 1970; 0 if that is not known.
-    pub began: i64,
 }
 
 /// One round of it, or the build of that round.
@@ -63,17 +61,15 @@ pub(super) fn all(
         if records::is_applied(&path) || !changes_any(&path, paths) {
             continue;
         }
-        let folder = records::open(&path);
-        let Ok(past) = records::intact(&folder) else {
+        let Ok(past) = records::intact(&records::open(&path)) else {
             output.warn(&format!(
                 "the record of {} was changed, so it says nothing here",
                 records::name(&path)
             ));
             continue;
         };
-        let began = past.at.first().and_then(|first| first.parse::<Timestamp>().ok());
-        let (steps_held, began) = (past.steps_held(), began.map_or(0, Timestamp::as_second));
-        let run = Run { known, folder, past, steps: steps_held, began };
+        let facts = Rc::new(Found::of(known, registry.root()).facts());
+        let run = Run { folder: path, facts, steps: past.steps_held() };
         let mut own = run.steps(runs.len(), paths, registry.root());
         own.reverse();
         steps.extend(own);
@@ -92,7 +88,7 @@ fn changes_any(run: &Path, paths: &BTreeSet<String>) -> bool {
 impl Run {
     /// What changed the tree and was not put back, oldest first.
     fn steps(&self, run: usize, paths: &BTreeSet<String>, root: &Path) -> Vec<Step> {
-        let contents = contents::raw(&self.steps, paths, self.folder.path(), root);
+        let contents = contents::raw(&self.steps, paths, &self.folder, root);
         let content = |hash: &str| contents.0.get(hash).cloned();
         let mut steps: Vec<Step> = Vec::new();
         for of in &self.steps.all {

@@ -1,31 +1,27 @@
 //! What `why` says of a line, and of a whole file.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::rc::Rc;
 
-use code_commit_engine::Ended;
+use code_commit_engine::{Ended, Outcome};
 use code_commit_report::{Output, STRONG, phrases, printable};
-use code_commit_timeline::What;
+use code_commit_timeline::{Run, What};
 use serde_json::{Value, json};
 
 use super::origin::{Maker, Origins, Range};
-use super::steps::{Run, Step};
-use crate::order;
-use crate::records::{self, account::Account};
+use super::steps::{self, Step};
 
-/// What is known of the run, whatever its loop.
+/// What is known of a range and of the run that made it.
 struct Facts {
-    run: String,
-    kind: String,
+    of: Rc<Run>,
     round: u32,
     by: String,
     model: Option<String>,
-    query: Option<String>,
     /// Refused replies until then, as round and codes.
     refused: Vec<(u32, Vec<String>)>,
     /// Builds and commands until the end of that round.
     builds: Vec<(u32, Ended)>,
-    outcome: Option<String>,
-    verdict: Option<&'static str>,
     folder: String,
 }
 
@@ -33,7 +29,7 @@ const NOBODY: &str = "no run recorded here made it";
 
 impl Origins {
     /// One object for each range; for people a table, or all about the only range.
-    pub(super) fn tell(&self, file: &str, is_line: bool, root: &std::path::Path, output: &Output) {
+    pub(super) fn tell(&self, file: &str, is_line: bool, root: &Path, output: &Output) {
         let width = self.ranges.iter().map(|range| span(range).len()).max().unwrap_or_default();
         for range in &self.ranges {
             let facts = self.facts(range.maker, root);
@@ -62,7 +58,7 @@ impl Origins {
         )
     }
 
-    fn facts(&self, maker: Maker, root: &std::path::Path) -> Option<Facts> {
+    fn facts(&self, maker: Maker, root: &Path) -> Option<Facts> {
         match maker {
             Maker::Nobody => None,
             Maker::Step(at) => {
@@ -71,23 +67,14 @@ impl Origins {
             }
             Maker::Commit(at) => {
                 let commit = self.commits.get(at)?;
-                let kind = if commit.run.starts_with(root.join(code_commit_names::ours::ABL)) {
-                    "phase"
-                } else {
-                    "spec"
-                };
                 Some(Facts {
-                    run: records::name(&commit.run),
-                    kind: kind.to_owned(),
+                    of: Rc::clone(&commit.facts),
                     round: commit.turn,
                     by: format!("turn {} of the {}", commit.turn, commit.role),
                     model: commit.model.clone(),
-                    query: None,
                     refused: Vec::new(),
                     builds: Vec::new(),
-                    outcome: commit.outcome.clone(),
-                    verdict: None,
-                    folder: commit.run.display().to_string(),
+                    folder: shown(&commit.folder, root),
                 })
             }
         }
@@ -104,11 +91,12 @@ impl Origins {
         let Some(facts) = facts else { return object };
         let refused = |(round, codes): &(u32, Vec<String>)| json!({ "round": round, "codes": codes });
         let build = |(round, ended): &(u32, Ended)| json!({ "round": round, "ended": ended });
+        let of = &facts.of;
         let known = json!({
-            "run": facts.run, "loop": facts.kind, "round": facts.round, "by": facts.by, "model": facts.model,
-            "query": facts.query, "refused": facts.refused.iter().map(refused).collect::<Vec<_>>(),
-            "builds": facts.builds.iter().map(build).collect::<Vec<_>>(), "outcome": facts.outcome,
-            "verdict": facts.verdict, "folder": facts.folder,
+            "run": of.name, "loop": of.kind, "round": facts.round, "by": facts.by, "model": facts.model,
+            "query": of.title(), "refused": facts.refused.iter().map(refused).collect::<Vec<_>>(),
+            "builds": facts.builds.iter().map(build).collect::<Vec<_>>(),
+            "outcome": of.steps.outcome.as_ref().map(Outcome::code), "verdict": of.verdict, "folder": facts.folder,
         });
         let known = known.as_object().cloned().unwrap_or_default();
         object.as_object_mut().into_iter().for_each(|members| members.extend(known.clone()));
@@ -122,9 +110,12 @@ fn span(range: &Range) -> String {
     if first == last { first.to_string() } else { format!("{first}-{last}") }
 }
 
+fn shown(folder: &Path, root: &Path) -> String {
+    folder.strip_prefix(root).unwrap_or(folder).display().to_string()
+}
+
 impl Facts {
-    fn of_step(run: &Run, step: &Step, root: &std::path::Path) -> Self {
-        let folder = &run.folder;
+    fn of_step(run: &steps::Run, step: &Step, root: &Path) -> Self {
         let until = || run.steps.all.iter().filter(|of| of.round <= step.round);
         let model = until().filter_map(|of| of.call()?.served_model.clone()).next_back();
         let (mut refused, mut builds) = (Vec::new(), Vec::new());
@@ -140,44 +131,28 @@ impl Facts {
                 What::Call(_) | What::Change(_) | What::Command(_) | What::Event(_) => {}
             }
         }
-        let kind = run.known.kind(root);
-        let title = || {
-            let recorded = order::Recorded::load(&run.known, folder.clone()).ok()?;
-            Some(recorded.read.order.title)
-        };
-        let asked = || Account::of(folder).json().get("query")?.as_str().map(str::to_owned);
-        let query = if kind == "order" { title() } else { asked() };
-        let summary = order::summary(folder, &run.past);
         Self {
-            run: records::name(folder.path()),
-            kind,
+            of: Rc::clone(&run.facts),
             round: step.round,
             by: format!("{}round {}", if step.by_build { "the build of " } else { "" }, step.round),
             model,
-            query,
             refused,
             builds,
-            outcome: run.past.outcome().map(|outcome| outcome.code().to_owned()),
-            verdict: summary.map(|summary| summary.verdict.as_str()),
-            folder: folder.path().strip_prefix(root).unwrap_or(folder.path()).display().to_string(),
+            folder: shown(&run.folder, root),
         }
     }
 
     /// `2026-11-23-04-05-06-commit, round 2, gemini-2.5-pro, done`.
     fn line(&self) -> String {
         let model = self.model.as_deref().unwrap_or("model unknown");
-        format!("{}, {}, {model}, {}", self.run, self.by, self.end())
-    }
-
-    fn end(&self) -> &str {
-        self.verdict.or(self.outcome.as_deref()).unwrap_or("not finished")
+        format!("{}, {}, {model}, {}", self.of.name, self.by, self.of.verdict)
     }
 
     fn tell(&self, place: &str, commit: &str, output: &Output) {
         let row = |name: &str, text: &str| output.report_prose(&format!("  {name:8}{}", printable(text)));
-        let heading = format!("{place}  {}, {}", self.run, self.by);
+        let heading = format!("{place}  {}, {}", self.of.name, self.by);
         output.report(&output.paint(STRONG, &printable(&heading)));
-        self.query.iter().for_each(|query| row("query", query));
+        self.of.title().iter().for_each(|query| row("query", query));
         row("model", self.model.as_deref().unwrap_or("unknown"));
         for (round, codes) in &self.refused {
             row("refused", &format!("the reply of round {round}: {}", codes.join(", ")));
@@ -185,7 +160,7 @@ impl Facts {
         for (round, ended) in &self.builds {
             row("build", &format!("of round {round}: {}", phrases::ended(*ended)));
         }
-        row("verdict", self.end());
+        row("verdict", &self.of.verdict);
         row("commit", commit.trim_start_matches("commit "));
         row("record", &self.folder);
     }

@@ -22,8 +22,8 @@ use serde_json::{Map, Value};
 /// Writes a poem of two verses, one question each.
 pub(crate) struct Haiku<'h> {
     site: &'h Site<'h>,
-    /// Ctrl-C after the first verse.
-    pub(crate) interrupted: Cell<bool>,
+    /// What happens after the next verse.
+    pub(crate) then: Cell<Option<fn(&Cancel)>>,
     cancel: Cancel,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Theme {
 
 impl<'h> Haiku<'h> {
     pub(crate) fn of(site: &'h Site<'h>) -> Self {
-        Self { site, interrupted: Cell::new(false), cancel: Cancel::new().unwrap() }
+        Self { site, then: Cell::default(), cancel: Cancel::new().unwrap() }
     }
 
     fn live(&self) -> Life<'_, Self> {
@@ -128,8 +128,8 @@ impl Loop for Haiku<'_> {
             };
             let (reply, seen) = (answered.reply(), BTreeMap::new());
             harness.perform(Apply { round, reply, seen })?;
-            if self.interrupted.take() {
-                self.cancel.set();
+            if let Some(then) = self.then.take() {
+                then(&self.cancel);
             }
         }
         Ok(Outcome::Done { rounds: 2 })

@@ -5,21 +5,27 @@
 mod haiku;
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use code_commit_engine::Line;
 use code_commit_fixtures::project::Project;
 use code_commit_llm::{Model, Scripted, scripted::Entry};
+use code_commit_logging::Redactor;
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::{Output, Stream};
+use code_commit_runner::Cancel;
 use code_commit_runs::host::OpenModel;
 use code_commit_runs::life::forecast;
 use code_commit_runs::undo::{self, Force};
 use code_commit_runs::{Exit, Failure, Host, Site, chronicle, clean, resume, travel, why};
 use code_commit_settings::{Environment, Keys, Settings};
+use rustix::process::{Signal, getpid, kill_process};
 
 use crate::haiku::{Haiku, ROWS};
 
@@ -48,7 +54,9 @@ impl Write for Page {
 }
 
 struct Scene {
-    project: Project,
+    root: PathBuf,
+    /// Removes the folder in the end.
+    _project: Option<Project>,
     environment: Environment,
     page: Page,
     output: Output,
@@ -57,6 +65,11 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let project = Project::with(&[("README.md", "a poem\n")]).unwrap();
+        let root = project.root().to_owned();
+        Self { _project: Some(project), ..Self::at(root) }
+    }
+
+    fn at(root: PathBuf) -> Self {
         let variables = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent")];
         let environment =
             Environment::of(variables.map(|(name, value)| (name.into(), OsString::from(value))));
@@ -64,12 +77,12 @@ impl Scene {
         let stream = || Stream::new(page.clone(), false);
         let mut output = Output::new(stream(), stream());
         output.json = true;
-        Self { project, environment, page, output }
+        Self { root, _project: None, environment, page, output }
     }
 
     fn host(&self) -> Host<'_> {
-        let Self { project, environment, output, .. } = self;
-        Host { folder: Ok(project.root()), environment, output, loops: ROWS, models: &Poet }
+        let Self { root, environment, output, .. } = self;
+        Host { folder: Ok(root), environment, output, loops: ROWS, models: &Poet }
     }
 
     /// What was printed since it was asked last.
@@ -78,7 +91,7 @@ impl Scene {
     }
 
     fn poem(&self) -> Option<String> {
-        self.project.read("haiku.txt").ok()
+        fs::read_to_string(self.root.join("haiku.txt")).ok()
     }
 
     fn runs(&self) -> Vec<PathBuf> {
@@ -111,7 +124,7 @@ fn ctrl_c_names_the_way_on_and_resume_asks_no_question_twice() {
     let scene = Scene::new();
     let site = Site::here(scene.host()).unwrap();
     let haiku = Haiku::of(&site);
-    haiku.interrupted.set(true);
+    haiku.then.set(Some(Cancel::set));
     let stopped = haiku.start(None).unwrap_err();
     assert!(stopped.help.contains("code-commit resume haiku"), "{}", stopped.help);
     stopped.tell(scene.host().output);
@@ -125,12 +138,34 @@ fn ctrl_c_names_the_way_on_and_resume_asks_no_question_twice() {
     assert_eq!(over.exit, Exit::NothingToDo);
 }
 
+/// The folder in which a process of this test is to kill itself after the first verse.
+const KILLED_IN: &str = "HAIKU_KILLED_IN";
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a process of its own is killed")]
+fn after_a_kill_resume_asks_no_question_twice() {
+    if let Some(folder) = std::env::var_os(KILLED_IN) {
+        let scene = Scene::at(folder.into());
+        let site = Site::here(scene.host()).unwrap();
+        let haiku = Haiku::of(&site);
+        haiku.then.set(Some(|_| kill_process(getpid(), Signal::KILL).unwrap()));
+        haiku.start(None).unwrap();
+    }
+    let scene = Scene::new();
+    let itself = ["--exact", "after_a_kill_resume_asks_no_question_twice"];
+    let mut killed = Command::new(std::env::current_exe().unwrap());
+    let ended = killed.args(itself).env(KILLED_IN, &scene.root).status().unwrap();
+    assert_eq!((ended.signal(), scene.poem().as_deref()), (Some(Signal::KILL.as_raw()), Some("one\n")));
+    assert_eq!(resume::run(&resume::Request::default(), scene.host()).unwrap(), Exit::Done);
+    assert_eq!((scene.asked(), scene.poem().as_deref()), (2, Some("one\ntwo\n")));
+}
+
 #[test]
 fn the_same_work_goes_on_with_its_unfinished_run_and_is_answered_under_its_key() {
     let scene = Scene::new();
     let site = Site::here(scene.host()).unwrap();
     let haiku = Haiku::of(&site);
-    haiku.interrupted.set(true);
+    haiku.then.set(Some(Cancel::set));
     haiku.start(Some("snow")).unwrap_err();
     let done = Haiku::of(&site).start(Some("snow")).unwrap();
     assert_eq!((done.exit, done.from_record, scene.asked()), (Exit::Done, false, 2));
@@ -142,7 +177,7 @@ fn the_same_work_goes_on_with_its_unfinished_run_and_is_answered_under_its_key()
 }
 
 #[test]
-fn a_finished_run_is_found_shown_exported_explained_undone_and_removed() {
+fn a_finished_run_is_found_shown_as_a_page_exported_explained_undone_and_removed() {
     let scene = Scene::new();
     let site = Site::here(scene.host()).unwrap();
     Haiku::of(&site).start(None).unwrap();
@@ -151,7 +186,10 @@ fn a_finished_run_is_found_shown_exported_explained_undone_and_removed() {
     let why = why::Request { place: "haiku.txt".into() };
     assert_eq!(why::run(&why, scene.host()).unwrap(), Exit::Done);
     assert!(scene.said().contains("\"run\":\"haiku\""));
-    let file = scene.project.beside().join("bundle");
+    let run = chronicle::find(None, scene.host()).unwrap().whole(&site.root, &Redactor::default()).unwrap();
+    let page = code_commit_page::run(&run, &|_, _| None);
+    assert!(page.contains("haiku.txt") && page.contains("Round 2"), "{page}");
+    let file = scene.root.with_extension("bundle");
     let bundle = travel::Export { run: None, file, sign: None, without_prompts: false };
     assert_eq!(travel::export(&bundle, scene.host()).unwrap(), Exit::Done);
     assert_eq!(undo::run(None, Force::No, scene.host()).unwrap(), Exit::Done);

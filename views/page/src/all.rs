@@ -10,8 +10,6 @@ use crate::frame::{Bar, SCRIPT, STYLE, moment, policy};
 use crate::run::{tone, took};
 use crate::text::plain;
 
-/// Characters of a query that the list shows.
-const SHOWN: usize = 100;
 /// Days in the table of costs; older ones are one row.
 const DAYS: usize = 30;
 
@@ -107,7 +105,7 @@ fn row(run: &Run) -> Row {
         kind: plain(&run.kind).into_owned(),
         verdict: plain(&run.verdict).into_owned(),
         class: tone(run.is_good),
-        query: first_line(&run.query),
+        query: plain(&run.title().unwrap_or_default()).into_owned(),
         model: plain(&models.join(", ")).into_owned(),
         rounds: steps.rounds(),
         began: moment(steps.from_ms),
@@ -116,15 +114,6 @@ fn row(run: &Run) -> Row {
         cost: cost.map_or_else(|| "unknown".to_owned(), |cost| format!("{cost:.4}")),
         cost_key: cost.map_or_else(String::new, |cost| cost.to_string()),
     }
-}
-
-fn first_line(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let mut shown: String = line.chars().take(SHOWN).collect();
-    if shown.len() < line.len() {
-        shown.push('…');
-    }
-    plain(&shown).into_owned()
 }
 
 fn by_loop(runs: &[Run]) -> Vec<Success> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use code_commit_engine::{Action, BaselineBuilt, Changed, Condition, Ended, Usage};
+use code_commit_engine::{Action, BaselineBuilt, Changed, Ended, Usage};
 use code_commit_timeline::Lost;
 
 use crate::output::{printable, printable_name};
@@ -98,14 +98,6 @@ pub fn change(change: &Changed) -> String {
         (Action::None, _) => "left as it is:",
     };
     format!("{verb} {}", printable(&change.path))
-}
-
-/// A condition as an order writes it.
-pub fn condition(condition: &Condition) -> String {
-    match condition {
-        Condition::FileExists(path) => format!("file_exists: {path}"),
-        Condition::FileAbsent(path) => format!("file_absent: {path}"),
-    }
 }
 
 /// `cost $0.0123`, `cost $0.0123 and at most $0.2560 for 1 lost call`.

@@ -1,10 +1,15 @@
-//! The record of a run, printed line by line for a person.
+//! The steps of a run, printed for a person.
 
-use code_commit_engine::{Applied, Asked, Built, Committed, GRADER, HoldsFor, Line, Problem, Written};
-use code_commit_timeline::Steps;
+use std::time::Duration;
+
+use code_commit_engine::{Changed, GRADER, HoldsFor, Problem};
+use code_commit_timeline::{Call, Change, Command, Event, Step, Steps, Tone, What};
 
 use crate::output::{BAD, DIM, GOOD, Output, Style, WARN, printable};
 use crate::phrases;
+
+/// This many files of a command are named.
+const NAMED: usize = 10;
 
 /// What a verdict holds for, shortened like git's hashes; nothing if there was no verdict.
 pub fn holds_for(of: &HoldsFor, output: &Output) {
@@ -17,152 +22,97 @@ pub fn holds_for(of: &HoldsFor, output: &Output) {
     }
 }
 
-/// The last round or attempt in which the model was asked; 0 if it never was.
-pub fn rounds_asked(lines: &[Line]) -> u32 {
-    Steps::untimed(lines).rounds_asked()
-}
-
-/// Prints what is of interest in these lines, each with its round or attempt: `what` says which of
-/// the two the run counts.
-pub fn lines(what: &str, recorded: &[Line], output: &Output) {
-    let mut now = 0;
-    for one in recorded {
-        now = one.round().unwrap_or(now);
-        line(what, now, one, output);
+/// Prints what happened, each step with its round: `what` is the loop's word for one.
+pub fn steps(what: &str, steps: &Steps, output: &Output) {
+    for step in &steps.all {
+        let head = if step.round == 0 { "preflight".to_owned() } else { format!("{what} {}", step.round) };
+        let head = output.paint(DIM, &head);
+        for (style, text) in told(step) {
+            output.report_prose(&format!("{head}  {}", output.paint(style, &printable(&text))));
+        }
     }
 }
 
-/// The same for one line.
-#[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
-pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
-    let head = if now == 0 { "preflight".to_owned() } else { format!("{what} {now}") };
-    let say = |text: &str| output.report_prose(&format!("{}  {text}", output.paint(DIM, &head)));
-    let warn = |problem: &Problem| say(&output.paint(WARN, &printable(&problem.message)));
-    tell(recorded, |told| match told {
-        Told::Line(style, text) => say(&output.paint(style, &text)),
-        Told::Under(text) => say(&text),
-        Told::Warning(problem) => warn(problem),
+type Told = Vec<(Style, String)>;
+
+fn told(step: &Step) -> Told {
+    match &step.what {
+        What::Call(of) => call(of),
+        What::Change(of) => change(of),
+        What::Command(of) => command(of),
+        What::Event(of) => event(of),
+    }
+}
+
+fn call(of: &Call) -> Told {
+    let mut told = Told::new();
+    if let (Some(prompt), None) = (&of.prompt, &of.role) {
+        told.push((Style::new(), format!("asked: {}, {}", prompt.file, phrases::bytes(prompt.bytes))));
+    }
+    let failed = of.attempts.iter().filter_map(|attempt| Some((attempt.number, attempt.message.as_ref()?)));
+    told.extend(failed.map(|(number, why)| (WARN, format!("request {number} failed: {why}"))));
+    let cost = phrases::cost(of.cost_usd);
+    told.push(match (&of.turned, &of.answer, &of.failed) {
+        (Some(turned), ..) => {
+            let took = phrases::seconds(Duration::from_millis(turned.elapsed_ms));
+            let (role, end, file) = (&turned.role, &turned.end, &turned.answer.stored.file);
+            (Style::new(), format!("the {role} agent {end}: {file}, {took}, {cost}"))
+        }
+        (None, Some(answer), _) => {
+            let by = of.served_model.as_deref().unwrap_or("the model");
+            let tokens = phrases::tokens(&of.tokens());
+            (Style::new(), format!("{by} answered: {}{tokens}, {cost}", answer.file))
+        }
+        (None, None, why) => {
+            let why = why.as_ref().map_or("it is not over", |why| &why.message);
+            (BAD, format!("no answer: {why}"))
+        }
     });
-    match recorded {
-        Line::Rejected(rejected) => {
-            for problem in &rejected.problems {
-                let text = format!("refused: {} [{}]", printable(&problem.message), problem.code);
-                say(&output.paint(WARN, &text));
-            }
-        }
-        Line::Built(built) => {
-            let style = if built.passed() { GOOD } else { BAD };
-            let text = format!("build: {}, {}", phrases::ended(built.ended), built.output.stored.file);
-            say(&output.paint(style, &text));
-            by_build(built).iter().for_each(|text| say(text));
-        }
-        Line::BaselineBuilt(built) => say(&output.paint(BAD, &phrases::baseline(built))),
-        Line::Refused(refused) => {
-            say(&output.paint(WARN, "proposal refused, nothing was written:"));
-            refused.problems.iter().for_each(warn);
-        }
-        Line::Ran(ran) => {
-            let must_fail = ran.is_probe();
-            let style = if ran.passed() == must_fail { BAD } else { GOOD };
-            let ended = output.paint(style, &phrases::ended(ran.ended));
-            let wrong = if must_fail && ran.passed() { ", but must fail before the change" } else { "" };
-            say(&format!("{}: {ended}{wrong}, {}", printable(&ran.argv.join(" ")), ran.stdout.file));
-        }
-        Line::RolledBack(rolled_back) => {
-            say("rolled back");
-            rolled_back.warnings.iter().for_each(warn);
-        }
-        Line::Committed(Committed { commit: Some(commit), .. }) => {
-            say(&format!("committed as {}", printable(commit)));
-        }
-        Line::NotCommitted(why) => {
-            say(&output.paint(BAD, &format!("not committed: {}", printable(&why.message))));
-        }
-        Line::Warned { warning } => {
-            let head = output.paint(WARN, "warning:");
-            output.report_prose(&format!("{head} {}", printable(&warning.message)));
-        }
-        Line::Restored(restored) => {
-            output.report(&format!("restored: {}", phrases::count(restored.paths.len() as u64, "file")));
-        }
-        Line::Resumed { .. } => output.report("resumed: the prompt is sent again"),
-        Line::Ended { outcome, holds_for: of } => {
-            output.report(&format!("ended: {}", outcome.code()));
-            holds_for(of, output);
-        }
-        other => call(other, output).iter().for_each(|text| say(text)),
+    told
+}
+
+fn change(of: &Change) -> Told {
+    if of.is_refused {
+        let refused = |problem: &Problem| format!("refused: {} [{}]", problem.message, problem.code);
+        return of.problems.iter().map(|problem| (WARN, refused(problem))).collect();
     }
+    let reason = of.no_change.iter().map(|reason| format!("nothing to change: {}", reason.trim()));
+    let written = of.changes.iter().map(phrases::change);
+    let told = reason.chain(written).map(|text| (Style::new(), text));
+    // The summary marks what the build names: it is often what the work is about.
+    let warnings = of.problems.iter().filter(|problem| problem.code != GRADER);
+    told.chain(warnings.map(|problem| (WARN, problem.message.clone()))).collect()
 }
 
-/// The result of a model's call, if there is something to say.
-#[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
-fn call(line: &Line, output: &Output) -> Option<String> {
-    match line {
-        Line::Asked(Asked { prompt, .. }) => {
-            Some(format!("asked: {}, {}", prompt.file, phrases::bytes(prompt.bytes)))
-        }
-        Line::Attempted(attempted) => {
-            let attempt = &attempted.attempt;
-            let message = printable(attempt.message.as_ref()?);
-            Some(output.paint(WARN, &format!("request {} failed: {message}", attempt.number)))
-        }
-        Line::Answered(answered) => {
-            let by = printable(answered.served_model.as_deref().unwrap_or("the model"));
-            let (tokens, cost) = (phrases::tokens(&answered.usage), phrases::cost(answered.cost_usd));
-            Some(format!("{by} answered: {}{tokens}, {cost}", answered.reply.stored.file))
-        }
-        _ => None,
-    }
+fn command(of: &Command) -> Told {
+    let how = of.ended.map_or_else(String::new, |ended| format!(": {}", phrases::ended(ended)));
+    let file = of.output.first().map(|file| format!(", {file}")).unwrap_or_default();
+    let style = if of.is_good { GOOD } else { BAD };
+    let mut told = vec![(style, format!("{}{how}{file}", of.name))];
+    told.extend(of.lack.iter().map(|lack| (BAD, lack.message.clone())));
+    let who = if of.is_build { "the build" } else { "they" };
+    let by_it = by_command(who, &of.changes, of.ignored_bytes);
+    told.extend(by_it.into_iter().map(|text| (Style::new(), text)));
+    told
 }
 
-/// A part of what a line says wherever it is printed.
-pub(crate) enum Told<'l> {
-    Line(Style, String),
-    /// A detail of the line before.
-    Under(String),
-    Warning(&'l Problem),
+fn event(of: &Event) -> Told {
+    let style = match of.tone {
+        Tone::Plain => Style::new(),
+        Tone::Good => GOOD,
+        Tone::Warning => WARN,
+        Tone::Bad => BAD,
+    };
+    vec![(style, of.text.clone())]
 }
 
-/// Tells the lines that read alike while a run works and afterwards.
-#[expect(clippy::wildcard_enum_match_arm, reason = "other lines are phrased where they are printed")]
-pub(crate) fn tell<'l>(line: &'l Line, mut say: impl FnMut(Told<'l>)) {
-    match line {
-        Line::Unanswered(none) => {
-            say(Told::Line(BAD, format!("no answer: {}", printable(&none.cause.message))));
-        }
-        Line::Applied(Applied { no_change, changes, warnings, .. }) => {
-            if let Some(reason) = no_change {
-                let text = format!("nothing to change: {}", printable(reason.trim()));
-                say(Told::Line(Style::new(), text));
-            }
-            changes.iter().for_each(|change| say(Told::Line(Style::new(), phrases::change(change))));
-            // The summary marks what the build names: it is often what the work is about.
-            warnings.iter().filter(|warning| warning.code != GRADER).for_each(|one| say(Told::Warning(one)));
-        }
-        Line::Written(Written { changes, warnings, .. }) => {
-            changes.iter().for_each(|change| say(Told::Line(Style::new(), phrases::change(change))));
-            warnings.iter().for_each(|one| say(Told::Warning(one)));
-        }
-        Line::Looked(looked) if !looked.failed.is_empty() => {
-            say(Told::Line(BAD, "not as the order wants it:".to_owned()));
-            looked.failed.iter().for_each(|one| say(Told::Under(printable(&phrases::condition(one)))));
-        }
-        Line::Broke(broke) => say(Told::Line(BAD, printable(&broke.message))),
-        _ => {}
-    }
-}
-
-/// What a build changed besides. Warnings tell what of it was restored.
-pub(crate) fn by_build(built: &Built) -> Vec<String> {
-    let changed = built.changes.iter();
-    let changed = changed.filter_map(|file| Some(format!("{} {}", file.letter()?, printable(&file.path))));
-    let changed: Vec<String> = changed.collect();
+/// What a command changed besides. Warnings tell what of it was restored.
+pub(crate) fn by_command(who: &str, changes: &[Changed], ignored_bytes: u64) -> Vec<String> {
+    let changed = |file: &Changed| Some(format!("{} {}", file.letter()?, printable(&file.path)));
+    let changed: Vec<String> = changes.iter().filter_map(changed).collect();
     let changed =
-        (!changed.is_empty()).then(|| format!("the build changed: {}", phrases::first(&changed, NAMED)));
-    let ignored = (built.ignored_bytes > 0)
-        .then(|| format!("the build wrote {} of ignored files", phrases::bytes(built.ignored_bytes)));
+        (!changed.is_empty()).then(|| format!("{who} changed: {}", phrases::first(&changed, NAMED)));
+    let ignored = (ignored_bytes > 0)
+        .then(|| format!("{who} wrote {} of ignored files", phrases::bytes(ignored_bytes)));
     changed.into_iter().chain(ignored).collect()
 }
-
-/// This many files of a build are named.
-const NAMED: usize = 10;

@@ -92,7 +92,7 @@ impl Summary {
             files,
             warnings: Vec::new(),
             usage: steps.usage(),
-            cost_usd: answers_usd.filter(|_| lost.is_none()),
+            cost_usd: steps.cost_usd(),
             lost,
             answers_usd,
             elapsed_ms: millis(elapsed),

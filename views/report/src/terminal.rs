@@ -5,14 +5,18 @@ mod printed;
 
 use std::time::Duration;
 
-use code_commit_engine::{Answered, Built, Event, IGNORED_FILES, Line, Observer, Problem, Ran, Stored};
+use code_commit_engine::{
+    Answered, Applied, Built, Changed, Condition, Event, GRADER, IGNORED_FILES, Line, Observer, Problem, Ran,
+    Stored, Written,
+};
 use code_commit_parser::ErrorCode;
 
 use crate::live::LiveLine;
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use crate::phrases;
-use crate::show::{Told, by_build, tell};
+use crate::show::by_command;
 use printed::Printed;
+pub use printed::{Printout, ReadPrintout};
 
 /// At most this many lines of a failed command are repeated on the terminal; the record has all of
 /// them.
@@ -45,18 +49,6 @@ impl Counts {
         }
     }
 }
-
-/// The output of a build.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Printout {
-    /// All of it, or its beginning and end.
-    pub text: String,
-    /// Whether `text` is all of it.
-    pub is_whole: bool,
-}
-
-/// Reads a build's output from its file in the record; `None` if it cannot be read.
-pub type ReadPrintout = Box<dyn Fn(&str) -> Option<Printout>>;
 
 /// Renders the events of one run on standard error.
 pub struct Terminal {
@@ -107,17 +99,19 @@ impl Terminal {
         if matches!(line, Line::Unanswered(_)) {
             self.live.clear();
         }
-        tell(line, |told| match told {
-            Told::Line(style, text) => self.line(&self.output.paint_note(style, &text)),
-            Told::Under(text) => self.under(&text),
-            Told::Warning(problem) => self.warn(problem),
-        });
         match line {
             Line::Answered(answered) => self.answered(answered),
-            Line::Rejected(rejected) => {
-                self.line(&self.output.paint_note(WARN, "reply refused, nothing was written:"));
-                self.refused(&rejected.problems);
+            Line::Unanswered(none) => self.bad(&format!("no answer: {}", printable(&none.cause.message))),
+            Line::Applied(Applied { no_change, changes, warnings, .. }) => {
+                let reasons = no_change.iter().map(|reason| printable(reason.trim()));
+                reasons.for_each(|reason| self.line(&format!("nothing to change: {reason}")));
+                // The summary marks what the build names: it is often what the work is about.
+                let warnings = warnings.iter().filter(|warning| warning.code != GRADER);
+                self.changed(changes, warnings);
             }
+            Line::Looked(looked) => self.lacking(&looked.failed),
+            Line::Broke(broke) => self.bad(&printable(&broke.message)),
+            Line::Rejected(rejected) => self.refused("reply", &rejected.problems),
             Line::Built(built) => self.built(built),
             Line::BaselineBuilt(built) => {
                 self.rest();
@@ -127,13 +121,11 @@ impl Terminal {
                 let text = format!("{} before the run", phrases::files_as_they_were(restored.paths.len()));
                 self.live.above(|| self.output.note(&text));
             }
-            Line::Written(_) => {
+            Line::Written(Written { changes, warnings, .. }) => {
+                self.changed(changes, warnings);
                 self.live.begin(&format!("{}  running commands", self.counts.head(self.now)));
             }
-            Line::Refused(refused) => {
-                self.line(&self.output.paint_note(WARN, "proposal refused, nothing was written:"));
-                self.refused(&refused.problems);
-            }
+            Line::Refused(refused) => self.refused("proposal", &refused.problems),
             Line::Ran(ran) => self.ran(ran),
             Line::RolledBack(rolled_back) => {
                 self.live.clear();
@@ -150,6 +142,16 @@ impl Terminal {
             // A warning is also an event; the rest is only for the record.
             _ => {}
         }
+    }
+
+    fn lacking(&self, failed: &[Condition]) {
+        let wanted = failed.iter().map(code_commit_timeline::condition);
+        wanted.for_each(|one| self.bad(&format!("not as the order wants it: {}", printable(&one))));
+    }
+
+    fn changed<'p>(&self, changes: &[Changed], warnings: impl IntoIterator<Item = &'p Problem>) {
+        changes.iter().for_each(|change| self.line(&phrases::change(change)));
+        warnings.into_iter().for_each(|warning| self.warn(warning));
     }
 
     fn answered(&mut self, answered: &Answered) {
@@ -175,7 +177,8 @@ impl Terminal {
         }
     }
 
-    fn refused(&self, problems: &[Problem]) {
+    fn refused(&self, what: &str, problems: &[Problem]) {
+        self.line(&self.output.paint_note(WARN, &format!("{what} refused, nothing was written:")));
         problems.iter().for_each(|problem| self.under(&printable(&problem.message)));
         // If the model writes text instead of files, the user needs to read it.
         let nothing_in_it = ErrorCode::NothingActionable.as_str();
@@ -187,7 +190,7 @@ impl Terminal {
     fn built(&mut self, built: &Built) {
         self.rest();
         let took = phrases::seconds(Duration::from_millis(built.elapsed_ms));
-        by_build(built).iter().for_each(|text| self.under(text));
+        by_command("the build", &built.changes, built.ignored_bytes).iter().for_each(|text| self.under(text));
         if built.passed() {
             return self.line(&self.output.paint_note(GOOD, &format!("the build passes ({took})")));
         }

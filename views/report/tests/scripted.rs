@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use code_commit_engine::{Event, Line, Observer, Outcome, Problem};
 use code_commit_report::{
-    Counts, FileStat, Ndjson, Output, Printout, Stream, Summary, Terminal, Volume, lines,
+    Counts, FileStat, Ndjson, Output, Printout, Stream, Summary, Terminal, Volume, steps,
 };
+use code_commit_timeline::Steps;
 use serde_json::{Value, json};
 
 /// The text written to a stream.
@@ -209,7 +210,7 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
 fn a_record_is_read_line_by_line() {
     let (output, out, _) = output();
     let recorded: Vec<Line> = journal().into_iter().map(line).collect();
-    lines("round", &recorded, &output);
+    steps("round", &Steps::untimed(&recorded), &output);
     insta::assert_snapshot!(out.text(), @"
     round 1  asked: 1-prompt.txt, 12.3 kB
     round 1  a-model answered: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
@@ -222,7 +223,6 @@ fn a_record_is_read_line_by_line() {
     round 3  a-model answered: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
     round 3  created src/a.rs
     round 3  build: exit code 0, 2-build.txt
-    ended: done
     ");
 }
 

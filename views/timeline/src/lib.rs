@@ -8,7 +8,8 @@ mod run;
 mod step;
 
 pub use lost::Lost;
-pub use run::{Contents, FileEdit, Run};
+pub use read::condition;
+pub use run::{Contents, FileEdit, Run, title};
 pub use step::{Call, Change, Command, Event, Problems, Step, Steps, Tone, What, day, total};
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Lines of a journal, read as steps.
 
 use code_commit_engine::{
-    Attempted, Broke, Changed, CheckpointResult, Checkpointed, Committed, Line, Looked, Problem, TurnBegins,
+    Attempted, Broke, Changed, CheckpointResult, Checkpointed, Committed, Condition, Line, Looked, Problem,
+    TurnBegins,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -93,8 +94,10 @@ impl Reader {
             Line::LimitReached(of) => self.event(Tone::Bad, &of.cause.message),
             Line::Looked(Looked { failed }) => {
                 for condition in failed {
-                    let json = serde_json::to_string(condition).unwrap_or_default();
-                    self.event(Tone::Bad, &format!("not as the order wants it: {json}"));
+                    self.event(
+                        Tone::Bad,
+                        &format!("not as the order wants it: {}", self::condition(condition)),
+                    );
                 }
             }
             Line::Measured(of) if !(of.changes.is_empty() && of.put_back.is_empty()) => {
@@ -226,5 +229,13 @@ impl Reader {
         if let (Some("RetryStart" | "QuotaWaitStart"), Some(reason)) = (text("event"), text("reason")) {
             self.event(Tone::Warning, reason);
         }
+    }
+}
+
+/// A condition as an order writes it.
+pub fn condition(condition: &Condition) -> String {
+    match condition {
+        Condition::FileExists(path) => format!("file_exists: {path}"),
+        Condition::FileAbsent(path) => format!("file_absent: {path}"),
     }
 }

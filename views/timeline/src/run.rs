@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use crate::step::{Steps, What};
 
+/// Characters of a title.
+const TITLE: usize = 60;
+
 /// A run.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
@@ -89,6 +92,11 @@ impl Run {
         }
     }
 
+    /// The beginning of what was asked for, on one line; `None` if that is not known.
+    pub fn title(&self) -> Option<String> {
+        title(&self.query)
+    }
+
     /// The files that differ between the beginning and the end of the run, by path.
     pub fn edits(&self) -> Vec<FileEdit<'_>> {
         let mut edits: BTreeMap<&str, FileEdit<'_>> = BTreeMap::new();
@@ -101,6 +109,16 @@ impl Run {
         }
         edits.into_values().filter(|edit| edit.before != edit.after).collect()
     }
+}
+
+/// The beginning of the first line of a text that is not blank.
+pub fn title(text: &str) -> Option<String> {
+    let line = text.lines().map(|line| line.trim_matches(['#', ' '])).find(|line| !line.is_empty())?;
+    let mut title: String = line.chars().take(TITLE).collect();
+    if title.len() < line.len() {
+        title.push('…');
+    }
+    Some(title)
 }
 
 fn join<'r>(edits: &mut BTreeMap<&'r str, FileEdit<'r>>, change: &'r Changed, by_command: bool) {

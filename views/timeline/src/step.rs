@@ -217,9 +217,9 @@ impl Steps {
         self.all.iter().filter(is_asked).map(|step| step.round).max().unwrap_or_default()
     }
 
-    /// The cost of the answers of models in US dollars, without calls that have none; `None` if one is unknown.
+    /// The cost of the answers in US dollars, without calls that have none; `None` if one is unknown.
     pub fn answers_usd(&self) -> Option<f64> {
-        total(self.calls().filter(|call| call.role.is_none() && call.answer.is_some()))
+        total(self.calls().filter(|call| call.answer.is_some()))
     }
 
     /// Tokens of all calls.
@@ -229,9 +229,10 @@ impl Steps {
         sum
     }
 
-    /// The cost of all calls in US dollars; `None` if one of them is unknown.
+    /// The cost of all calls in US dollars; `None` if one of them is unknown, or may have been paid for without an answer.
     pub fn cost_usd(&self) -> Option<f64> {
-        total(self.calls())
+        let is_known = self.lost().calls == 0 && self.calls().all(|call| call.is_over);
+        self.answers_usd().filter(|_| is_known)
     }
 
     /// From the first line to the last one.

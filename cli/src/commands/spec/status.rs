@@ -2,9 +2,10 @@
 
 use code_commit_loop_spec::{BACKLOG, ISSUES, STORE, TBD};
 use code_commit_report::{STRONG, printable};
-use code_commit_runs::spec::history::{self, short, word};
+use code_commit_runs::spec::history::{self, word};
 use code_commit_runs::spec::{self, Failed, project};
 use code_commit_runs::{Exit, Site, records};
+use code_commit_timeline::title;
 use serde_json::json;
 
 /// Runs to show.
@@ -14,14 +15,14 @@ pub fn run(site: &Site<'_>) -> Exit {
     let (root, output) = (&*site.root, site.host.output);
     let parked = spec::parked(root);
     let lists = [("Spec issues", ISSUES), ("Backlog", BACKLOG), ("To be discussed", TBD)];
-    for (title, folder) in lists {
+    for (heading, folder) in lists {
         let names = project::names(root, folder);
         output.object(&json!({ "event": "status", "folder": format!("{STORE}/{folder}"), "files": names }));
-        output.report(&output.paint(STRONG, &format!("{title}: {}", names.len())));
+        output.report(&output.paint(STRONG, &format!("{heading}: {}", names.len())));
         for name in names {
             let text = std::fs::read_to_string(project::folder(root, folder).join(&name)).unwrap_or_default();
-            let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            output.report(&format!("  {STORE}/{folder}/{}  {}", printable(&name), printable(&short(first))));
+            let first = title(&text).unwrap_or_default();
+            output.report(&format!("  {STORE}/{folder}/{}  {}", printable(&name), printable(&first)));
         }
     }
     if !parked.is_empty() {
@@ -38,7 +39,8 @@ pub fn run(site: &Site<'_>) -> Exit {
         let (name, outcome) = (records::name(&past.path), past.outcome());
         let focus = &past.begun.inputs.focus;
         output.object(&json!({ "event": "run", "name": name, "focus": focus, "outcome": outcome }));
-        output.report(&format!("  {name}  {}  {}", word(outcome.as_ref()), printable(&past.focus())));
+        let focus = title(focus).unwrap_or_default();
+        output.report(&format!("  {name}  {}  {}", word(outcome.as_ref()), printable(&focus)));
     }
     Exit::Done
 }

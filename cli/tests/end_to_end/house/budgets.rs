@@ -10,7 +10,7 @@ use crate::scenes::files;
 const FILE: usize = 300;
 const FUNCTION: usize = 40;
 /// Of all sources. It is to come down to 73,000.
-const ALL: usize = 79_040;
+const ALL: usize = 78_664;
 
 /// What is longer than its budget, by the reason. None may grow; whatever has become short enough goes from here.
 const LONGER: &[(&str, &[(&str, usize)])] = &[
@@ -71,7 +71,6 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("runner/src/sandbox/seccomp/calls.rs", 390),
             ("settings/src/table.rs", 346),
             ("settings/src/values.rs", 325),
-            ("views/report/src/show.rs line", 59),
             ("views/report/src/summary.rs of", 57),
             ("views/report/src/terminal.rs recorded", 50),
         ],

@@ -284,12 +284,13 @@ fn show_tells_what_happened_to_an_order() {
     insta::with_settings!({filters => vec![(r"\d+ (B|tokens|out)\b", "N $1"), (r"\d+\.\d kB", "N kB")]}, {
         insta::assert_snapshot!(text, @r#"
         ID
+        Greet with a comma
         attempt 1  asked: attempt_1/prompt.txt, N kB
         attempt 1  test answered: attempt_1/response.txt, N tokens in, N out, cost unknown
         attempt 1  wrote src/greet.sh
         attempt 1  bash scripts/verify.sh: exit code 0, attempt_1/verify_1_stdout.txt
         attempt 1  sh tests/run.sh: exit code 3, attempt_1/acceptance_1_stdout.txt
-        attempt 1  rolled back
+        attempt 1  rolled back: the tree is as it was before the first attempt
         attempt 2  asked: attempt_2/prompt.txt, N kB
         attempt 2  test answered: attempt_2/response.txt, N tokens in, N out, cost unknown
         attempt 2  wrote src/greet.sh

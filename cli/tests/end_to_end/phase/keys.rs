@@ -14,7 +14,7 @@ fn a_key_names_one_phase_and_its_pass_is_told_again() {
     assert_eq!(run(&["run", "--key", "ticket-7"]).1, 1);
     let (code, turns, out, err) = run(&["run", "--key", "ticket-7"]);
     assert_eq!((code, turns, out.trim()), (Some(0), 1, "Phase 1 has passed."));
-    assert!(err.contains("has done this already: nobody was asked"), "{err}");
+    assert!(err.contains("is already finished; no model was called"), "{err}");
     let (_, _, json, _) = run(&["run", "--key", "ticket-7", "--json"]);
     let last: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
     let faults = Published::read("agents.schema.json").faults_of("phase-line", &last);

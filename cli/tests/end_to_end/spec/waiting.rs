@@ -241,12 +241,12 @@ fn runs_show_undo_and_replay_know_runs_of_specs() {
         String::from_utf8([done.stdout, done.stderr].concat()).unwrap()
     };
     scene.run();
-    assert!(all(&["runs"]).contains("  spec: approved in iteration 1  Add X\n"), "{}", all(&["runs"]));
+    assert!(all(&["runs"]).contains("  spec: done, iterations 1, cost unknown, "), "{}", all(&["runs"]));
     let shown = all(&["show"]);
     for wanted in [
         "Add X\n",
-        "turn 2  the implementing agent answered: 2-implementing-response.txt, ",
-        "[Loop] Approved\n",
+        "iteration 1  the implementing agent answered: 2-implementing-response.txt, ",
+        "ended: done\n",
     ] {
         assert!(shown.contains(wanted), "{wanted} is not in {shown}");
     }

@@ -48,9 +48,9 @@ pub(super) fn still_stuck(project: &Project, phase: u32, output: &Output) -> Exi
     report_end(project, phase, &outcome, output)
 }
 
-/// A phase that has passed under this key: nobody was asked.
+/// A phase that has passed under this key: no model is called.
 pub(super) fn say_again(project: &Project, phase: u32, run: &Path, output: &Output) {
-    output.note(&format!("{} has done this already: nobody was asked", records::name(run)));
+    output.note(&format!("{} is already finished; no model was called", records::name(run)));
     let recorded = Past::read(run).unwrap_or_default();
     output.object(&json!({
         "event": "summary",

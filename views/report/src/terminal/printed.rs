@@ -5,6 +5,18 @@ use crate::output::printable;
 /// In bytes.
 const LONGEST_LINE: usize = 1 << 20;
 
+/// The output of a build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Printout {
+    /// All of it, or its beginning and end.
+    pub text: String,
+    /// Whether `text` is all of it.
+    pub is_whole: bool,
+}
+
+/// Reads a build's output from its file in the record; `None` if it cannot be read.
+pub type ReadPrintout = Box<dyn Fn(&str) -> Option<Printout>>;
+
 /// The output since the last newline.
 #[derive(Debug, Default)]
 pub(super) struct Printed(Vec<u8>);
