@@ -8,7 +8,8 @@ mod demo;
 mod doctor;
 mod guard;
 mod init;
-mod order;
+mod order_check;
+mod order_template;
 mod parse;
 pub mod phase;
 mod retell;
@@ -20,8 +21,9 @@ mod trust;
 use std::path::Path;
 
 use code_commit_runs::commit::{self, Which};
-use code_commit_runs::{Exit, Failure, Host, check, clean, lock, replay, resume, travel, undo, why};
+use code_commit_runs::{Exit, Failure, Host, check, clean, lock, order, replay, resume, travel, undo, why};
 
+use crate::args::order::OrderCommand;
 use crate::args::{Cli, Command};
 
 /// Runs the given command.
@@ -55,7 +57,11 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Verify(args)) => travel::verify(&args.request(), host),
         Some(Command::Undo(args)) => undo::run(args.run.as_deref(), args.force(), host),
         Some(Command::Clean(args)) => clean::run(&args.request(), host),
-        Some(Command::Order(args)) => order::run(args, host),
+        Some(Command::Order(args)) => match &args.command {
+            OrderCommand::Run(args) => order::run(&args.request(), host),
+            OrderCommand::Check(args) => order_check::run(args, host),
+            OrderCommand::New(args) => order_template::run(args, output),
+        },
         Some(Command::Demo(args)) => demo::run(args, host),
         Some(Command::Config(args)) => config::run(args, host),
         Some(Command::Trust(args)) => trust::run(args, host),

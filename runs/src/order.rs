@@ -14,15 +14,13 @@ mod replay;
 mod resume;
 mod setting;
 mod settle;
-mod startable;
 mod unfinished;
 mod work;
 
 pub use batch::{Request, run};
-pub use files::read as read_files;
+pub use files::{programs, read as read_files, warn_of_verification};
 pub use plan::Terms;
 pub use recorded::{Recorded, summary};
-pub use startable::{programs, warn_of_verification};
 
 pub(crate) use check::commands as commands_to_check;
 pub(crate) use folder::in_tree;

@@ -12,7 +12,7 @@ use code_commit_settings::Settings;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::order::{access, preflight, startable};
+use crate::order::{access, files, preflight};
 use crate::sandbox;
 
 /// The verification and the acceptance commands of the order in `file`, each with its command line, in the
@@ -32,7 +32,7 @@ pub(crate) fn commands(
     let accept = read.order.acceptance_commands.into_iter().map(|command| (command.text, command.argv));
     let all: Vec<(String, Vec<String>)> = verify.chain(accept).collect();
     for (_, argv) in &all {
-        let missing = argv.first().and_then(|name| startable::missing(name, tree.root(), host.environment));
+        let missing = argv.first().and_then(|name| files::missing(name, tree.root(), host.environment));
         if let Some(missing) = missing {
             let help = "install it, or add its folder to PATH";
             return Err(Failure::new(Exit::Unfit, anyhow!(missing)).help(help));

@@ -13,10 +13,10 @@ use crate::commit::plan::form;
 use crate::estimate::First;
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::order::files;
 use crate::order::preflight::{self, Read};
 use crate::order::setting::{Setting, spending_of};
 use crate::order::unfinished::Unfinished;
-use crate::order::{files, startable};
 use crate::records;
 
 /// An order that can be carried out.
@@ -56,7 +56,7 @@ pub(super) fn prepare(
         Some(known) => known,
         None => {
             can_begin(&read, tree.root(), setting)?;
-            startable::warn_of_verification(&read.order, tree.root(), host);
+            files::warn_of_verification(&read.order, tree.root(), host);
             anew(&read, tree, &out, &baseline, setting)?
         }
     };
@@ -82,7 +82,7 @@ pub(super) fn first(inputs: &Inputs) -> First<'_> {
 /// Problems that would end every run of this order, found before the first.
 pub(super) fn can_begin(read: &Read, root: &Path, setting: &Setting<'_>) -> Result<(), Failure> {
     let Setting { settings, host: Host { environment, .. }, .. } = *setting;
-    let mut problems = startable::programs(&read.order, root, environment);
+    let mut problems = files::programs(&read.order, root, environment);
     let spending = spending_of(read.order.max_cost, settings);
     let price = settings.all_models().into_iter().try_for_each(|model| spending.keeps_cost(model));
     problems.extend(

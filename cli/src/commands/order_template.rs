@@ -11,7 +11,7 @@ use code_commit_runs::{Exit, Failure, place};
 use crate::args::order::NewArgs;
 
 /// Every field of S2 §4.1. The example is valid and can be checked unchanged.
-pub const TEMPLATE: &str = include_str!("template.json");
+pub const TEMPLATE: &str = include_str!("order_template.json");
 
 /// Writes it, unless the file exists.
 pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
