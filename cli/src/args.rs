@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use code_commit_runs::commit::{self, Query};
 use code_commit_runs::{Failure, Product};
 use code_commit_settings::Sandbox;
-pub use flags::{BuildArgs, LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
+pub use flags::{SettingArgs, sandbox};
 pub use later::Later;
 pub use record::{
     CleanArgs, ExportArgs, ImportArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs, VerifyArgs, WhyArgs,

@@ -57,17 +57,21 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Verify(args)) => travel::verify(&args.request(), host),
         Some(Command::Undo(args)) => undo::run(args.run.as_deref(), args.force(), host),
         Some(Command::Clean(args)) => clean::run(&args.request(), host),
-        Some(Command::Order(args)) => match &args.command {
-            OrderCommand::Run(args) => order::run(&args.request(), host),
-            OrderCommand::Check(args) => order_check::run(args, host),
-            OrderCommand::New(args) => order_template::run(args, output),
-        },
+        Some(Command::Order(args)) => of_orders(&args.command, host),
         Some(Command::Demo(args)) => demo::run(args, host),
         Some(Command::Config(args)) => config::run(args, host),
         Some(Command::Trust(args)) => trust::run(args, host),
         Some(Command::Doctor(args)) => doctor::run(args, host),
         Some(Command::Completions(args)) => Ok(completions::completions(args, output)),
         Some(Command::Man(args)) => completions::man(args, output),
+    }
+}
+
+fn of_orders(command: &OrderCommand, host: Host<'_>) -> Result<Exit, Failure> {
+    match command {
+        OrderCommand::Run(args) => order::run(&args.request(), host),
+        OrderCommand::Check(args) => order_check::run(args, host),
+        OrderCommand::New(args) => order_template::run(args, host.output),
     }
 }
 

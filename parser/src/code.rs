@@ -1,7 +1,8 @@
 //! Everything that can be wrong with a reply: error codes, messages, and advice for the model.
 
-use crate::edit::{self, EDIT};
-use crate::fence::{END, Kind, without_remark};
+use crate::edit::mark::{self, EDIT};
+use crate::fence::kind::{END, Kind};
+use crate::fence::name::without_remark;
 
 /// Declares an enum of codes together with their spelling, so that there is only one list.
 macro_rules! codes {
@@ -190,7 +191,7 @@ impl Wording for ErrorCode {
 }
 
 fn hunk() -> String {
-    let [search, divider, replace] = edit::marks();
+    let [search, divider, replace] = mark::marks();
     format!("`{search}`, the old lines, `{divider}`, the new lines, `{replace}`, each mark alone on a line")
 }
 

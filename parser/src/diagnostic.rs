@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::code::{ErrorCode, Wording};
-use crate::fence::Kind;
+use crate::fence::kind::Kind;
 use crate::reply::{Block, thoughts};
 use crate::scan::count_newlines;
 use crate::span::{Span, slice};

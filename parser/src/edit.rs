@@ -5,10 +5,9 @@
 //! content holds such marks itself.
 
 mod apply;
-mod mark;
+pub(crate) mod mark;
 
 pub use apply::{Misfit, Why, apply};
-pub(crate) use mark::path;
 pub use mark::{EDIT, marks};
 
 use crate::code::ErrorCode;

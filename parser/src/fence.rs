@@ -1,10 +1,9 @@
 //! The fences: their characters and words, and [`print()`], the inverse of [`parse`](crate::parse).
 
-mod kind;
-mod name;
+pub(crate) mod kind;
+pub(crate) mod name;
 
 pub use kind::{DELETE, END, FORM, Kind, PLAIN, START};
-pub(crate) use name::without_remark;
 pub use name::{NameFault, check_name};
 
 use crate::edit::{self, EDIT, Hunk};

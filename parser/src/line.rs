@@ -9,8 +9,9 @@ use nom::sequence::{preceded, terminated};
 use nom::{IResult, Parser};
 
 use crate::Span;
-use crate::edit;
-use crate::fence::{DELETE, END, Kind, NameFault, PLAIN, START, check_name};
+use crate::edit::mark;
+use crate::fence::kind::{DELETE, END, Kind, PLAIN, START};
+use crate::fence::name::{NameFault, check_name};
 use crate::scan::next_run;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +125,7 @@ impl MarkerLine<'_> {
             Role::Open(text) if self.marker.kind == Kind::File => {
                 let is_indented = self.span.start > self.line.start;
                 let is_attached = self.span.len() == self.marker.length + text.len();
-                let is_word = edit::path(text).is_some() || check_name(text) == Err(NameFault::Reserved);
+                let is_word = mark::path(text).is_some() || check_name(text) == Err(NameFault::Reserved);
                 let is_word_of_fences = is_attached && is_word;
                 is_indented && text.contains(is_blank) && !is_word_of_fences
             }

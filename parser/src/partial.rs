@@ -3,8 +3,9 @@
 
 use memchr::memrchr;
 
-use crate::edit;
-use crate::fence::{Kind, PLAIN, check_name};
+use crate::edit::mark;
+use crate::fence::kind::{Kind, PLAIN};
+use crate::fence::name::check_name;
 use crate::line::{MarkerLine, MarkerLines, Role};
 
 /// Reads the `^^^PATH` lines of a growing text, each byte once.
@@ -44,7 +45,7 @@ impl Openers {
         match line.marker.role {
             Role::Open(name) if self.may_open(line) => {
                 self.open = Some(this);
-                let name = edit::path(name).unwrap_or(name);
+                let name = mark::path(name).unwrap_or(name);
                 return (this.0 == Kind::File && check_name(name).is_ok()).then_some(name);
             }
             Role::End | Role::Delete if self.open == Some(this) => self.open = None,

@@ -3,7 +3,7 @@
 use crate::code::WarningCode;
 use crate::diagnostic::Diagnostic;
 use crate::edit::Hunks;
-use crate::fence::Kind;
+use crate::fence::kind::Kind;
 use crate::span::{Span, slice};
 
 /// One block of a reply, as positions in its text.

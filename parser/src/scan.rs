@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::packed::Searcher;
 
-use crate::fence::{Kind, PLAIN};
+use crate::fence::kind::{Kind, PLAIN};
 
 /// Searches for all four plain fences at once with vector instructions; `None` on machines without
 /// them.

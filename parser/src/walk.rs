@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::code::{ErrorCode, WarningCode};
 use crate::diagnostic::Findings;
-use crate::edit;
+use crate::edit::{check, mark};
 use crate::fence::{Kind, NameFault, PLAIN, check_name};
 use crate::line::{MarkerLine, Role};
 use crate::reply::{Ask, Block};
@@ -122,7 +122,7 @@ impl<'t> Walk<'t> {
     }
 
     fn open(&mut self, opening: MarkerLine<'t>, name: &'t str) {
-        let edited = edit::path(name).filter(|_| opening.marker.kind == Kind::File);
+        let edited = mark::path(name).filter(|_| opening.marker.kind == Kind::File);
         let (is_edit, name) = (edited.is_some(), edited.unwrap_or(name));
         let fault = match opening.marker.kind {
             Kind::File => check_name(name).err(),
@@ -191,7 +191,7 @@ impl<'t> Walk<'t> {
     fn close(&mut self, open: &Open<'t>, line: &MarkerLine<'t>) {
         let content = open.opening.line.end..line.line.start;
         let is_edit = open.is_edit && !open.faulty;
-        let fault = is_edit.then(|| edit::check(self.text, &content, &open.opening.span)).flatten();
+        let fault = is_edit.then(|| check(self.text, &content, &open.opening.span)).flatten();
         if let Some((code, span)) = fault {
             self.errors.push(code, span, None);
         }

@@ -40,6 +40,7 @@ pub use proxy::AllowedHost;
 pub use reap::{Swept, sweep};
 pub use resolve::{Differs, differing, shows};
 pub use run::run;
-pub use sandbox::{Access, Confinement, Containers, Mode, Rung, View, helper, helper_is};
+pub use sandbox::access::{Access, Confinement, Mode, Rung, View};
+pub use sandbox::{Containers, helper, helper_is};
 pub use temporary::{TemporaryFolder, remove_left, temporary_folder};
 pub use trusted::{NoProgram, Programs};

@@ -5,9 +5,9 @@ use std::os::fd::BorrowedFd;
 use std::process::{ExitCode, ExitStatus};
 
 use crate::command::Group;
-use crate::{Command, Ended, RunError, TemporaryFolder};
+use crate::{Command, Confinement, Ended, RunError, Rung, TemporaryFolder};
 
-mod access;
+pub(crate) mod access;
 mod bwrap;
 mod caches;
 mod descriptors;
@@ -25,7 +25,6 @@ mod sockets;
 mod toolchains;
 mod view;
 
-pub use access::{Access, Confinement, Mode, Rung, View};
 pub(crate) use caches::{lock as lock_caches, places as cache_places};
 pub(crate) use descriptors::memory_file;
 pub use docker::Containers;

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use code_commit_runs::order::{Request, Terms};
 use code_commit_settings::{Address, Isolation, Layer, Model, ModelNames, Sandbox, Temperature, Time};
 
-use super::{LimitArgs, sandbox};
+use super::flags::{LimitArgs, sandbox};
 
 #[derive(Debug, Args)]
 pub struct OrderArgs {

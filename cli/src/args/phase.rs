@@ -7,8 +7,7 @@ use clap::Args;
 use code_commit_runs::phase::{Override, Request};
 use code_commit_settings::{Address, Sandbox, duration};
 
-use super::flags::key;
-use super::{TurnLimitArgs, sandbox};
+use super::flags::{TurnLimitArgs, key, sandbox};
 
 #[derive(Debug, Clone, Args)]
 pub struct PhaseArgs {

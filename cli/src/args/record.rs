@@ -7,8 +7,7 @@ use code_commit_runs::replay::Other;
 use code_commit_runs::undo::Force;
 use code_commit_runs::{clean, replay, resume, travel, why};
 
-use super::LimitArgs;
-use super::flags::whole_number;
+use super::flags::{LimitArgs, whole_number};
 
 #[derive(Debug, Args)]
 pub struct RunName {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{BuildArgs, SettingArgs};
+use super::flags::{BuildArgs, SettingArgs};
 
 #[derive(Debug, Args)]
 pub struct CheckArgs {

@@ -9,8 +9,7 @@ use code_commit_runs::spec::{Agent, AgentOptions, Permissions, Request};
 use code_commit_settings::{Address, Sandbox, duration};
 use serde::de::DeserializeOwned;
 
-use super::flags::{key, words};
-use super::{TurnLimitArgs, sandbox};
+use super::flags::{TurnLimitArgs, key, sandbox, words};
 
 #[derive(Debug, Clone, Args)]
 pub struct SpecArgs {

@@ -1,7 +1,7 @@
 //! The names of files in marker lines.
 
 use super::kind::{DELETE, END, START};
-use crate::edit;
+use crate::edit::mark;
 
 /// Why a string cannot be a file name in a marker line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +79,7 @@ fn is_quoted(name: &str) -> bool {
 /// The name without what was probably not meant to be part of it: a remark after it, or `edit`
 /// before it (a reserved word). `None` if the name has neither.
 pub(crate) fn without_remark(name: &str) -> Option<&str> {
-    if let Some(edited) = edit::path(name) {
+    if let Some(edited) = mark::path(name) {
         return Some(edited);
     }
     let ends_as_a_file = has_extension(name);

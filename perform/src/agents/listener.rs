@@ -8,7 +8,7 @@ use code_commit_runner::Cancel;
 
 use code_commit_engine::Marked;
 
-use crate::agents::AgentWatch;
+use crate::agents::role::AgentWatch;
 
 /// An opening tag that is never closed is not a marker, and the text after it is read again, at most this
 /// often.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use code_commit_repo::GitError;
 
-use crate::agents::Repository;
 use crate::agents::checkpoint::{dirty, fingerprint, is_excluded};
+use crate::agents::role::Repository;
 
 /// Bytes and files to keep at most, small files first.
 const MOST_BYTES: u64 = 64 << 20;

@@ -1,5 +1,5 @@
 //! Files of a crate import each other in circles of at most three. What a file takes through a re-export counts as taken
-//! from where it is defined; what lib.rs re-exports is no import.
+//! from the file that re-exports it, as a reader finds it, and what lib.rs re-exports from where lib.rs takes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,9 @@ const MOST: usize = 3;
 
 type Path = Vec<String>;
 
-/// The files of one crate, by the path of their module.
-type Files = BTreeMap<Path, File>;
-
-#[derive(Default)]
-struct File {
-    /// The paths that it names, in `use` declarations and elsewhere.
-    named: Vec<Path>,
-    /// What each name stands for that a `use` declaration brings.
-    bound: BTreeMap<String, Path>,
-}
+/// The files of one crate by the path of their module, and the paths that each of them names, in `use` declarations and
+/// elsewhere.
+type Files = BTreeMap<Path, Vec<Path>>;
 
 #[test]
 fn no_circle_of_imports_is_larger_than_three_files() {
@@ -27,7 +20,7 @@ fn no_circle_of_imports_is_larger_than_three_files() {
         let is_root = matches!(file, "lib.rs" | "main.rs");
         let module: Path = file.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
         let module = if is_root { Path::new() } else { module };
-        crates.entry(folder.to_owned()).or_default().insert(module, read(&text, is_root));
+        crates.entry(folder.to_owned()).or_default().insert(module, read(&text));
     }
     let larger = crates.iter().map(|(name, files)| (name.as_str(), circles(files)));
     let larger: BTreeMap<_, _> = larger.filter(|(_, circles)| !circles.is_empty()).collect();
@@ -35,10 +28,10 @@ fn no_circle_of_imports_is_larger_than_three_files() {
 }
 
 /// Comments, and `use` declarations with all that they hold in braces, are taken apart; the rest is searched for paths.
-fn read(text: &str, is_root: bool) -> File {
+fn read(text: &str) -> Vec<Path> {
     let lines = text.lines().map(|line| line.split("//").next().unwrap());
     let text = lines.collect::<Vec<_>>().join("\n").replace("pub(in crate::", "pub(");
-    let (mut file, mut rest) = (File::default(), String::new());
+    let (mut named, mut rest) = (Vec::new(), String::new());
     for statement in text.split_inclusive(';') {
         let Some(at) =
             statement.rfind("use ").filter(|at| !statement[..*at].ends_with(char::is_alphanumeric))
@@ -46,26 +39,20 @@ fn read(text: &str, is_root: bool) -> File {
             rest.push_str(statement);
             continue;
         };
-        let is_public = statement[..at].trim_end().ends_with(['b', ')']);
         rest.push_str(&statement[..at]);
-        for (path, name) in expanded(statement[at + 4..].trim_end_matches(';'), &[]) {
-            if !(is_root && is_public) {
-                file.named.push(path.clone());
-            }
-            file.bound.insert(name, path);
-        }
+        named.extend(expanded(statement[at + 4..].trim_end_matches(';'), &[]));
     }
     let paths = rest.split(|c: char| !c.is_ascii_alphanumeric() && !"_:".contains(c));
     let paths = paths.filter(|word| word.contains("::"));
-    file.named.extend(paths.map(|path| path.split("::").map(str::to_owned).collect()));
-    file
+    named.extend(paths.map(|path| path.split("::").map(str::to_owned).collect::<Path>()));
+    named
 }
 
-/// Each path of a `use` tree, and the name that it binds.
-fn expanded(tree: &str, above: &[String]) -> Vec<(Path, String)> {
+/// Each path of a `use` tree.
+fn expanded(tree: &str, above: &[String]) -> Vec<Path> {
     let tree = tree.trim();
     let (head, inner) = tree.split_once('{').map_or((tree, None), |(head, inner)| (head, Some(inner)));
-    let (head, name) = head.split_once(" as ").map_or((head, None), |(path, name)| (path, Some(name)));
+    let head = head.split(" as ").next().unwrap();
     let parts = head.split("::").map(str::trim).filter(|part| !part.is_empty() && *part != "self");
     let is_self = tree == "self" || tree.starts_with("self::");
     let own = is_self.then(|| "self".to_owned()).filter(|_| above.is_empty());
@@ -74,10 +61,7 @@ fn expanded(tree: &str, above: &[String]) -> Vec<(Path, String)> {
         Some(inner) => {
             branches(inner.trim_end().trim_end_matches('}')).flat_map(|part| expanded(part, &path)).collect()
         }
-        None => {
-            let name = name.or(path.last().map(String::as_str)).unwrap_or_default().trim().to_owned();
-            vec![(path, name)]
-        }
+        None => vec![path],
     }
 }
 
@@ -91,8 +75,8 @@ fn branches(list: &str) -> impl Iterator<Item = &str> {
     list.split(at_top).filter(|part| !part.trim().is_empty())
 }
 
-/// The file in which the target of a path is defined, if it is one of these.
-fn target(files: &Files, from: &Path, path: &[String], hops: usize) -> Option<Path> {
+/// The file of a path, if it is one of these and another one than `from`.
+fn target(files: &Files, from: &Path, path: &[String]) -> Option<Path> {
     let (first, mut rest) = path.split_first()?;
     let mut at = from.clone();
     match first.as_str() {
@@ -107,8 +91,6 @@ fn target(files: &Files, from: &Path, path: &[String], hops: usize) -> Option<Pa
         }
         _ => rest = path,
     }
-    let is_relative = rest.len() == path.len();
-    let start = at.len();
     while let Some((name, more)) = rest.split_first() {
         let below: Path = at.iter().chain([name]).cloned().collect();
         if !files.contains_key(&below) {
@@ -116,18 +98,17 @@ fn target(files: &Files, from: &Path, path: &[String], hops: usize) -> Option<Pa
         }
         (at, rest) = (below, more);
     }
-    let bound = rest.first().and_then(|name| files.get(&at)?.bound.get(name)).filter(|_| hops > 0);
-    match bound {
-        Some(bound) => target(files, &at, &[bound, &rest[1..]].concat(), hops - 1),
-        // What is taken from a module counts, not its name.
-        None => (!rest.is_empty() && (!is_relative || at.len() > start)).then_some(at),
+    if !at.is_empty() {
+        return (at != *from).then_some(at);
     }
+    let name = rest.first().filter(|_| !from.is_empty())?;
+    let exported = files.get(&at)?.iter().find(|path| path.last() == Some(name))?;
+    target(files, &at, exported).filter(|file| file != from)
 }
 
 /// The sizes of the circles that are too large, the largest first.
 fn circles(files: &Files) -> Vec<usize> {
-    let next =
-        |from: &Path| files[from].named.iter().filter_map(|path| target(files, from, path, 8)).collect();
+    let next = |from: &Path| files[from].iter().filter_map(|path| target(files, from, path)).collect();
     let arrows: BTreeMap<&Path, Vec<Path>> = files.keys().map(|from| (from, next(from))).collect();
     let reached = |from| {
         let (mut seen, mut todo) = (BTreeSet::new(), vec![from]);
