@@ -88,7 +88,7 @@ pub fn product() -> anyhow::Result<PathBuf> {
 fn build() -> anyhow::Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--locked", "--quiet"]).current_dir(&root);
+    cargo.args(["build", "--locked", "--quiet", "--target-dir", "target"]).current_dir(&root);
     anyhow::ensure!(cargo.status()?.success(), "cannot build the program in {}", root.display());
     Ok(root.join("target/debug/code-commit"))
 }
