@@ -6,7 +6,7 @@ use code_commit_names::{Binds, Writer};
 use gix::glob::pattern::Case;
 
 use crate::fold::{Folded, fold};
-use crate::patterns::{Kind, Patterns};
+use crate::patterns::{Choice, Kind, Patterns};
 use crate::refusal::{Code, Refusal};
 
 /// What a run may write. Every policy refuses `.git`, the harness's own state and its configuration.
@@ -21,8 +21,18 @@ pub struct Policy {
     protected: Vec<Folded>,
     flagged: Vec<Folded>,
     scope: Scope,
+    runs_later: RunsLater,
     pub(crate) ignored: Ignored,
     pub(crate) configuration: Configuration,
+}
+
+/// What becomes of names that a program runs later without being asked.
+#[derive(Debug, Clone)]
+enum RunsLater {
+    /// Whoever asked for the change sees that it is flagged.
+    Flagged,
+    /// Nobody asked for it, except for what these patterns match.
+    RefusedUnless(Choice),
 }
 
 #[derive(Debug, Clone)]
@@ -70,13 +80,22 @@ impl Policy {
         Policy::binding(Binds::Implement)
     }
 
-    /// What a build may change: everything except what a user or the harness writes. Lock files, which builds
-    /// update, are allowed.
+    /// What a build may change: everything except what a user or the harness writes, and what a program runs later
+    /// without being asked. Lock files, which builds update, are allowed.
     #[must_use]
     pub fn build(strictest: Binds) -> Self {
         let kept = code_commit_names::protected(strictest).filter(|row| row.writer() != Some(Writer::Build));
         let protected = kept.map(|row| Folded::new(row.pattern, row.why)).collect();
-        Policy { protected, ..Policy::binding(strictest) }
+        let runs_later = RunsLater::RefusedUnless(Choice::default());
+        Policy { protected, runs_later, ..Policy::binding(strictest) }
+    }
+
+    /// For [`build`](Self::build): allows what these gitignore patterns match, relative to the root, although a
+    /// program runs it later. A repository cannot allow it to itself: the patterns come from a person.
+    #[must_use]
+    pub fn may_write<S: AsRef<str>>(self, patterns: impl IntoIterator<Item = S>) -> Self {
+        let patterns: Vec<S> = patterns.into_iter().collect();
+        Policy { runs_later: RunsLater::RefusedUnless(Choice::of(&patterns)), ..self }
     }
 
     /// Allows only these files, with exactly this spelling (S2 `allowed_files`: explicit relative
@@ -97,6 +116,7 @@ impl Policy {
                 .collect(),
             flagged: Vec::new(),
             scope: Scope::Everything,
+            runs_later: RunsLater::Flagged,
             ignored: Ignored::Refused,
             configuration: Configuration::All,
         }
@@ -179,6 +199,12 @@ impl Policy {
         }
         if !self.scope.contains(text) {
             return Err(Refusal::new(Code::OutOfScope, path));
+        }
+        if let RunsLater::RefusedUnless(allowed) = &self.runs_later
+            && let Some(row) = code_commit_names::runs_later(&fold(text))
+            && !allowed.covers(text)
+        {
+            return Err(Refusal::with(Code::RunsLater, path, row.why));
         }
         Ok(text)
     }

@@ -83,6 +83,9 @@ codes! {
     /// Not one of the files that this task may write.
     OutOfScope, "out-of-scope",
         "is not one of the files that this task may change; change only those.";
+    /// Some program runs it later without being asked, and nobody asked for it: a command left it.
+    RunsLater, "runs-later",
+        "is run later without being asked ({}); leave it as it is.";
     /// Two paths of one reply that are equal, or equal after folding.
     Duplicate, "duplicate",
         "names the same file as `{}` in this reply; name each file only once.";

@@ -52,8 +52,10 @@ fn what_runs_later_counts_at_every_level_and_by_whole_names() {
     for path in [
         ".gitattributes",
         "a/b/.gitattributes",
+        ".husky",
         ".husky/x",
         "a/.husky/b/x",
+        "lib/evil.pth",
         ".github/workflows/ci.yml",
         "x/.cargo/config.toml",
         // Also runs later, if a person's own list admits it.
@@ -65,7 +67,6 @@ fn what_runs_later_counts_at_every_level_and_by_whole_names() {
     for path in [
         "",
         "husky/x",
-        ".husky",
         "rebuild.rs",
         ".github/codeowners",
         "a.envrc",

@@ -167,6 +167,10 @@ settings! {
         /// How long one build may take.
         timeout: Option<Time> => build_timeout: Setting<Duration> = Setting::default(Duration::from_mins(10)), never,
             one("build-timeout", "DURATION", "How long one build may take");
+        /// What a build, or a command of an order, may leave although another program runs it later without being asked: gitignore patterns,
+        /// relative to the root. The lists of all layers are combined. Trusted files only.
+        may_write: Vec<Pattern> => may_write: Vec<Setting<String>> = Vec::new(), differs,
+            many("allow-write", "PATTERN", "Let the build leave files of this gitignore pattern that another program runs later without being asked, such as .envrc; can be repeated");
         /// A build that prints more is stopped.
         output_limit: Option<Size> => build_output: Setting<u64> = Setting::default(64 << 20), raises,
             one("build-output-limit", "SIZE", "Stop a build that prints more than this");

@@ -113,6 +113,7 @@ in_force!(Size as u64, |it| it.0, |bytes| json!(Size(*bytes).to_string()));
 in_force!(ModelNames as Models, |it| it.0, |models| json!(models.to_string()));
 in_force!(Address as String, |it| it.0, |address| json!(address));
 in_force!(VariableName as String, |it| it.0, |name| json!(name));
+in_force!(Pattern as String, |it| it.0, |pattern| json!(pattern));
 in_force!(HostName as String, |it| it.0, |name| json!(name));
 
 impl Written for Place {

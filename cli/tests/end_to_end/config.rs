@@ -72,6 +72,7 @@ fn every_setting_is_shown_with_its_origin() {
     limits.rounds               -  default
     build.command               make check  project file
     build.timeout               10m  default
+    build.may_write             -  default
     build.output_limit          64MiB  default
     build.prompt_limit          1MiB  default
     build.memory                -  default
@@ -114,6 +115,7 @@ fn config_as_json_is_one_object_a_setting() {
     {"file":"project","path":null,"trust":null}
     {"key":"build.command","origin":"default","value":"./build.sh"}
     {"key":"build.timeout","origin":"flag","value":"2m"}
+    {"key":"build.may_write","origin":"default","value":null}
     {"key":"build.output_limit","origin":"default","value":"64MiB"}
     {"key":"build.prompt_limit","origin":"default","value":"1MiB"}
     {"key":"build.memory","origin":"default","value":null}

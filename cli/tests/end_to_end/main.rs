@@ -49,6 +49,7 @@ mod promises;
 mod record;
 mod recovery;
 mod resume;
+mod runs_later;
 mod scenes;
 mod spec;
 mod terminal;

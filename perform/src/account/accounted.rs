@@ -29,6 +29,13 @@ pub(super) fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> O
     if let Some(attic) = attic {
         message += &format!("; what was there is in {}", attic.display());
     }
+    let runs_later = |path: &str| {
+        code_commit_names::runs_later(&path.to_lowercase())
+            .and_then(|row| row.program().map(|by| (by, row.why)))
+    };
+    if let Some((path, (program, why))) = put_back.iter().find_map(|path| Some((path, runs_later(path)?))) {
+        message += &format!("; {program} reads {path} later ({why}): --allow-write '{path}' lets it stay");
+    }
     Some(Problem::new("put-back", message))
 }
 

@@ -166,7 +166,8 @@ impl Plan {
     /// Skips files that the harness writes.
     pub(crate) fn account(&self, root: &Path) -> Account {
         let binds = self.task.binds();
-        let policy = self.protecting(Policy::build(binds), root);
+        let may_write = self.settings.may_write.iter().map(|pattern| &pattern.value);
+        let policy = self.protecting(Policy::build(binds).may_write(may_write), root);
         let paths = |writer: Writer| {
             let rows = code_commit_names::protected(binds).filter(move |row| row.writer() == Some(writer));
             rows.filter(|row| row.is_folder() || row.writer() == Some(Writer::Harness))

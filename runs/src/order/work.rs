@@ -329,7 +329,9 @@ fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Acc
         .collect();
     let may_change = match settings.byproducts.value {
         Byproducts::Restore => Policy::scoped(inputs.order.allowed_files.iter().cloned()),
-        Byproducts::Keep => Policy::build(Binds::Always),
+        Byproducts::Keep => {
+            Policy::build(Binds::Always).may_write(settings.may_write.iter().map(|pattern| &pattern.value))
+        }
     };
     Account::new("a command", may_change, own).unnoted()
 }
