@@ -64,15 +64,9 @@ fn what_runs_later_counts_at_every_level_and_by_whole_names() {
     ] {
         assert!(runs_later(path).is_some(), "{path}");
     }
-    for path in [
-        "",
-        "husky/x",
-        "rebuild.rs",
-        ".github/codeowners",
-        "a.envrc",
-        ".envrc/x",
-        "cargo/config.toml",
-    ] {
+    for path in
+        ["", "husky/x", "rebuild.rs", ".github/codeowners", "a.envrc", ".envrc/x", "cargo/config.toml"]
+    {
         assert_eq!(runs_later(path), None, "{path}");
     }
 }
