@@ -59,7 +59,6 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
     (
         "a table: every line is one more case",
         &[
-            ("cli/src/args.rs", 301),
             ("engine/src/order.rs", 374),
             ("fixtures/src/faults.rs faults", 50),
             ("guard/src/rules.rs read_one", 41),
