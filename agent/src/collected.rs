@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Denial, ModelUsage, gemini};
+use crate::{Denial, ModelUsage};
 
 /// The sum of a stream of events.
 #[derive(Debug, Default, PartialEq)]
@@ -21,8 +21,6 @@ pub(crate) struct Collected {
     pub(crate) resets_unix: Option<u64>,
     /// The final event.
     pub(crate) last: Option<Last>,
-    /// The single object that Gemini CLI may have printed instead of a stream.
-    pub(crate) object: gemini::Object,
 }
 
 /// The final event.

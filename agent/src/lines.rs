@@ -2,7 +2,7 @@
 
 /// Longer lines are skipped, so that memory stays bounded: parsed as JSON, a line may take forty
 /// times its size.
-pub(crate) const LONGEST: usize = 4 << 20;
+const LONGEST: usize = 4 << 20;
 
 /// One line, without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

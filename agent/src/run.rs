@@ -120,12 +120,11 @@ fn command(cli: &Installed, spawn: &Spawn<'_>, tmp: &Path) -> Result<Command, Ag
     })
 }
 
-fn outcome(kind: Kind, spawn: &Spawn<'_>, mut told: Collected, output: &Output, was_idle: bool) -> Outcome {
+fn outcome(kind: Kind, spawn: &Spawn<'_>, told: Collected, output: &Output, was_idle: bool) -> Outcome {
     let stderr = output.apart.as_ref().map(|apart| &apart.err);
     let stderr =
         stderr.map(|said| spawn.key.as_ref().map_or_else(|| said.text(), |key| key.strike_out_of(said)));
     let stderr = stderr.unwrap_or_default();
-    told.finish_with(kind, &stderr);
     let end = judge(&Facts { kind, ended: output.ended, was_idle, told: &told, stderr: &stderr });
     let usage = match (kind, spawn.used_before) {
         (Kind::Codex, Some(before)) => told.usage.iter().map(|now| since(now, before)).collect(),
@@ -198,8 +197,6 @@ impl<'a, 's> Hearing<'a, 's> {
 
     fn finish(mut self) -> Result<Collected, AgentError> {
         std::mem::take(&mut self.lines).finish(&mut |line| self.line(line));
-        let on_event = self.on_event;
-        self.told.finish(self.kind, &mut |event| on_event(&event));
         match self.failed {
             Some(error) => Err(AgentError::Log(error)),
             None => Ok(self.told),

@@ -245,9 +245,6 @@ pub enum OnFailure {
 
 #[derive(Debug, Args)]
 pub struct RollupArgs {
-    /// Where to write it; - for standard output
-    #[arg(long, short, value_name = "FILE", default_value = "agent-config/codeRollup.txt")]
-    pub output: PathBuf,
     /// Only files that this gitignore pattern matches; can be repeated
     #[arg(long, value_name = "PATTERN")]
     pub include: Vec<String>,

@@ -165,7 +165,7 @@ fn no_dialect(provider: &Provider) -> Failure {
 }
 
 fn no_script(error: ScriptError) -> Failure {
-    let help = if matches!(error, ScriptError::Entry { .. } | ScriptError::UnknownError { .. }) {
+    let help = if matches!(error, ScriptError::Malformed { .. } | ScriptError::UnknownError { .. }) {
         "fix that entry, or take it out"
     } else {
         "name a file of replies, parted by lines that say `--- next reply ---`"

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use code_commit_llm::json::Aside;
 use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,70 +16,65 @@ const LINGER: Duration = Duration::from_secs(5);
 /// deliver it.
 const LINGER_AFTER_STOP: Duration = Duration::from_millis(100);
 
-/// A message. Everything but text is kept as received, so that unknown values cannot fail to parse.
+/// A message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Message<'a> {
-    #[serde(deserialize_with = "code_commit_llm::json::aside")]
-    id: Value,
-    #[serde(deserialize_with = "code_commit_llm::json::aside")]
-    model: Value,
+    id: Aside,
+    model: Aside,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(deserialize_with = "code_commit_llm::json::aside")]
-    stop_reason: Value,
-    #[serde(deserialize_with = "code_commit_llm::json::aside")]
-    stop_details: Value,
-    #[serde(deserialize_with = "code_commit_llm::json::aside")]
-    usage: Value,
+    stop_reason: Aside,
+    stop_details: Aside,
+    usage: Aside,
     #[serde(deserialize_with = "code_commit_llm::json::error")]
     error: Value,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Event<'a> {
-    #[serde(rename = "type", default, deserialize_with = "code_commit_llm::json::aside")]
-    kind: Value,
-    #[serde(borrow, default)]
+    #[serde(rename = "type")]
+    kind: Aside,
+    #[serde(borrow)]
     message: Option<Message<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     content_block: Option<Block<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     delta: Option<Delta<'a>>,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    usage: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::error")]
+    usage: Aside,
+    #[serde(deserialize_with = "code_commit_llm::json::error")]
     error: Value,
 }
 
 /// A block of content: text, a thought, a tool call. A thought may be kept from us: such a block has neither
 /// text nor thinking.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Block<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     thinking: Option<&'a RawValue>,
 }
 
 /// More of a block, or of the message itself.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Delta<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     thinking: Option<&'a RawValue>,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    stop_reason: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    stop_details: Value,
+    stop_reason: Aside,
+    stop_details: Aside,
 }
 
 /// The answer to `count_tokens`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Count {
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    input_tokens: Value,
+    input_tokens: Aside,
 }
 
 /// Reads the answer to `count_tokens`.
@@ -94,10 +90,10 @@ pub(crate) struct Merge {
     key: Secret,
     thoughts: String,
     stop_reason: Option<String>,
-    stop_details: Value,
-    usage: Value,
-    served_model: Value,
-    id: Value,
+    stop_details: Aside,
+    usage: Aside,
+    served_model: Aside,
+    id: Aside,
     stopped: bool,
     /// Whether text followed the stop reason.
     goes_on: bool,
@@ -108,7 +104,7 @@ impl Merge {
         Self { model, key, ..Self::default() }
     }
 
-    fn take(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
+    fn take_message(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
         code_commit_llm::json::replace(&mut self.id, message.id);
         code_commit_llm::json::replace(&mut self.served_model, message.model);
         self.take_usage(message.usage);
@@ -127,15 +123,15 @@ impl Merge {
         Ok(())
     }
 
-    fn take_end(&mut self, reason: &Value, details: Value) {
+    fn take_end(&mut self, reason: &Value, details: Aside) {
         self.stop_reason = code_commit_llm::json::word(reason).or(self.stop_reason.take());
         code_commit_llm::json::replace(&mut self.stop_details, details);
     }
 
     /// The counts at the end of a stream are totals, but not all counts are repeated there.
-    fn take_usage(&mut self, more: Value) {
+    fn take_usage(&mut self, more: Aside) {
         match (&mut self.usage, more) {
-            (Value::Object(usage), Value::Object(more)) => {
+            (Aside(Value::Object(usage)), Aside(Value::Object(more))) => {
                 usage.extend(more.into_iter().filter(|(_, count)| !count.is_null()));
             }
             (usage, more) => code_commit_llm::json::replace(usage, more),
@@ -147,7 +143,7 @@ impl Merge {
         self.stop_reason.is_some()
     }
 
-    fn finish(&self, text: &str) -> Finish {
+    fn ending(&self, text: &str) -> Finish {
         // Faulty gateways mix two answers into one: no part of it can be trusted.
         if self.goes_on {
             return Finish::Malformed;
@@ -177,20 +173,6 @@ impl Merge {
         }
     }
 
-    fn answer(self, text: String) -> Result<Answer, CallError> {
-        let reply = Reply {
-            finish: self.finish(&text),
-            finish_reason: self.stop_reason.clone(),
-            usage: self.usage(),
-            served_model: code_commit_llm::json::word(&self.served_model),
-            response_id: code_commit_llm::json::word(&self.id),
-            raw: self.raw()?,
-            text,
-            attempts: 1,
-        };
-        Ok(Answer { reply, continuation: None })
-    }
-
     /// The merged message as the service would have sent it in one piece, with the text last.
     fn raw(&self) -> Result<Raw, CallError> {
         let thinking = Some(self.thoughts.as_str()).filter(|thoughts| !thoughts.is_empty());
@@ -215,20 +197,16 @@ impl Stream for Merge {
         if !message.error.is_null() {
             return Err(failure::in_stream(&message.error, &self.model, &self.key).into());
         }
-        Ok(self.take(message, text)?)
+        Ok(self.take_message(message, text)?)
     }
 
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
-        // Not sent by this service, but some gateways end every stream with it.
-        if data.trim() == "[DONE]" {
-            return Ok(());
-        }
         let event: Event<'_> = code_commit_llm::json::message(data)?;
         if !event.error.is_null() {
             return Err(failure::in_stream(&event.error, &self.model, &self.key).into());
         }
         if let Some(message) = event.message {
-            self.take(message, text)?;
+            self.take_message(message, text)?;
         }
         if let Some(block) = event.content_block {
             self.append(&block, text)?;
@@ -238,7 +216,7 @@ impl Stream for Merge {
             self.take_end(&delta.stop_reason, delta.stop_details);
         }
         self.take_usage(event.usage);
-        self.stopped |= event.kind == "message_stop";
+        self.stopped |= *event.kind == "message_stop";
         Ok(())
     }
 
@@ -248,7 +226,17 @@ impl Stream for Merge {
     }
 
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {
-        self.answer(text)
+        let reply = Reply {
+            finish: self.ending(&text),
+            finish_reason: self.stop_reason.clone(),
+            usage: self.usage(),
+            served_model: code_commit_llm::json::word(&self.served_model),
+            response_id: code_commit_llm::json::word(&self.id),
+            raw: self.raw()?,
+            text,
+            attempts: 1,
+        };
+        Ok(Answer { reply, continuation: None })
     }
 }
 

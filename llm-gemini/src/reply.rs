@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use code_commit_llm::json::Aside;
 use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, ToolCall, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,62 +13,53 @@ use crate::{failure, finish};
 /// How long to wait for more after the finish reason: usage may follow it.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// `GenerateContentResponse`. Everything but text is kept as received, so that unknown values
-/// cannot fail to parse.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// `GenerateContentResponse`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct Message<'a> {
     /// We request only one.
-    #[serde(borrow, default, deserialize_with = "code_commit_llm::json::first")]
+    #[serde(borrow, deserialize_with = "code_commit_llm::json::first")]
     candidates: Option<Candidate<'a>>,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    prompt_feedback: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    usage_metadata: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    model_version: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    response_id: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::error")]
+    prompt_feedback: Aside,
+    usage_metadata: Aside,
+    model_version: Aside,
+    response_id: Aside,
+    #[serde(deserialize_with = "code_commit_llm::json::error")]
     error: Value,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct Candidate<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     content: Option<Content<'a>>,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    finish_reason: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    finish_message: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    continuation_token: Value,
+    finish_reason: Aside,
+    finish_message: Aside,
+    continuation_token: Aside,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Content<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     parts: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct Part<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    thought: Value,
-    #[serde(borrow, default)]
+    thought: Aside,
+    #[serde(borrow)]
     function_call: Option<&'a RawValue>,
 }
 
 /// `CountTokensResponse`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct Count {
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    total_tokens: Value,
+    total_tokens: Aside,
 }
 
 /// Reads the answer to `countTokens`.
@@ -84,12 +76,12 @@ pub(crate) struct Merge {
     thoughts: String,
     called_tool: bool,
     finish_reason: Option<String>,
-    finish_message: Value,
+    finish_message: Aside,
     continuation: Option<String>,
-    feedback: Value,
-    usage: Value,
-    model_version: Value,
-    response_id: Value,
+    feedback: Aside,
+    usage: Aside,
+    model_version: Aside,
+    response_id: Aside,
 }
 
 impl Merge {
@@ -97,7 +89,7 @@ impl Merge {
         Self { model, key, ..Self::default() }
     }
 
-    fn take(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
+    fn take_message(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
         if !message.error.is_null() {
             return Err(failure::in_stream(&message.error, &self.model, &self.key));
         }
@@ -121,7 +113,7 @@ impl Merge {
     fn take_part(&mut self, part: &Part<'_>, text: &mut String) -> Result<(), CallError> {
         self.called_tool |= part.function_call.is_some();
         let Some(raw) = part.text else { return Ok(()) };
-        let target = if part.thought == Value::Bool(true) { &mut self.thoughts } else { text };
+        let target = if *part.thought == true { &mut self.thoughts } else { text };
         let bad = || CallError::BadReply { detail: "a part whose text is no text".into() };
         code_commit_llm::json::append_string(raw, target).ok_or_else(bad)
     }
@@ -135,7 +127,7 @@ impl Merge {
         self.finish_reason.is_some() || self.block_reason().is_some()
     }
 
-    fn finish(&self, text: &str) -> Finish {
+    fn ending(&self, text: &str) -> Finish {
         let reason = self.finish_reason.as_deref().unwrap_or_default();
         match (finish::of(reason), self.block_reason()) {
             (_, Some(block)) if reason.is_empty() => Finish::Blocked { filter: finish::filter(block) },
@@ -158,22 +150,6 @@ impl Merge {
             output_tokens: sum(count("candidatesTokenCount"), thoughts),
             reasoning_tokens: thoughts,
         }
-    }
-
-    fn answer(self, text: String) -> Result<Answer, CallError> {
-        let finish = self.finish(&text);
-        let reply = Reply {
-            usage: self.usage(),
-            served_model: self.model_version.as_str().map(str::to_owned),
-            response_id: self.response_id.as_str().map(str::to_owned),
-            finish_reason: self.finish_reason.clone().or_else(|| self.block_reason().map(str::to_owned)),
-            raw: self.raw()?,
-            finish,
-            text,
-            attempts: 1,
-        };
-        let continuation = self.continuation.filter(|_| reply.finish == Finish::Endless);
-        Ok(Answer { reply, continuation })
     }
 
     /// The merged message as the service would have sent it in one piece, with the text last.
@@ -203,16 +179,8 @@ impl Merge {
 }
 
 impl Stream for Merge {
-    fn message(&mut self, json: &str, text: &mut String) -> Result<(), Unread> {
-        Ok(self.take(code_commit_llm::json::message(json)?, text)?)
-    }
-
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
-        // Not sent by this service, but some gateways end every stream with it.
-        if data.trim() == "[DONE]" {
-            return Ok(());
-        }
-        self.message(data, text)
+        Ok(self.take_message(code_commit_llm::json::message(data)?, text)?)
     }
 
     /// Usage may follow the end mark.
@@ -221,7 +189,19 @@ impl Stream for Merge {
     }
 
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {
-        self.answer(text)
+        let finish = self.ending(&text);
+        let reply = Reply {
+            usage: self.usage(),
+            served_model: self.model_version.as_str().map(str::to_owned),
+            response_id: self.response_id.as_str().map(str::to_owned),
+            finish_reason: self.finish_reason.clone().or_else(|| self.block_reason().map(str::to_owned)),
+            raw: self.raw()?,
+            finish,
+            text,
+            attempts: 1,
+        };
+        let continuation = self.continuation.filter(|_| reply.finish == Finish::Endless);
+        Ok(Answer { reply, continuation })
     }
 }
 

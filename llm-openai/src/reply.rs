@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use code_commit_llm::json::Aside;
 use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Stream, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,68 +10,65 @@ use serde_json::value::RawValue;
 
 use crate::{Service, failure};
 
-/// How most streams end.
-const DONE: &str = "[DONE]";
 /// How long to wait for more after the finish reason: usage may follow it.
 const LINGER: Duration = Duration::from_secs(5);
-/// Only the end of the body follows [`DONE`]; a connection that is kept open takes a moment to
+/// Only the end of the body follows `[DONE]`; a connection that is kept open takes a moment to
 /// deliver it.
 const LINGER_AFTER_DONE: Duration = Duration::from_millis(100);
 
-/// A completion, or a chunk of one. Everything but text is kept as received, so that unknown values
-/// cannot fail to parse.
-#[derive(Debug, Deserialize)]
+/// A completion, or a chunk of one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Message<'a> {
     /// We request only one.
-    #[serde(borrow, default, deserialize_with = "code_commit_llm::json::first")]
+    #[serde(borrow, deserialize_with = "code_commit_llm::json::first")]
     choices: Option<Choice<'a>>,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    usage: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    model: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    id: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    created: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::error")]
+    usage: Aside,
+    model: Aside,
+    id: Aside,
+    created: Aside,
+    #[serde(deserialize_with = "code_commit_llm::json::error")]
     error: Value,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Choice<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     message: Option<Said<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     delta: Option<Said<'a>>,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    finish_reason: Value,
+    finish_reason: Aside,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Said<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     refusal: Option<&'a RawValue>,
 }
 
 /// An element of `content`, which some servers send as a list.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Part<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     text: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Models<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     data: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Listed {
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    id: Value,
+    id: Aside,
 }
 
 /// Looks for a model in the list of all.
@@ -102,10 +100,10 @@ pub(crate) struct Merge {
     service: Service,
     refusal: String,
     finish_reason: Option<String>,
-    usage: Value,
-    served_model: Value,
-    id: Value,
-    created: Value,
+    usage: Aside,
+    served_model: Aside,
+    id: Aside,
+    created: Aside,
     done: bool,
     /// Whether text followed the finish reason.
     goes_on: bool,
@@ -117,16 +115,16 @@ impl Merge {
             service,
             refusal: String::new(),
             finish_reason: None,
-            usage: Value::Null,
-            served_model: Value::Null,
-            id: Value::Null,
-            created: Value::Null,
+            usage: Aside::default(),
+            served_model: Aside::default(),
+            id: Aside::default(),
+            created: Aside::default(),
             done: false,
             goes_on: false,
         }
     }
 
-    fn take(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
+    fn take_message(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
         if !message.error.is_null() {
             return Err(failure::in_stream(&message.error, &self.service));
         }
@@ -144,13 +142,13 @@ impl Merge {
         Ok(())
     }
 
-    /// The finish reason is the end mark: many servers never send [`DONE`], and some proxies add it
+    /// The finish reason is the end mark: many servers never send `[DONE]`, and some proxies add it
     /// to a truncated stream.
     fn is_ended(&self) -> bool {
         self.finish_reason.is_some()
     }
 
-    fn finish(&self, text: &str) -> Finish {
+    fn ending(&self, text: &str) -> Finish {
         // Faulty gateways mix two answers into one: no part of it can be trusted.
         if self.goes_on {
             return Finish::Malformed;
@@ -174,20 +172,6 @@ impl Merge {
             output_tokens: count("/completion_tokens"),
             reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
         }
-    }
-
-    fn answer(self, text: String) -> Result<Answer, CallError> {
-        let reply = Reply {
-            finish: self.finish(&text),
-            finish_reason: self.finish_reason.clone(),
-            usage: self.usage(),
-            served_model: code_commit_llm::json::word(&self.served_model),
-            response_id: code_commit_llm::json::word(&self.id),
-            raw: self.raw()?,
-            text,
-            attempts: 1,
-        };
-        Ok(Answer { reply, continuation: None })
     }
 
     /// The merged message as the service would have sent it in one piece, with the text last.
@@ -220,16 +204,12 @@ pub(crate) fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), Ca
 }
 
 impl Stream for Merge {
-    fn message(&mut self, json: &str, text: &mut String) -> Result<(), Unread> {
-        Ok(self.take(code_commit_llm::json::message(json)?, text)?)
+    fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
+        Ok(self.take_message(code_commit_llm::json::message(data)?, text)?)
     }
 
-    fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
-        if data.trim() == DONE {
-            self.done = true;
-            return Ok(());
-        }
-        self.message(data, text)
+    fn done(&mut self) {
+        self.done = true;
     }
 
     fn over(&self) -> Option<Duration> {
@@ -238,7 +218,17 @@ impl Stream for Merge {
     }
 
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {
-        self.answer(text)
+        let reply = Reply {
+            finish: self.ending(&text),
+            finish_reason: self.finish_reason.clone(),
+            usage: self.usage(),
+            served_model: code_commit_llm::json::word(&self.served_model),
+            response_id: code_commit_llm::json::word(&self.id),
+            raw: self.raw()?,
+            text,
+            attempts: 1,
+        };
+        Ok(Answer { reply, continuation: None })
     }
 }
 

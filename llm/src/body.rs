@@ -143,7 +143,7 @@ impl Merging {
             return Ok(());
         }
         let shown = self.text.len();
-        let read = self.stream.event(data, &mut self.text);
+        let read = self.stream.take(data, &mut self.text);
         read.inspect_err(|_| watch.progress(Progress::Body(data.as_bytes())))?;
         if let Some(delta) = self.text.get(shown..).filter(|delta| !delta.is_empty()) {
             watch.progress(Progress::Text(delta));

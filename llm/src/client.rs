@@ -77,6 +77,18 @@ pub trait Stream {
     /// Processes the data of one event and appends its text to `text`.
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread>;
 
+    /// Processes `[DONE]`, which ends most streams of the OpenAI dialect. Some gateways add it to all streams.
+    fn done(&mut self) {}
+
+    /// Processes the data of one event, or `[DONE]`.
+    fn take(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
+        if data.trim() == "[DONE]" {
+            self.done();
+            return Ok(());
+        }
+        self.event(data, text)
+    }
+
     /// Processes an answer that came in one piece: one event, unless the service has another form for it.
     fn message(&mut self, json: &str, text: &mut String) -> Result<(), Unread> {
         self.event(json, text)

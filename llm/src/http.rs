@@ -7,7 +7,6 @@
 
 mod exchange;
 mod network;
-mod resolve;
 mod worker;
 
 pub use exchange::{Exchange, Head, Next, Stopwatch};
@@ -18,9 +17,7 @@ use std::time::Duration;
 
 use ureq::config::AutoHeaderValue;
 use ureq::tls::{RootCerts, TlsConfig};
-use ureq::unversioned::transport::DefaultConnector;
 
-use self::resolve::Hosts;
 use self::worker::Worker;
 use crate::{CallError, Watch};
 
@@ -95,7 +92,7 @@ impl Agent {
             .input_buffer_size(BUFFER_BYTES)
             .output_buffer_size(BUFFER_BYTES)
             .build();
-        let live = Mutex::new(agent(&config));
+        let live = Mutex::new(ureq::Agent::new_with_config(config.clone()));
         Self { network, limits, config, live, idle: Mutex::default() }
     }
 
@@ -131,14 +128,10 @@ impl Agent {
 
     /// Closes every connection, even those in use; the next call opens a new one.
     fn abort(&self) {
-        let fresh = agent(&self.config);
+        let fresh = ureq::Agent::new_with_config(self.config.clone());
         let old = std::mem::replace(&mut *self.live.lock().unwrap_or_else(PoisonError::into_inner), fresh);
         old.shutdown();
     }
-}
-
-fn agent(config: &ureq::config::Config) -> ureq::Agent {
-    ureq::Agent::with_parts(config.clone(), DefaultConnector::default(), Hosts::default())
 }
 
 /// The address of a service: `http` or `https`, a host, and a path that all requests are below.

@@ -9,6 +9,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
 
 use serde::de::{DeserializeSeed, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -62,12 +63,26 @@ fn something_else(error: &serde_json::Error) -> CallError {
 /// strings.
 const LONGEST_ASIDE: usize = 64 << 10;
 
-/// For `deserialize_with`: a value other than the text, or null if it is too long.
-pub fn aside<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
-    Ok(bounded(<&RawValue>::deserialize(from)?).unwrap_or_default())
+/// A value other than the text, or null if it is too long. It is kept as received, so that unknown values cannot fail to
+/// parse.
+#[derive(Debug, Default)]
+pub struct Aside(pub Value);
+
+impl<'de> Deserialize<'de> for Aside {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(Self(bounded(<&RawValue>::deserialize(from)?).unwrap_or_default()))
+    }
 }
 
-/// For `deserialize_with`: like [`aside`], but an error that is too long still counts as one.
+impl Deref for Aside {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.0
+    }
+}
+
+/// For `deserialize_with`: like [`Aside`], but an error that is too long still counts as one.
 pub fn error<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
     let too_long = || "an error that is too long to be read".into();
     Ok(bounded(<&RawValue>::deserialize(from)?).unwrap_or_else(too_long))
@@ -111,7 +126,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for First<T> {
 
 /// Replaces `old` by `new` unless `new` is null: if the events of a stream repeat a value, the last
 /// one counts.
-pub fn replace(old: &mut Value, new: Value) {
+pub fn replace(old: &mut Aside, new: Aside) {
     if !new.is_null() {
         *old = new;
     }
@@ -253,8 +268,8 @@ mod tests {
     struct Beside {
         #[serde(default, deserialize_with = "first")]
         first: Option<u8>,
-        #[serde(default, deserialize_with = "aside")]
-        aside: Value,
+        #[serde(default)]
+        aside: Aside,
         #[serde(default, deserialize_with = "error")]
         error: Value,
     }
@@ -264,11 +279,11 @@ mod tests {
         let many = format!("[1{}]", ",{}".repeat(LONGEST_ASIDE));
         let json = format!(r#"{{"first":{many},"aside":{many},"error":{many}}}"#);
         let beside: Beside = serde_json::from_str(&json).unwrap();
-        assert_eq!((beside.first, beside.aside), (Some(1), Value::Null));
+        assert_eq!((beside.first, beside.aside.0), (Some(1), Value::Null));
         assert_eq!(beside.error, "an error that is too long to be read");
         let small: Beside = serde_json::from_str(r#"{"first":null,"aside":{"a":[]},"error":null}"#).unwrap();
         assert_eq!(
-            (small.first, small.aside.to_string(), small.error),
+            (small.first, small.aside.0.to_string(), small.error),
             (None, r#"{"a":[]}"#.into(), Value::Null)
         );
         let none: Beside = serde_json::from_str(r#"{"first":[]}"#).unwrap();

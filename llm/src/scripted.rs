@@ -1,9 +1,8 @@
 //! A model that reads its replies from a file, so that everything can be tried without a network.
 //!
-//! The file is one of three things:
+//! The file is one of two things:
 //!
 //! - JSON: `{"replies": [ENTRY, …]}`;
-//! - JSON lines: one ENTRY per line;
 //! - anything else: plain text, with replies separated by lines that say `--- next reply ---`.
 //!
 //! An ENTRY is an object with [`Entry`]'s fields, such as `{"text": "…"}`, `{"error":
@@ -56,13 +55,8 @@ pub enum ScriptError {
     #[error("cannot read {}", .path.display())]
     Read { path: PathBuf, source: std::io::Error },
     /// It is not a valid script.
-    #[error("{}, entry {entry} cannot be read", .path.display())]
-    Entry {
-        path: PathBuf,
-        /// From 1; in JSON lines, the line.
-        entry: usize,
-        source: serde_json::Error,
-    },
+    #[error("{} cannot be read as a script", .path.display())]
+    Malformed { path: PathBuf, source: serde_json::Error },
     #[error("{}, entry {entry}: there is no error `{code}`", .path.display())]
     UnknownError {
         path: PathBuf,
@@ -89,11 +83,8 @@ impl Scripted {
     pub fn read(path: &Path) -> Result<Self, ScriptError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ScriptError::Read { path: path.to_owned(), source })?;
-        let entries = parse(&text).map_err(|(entry, source)| ScriptError::Entry {
-            path: path.to_owned(),
-            entry,
-            source,
-        })?;
+        let entries =
+            parse(&text).map_err(|source| ScriptError::Malformed { path: path.to_owned(), source })?;
         let unknown = |entry: &&Entry| entry.error.is_some() && failure(entry).is_none();
         if let Some(at) = entries.iter().position(|entry| unknown(&entry)) {
             let code = entries.get(at).and_then(|entry| entry.error.clone()).unwrap_or_default();
@@ -162,7 +153,7 @@ impl Model for Scripted {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Entry>, (usize, serde_json::Error)> {
+fn parse(text: &str) -> Result<Vec<Entry>, serde_json::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Whole {
@@ -171,17 +162,7 @@ fn parse(text: &str) -> Result<Vec<Entry>, (usize, serde_json::Error)> {
     if !text.trim_start().starts_with('{') {
         return Ok(plain(text));
     }
-    match serde_json::from_str::<Whole>(text) {
-        Ok(whole) => Ok(whole.replies),
-        // A single object that was meant to contain all replies, but does not.
-        Err(error) if text.contains("\"replies\"") => Err((1, error)),
-        Err(_) => lines(text),
-    }
-}
-
-fn lines(text: &str) -> Result<Vec<Entry>, (usize, serde_json::Error)> {
-    let filled = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    filled.map(|(at, line)| serde_json::from_str(line).map_err(|error| (at + 1, error))).collect()
+    serde_json::from_str::<Whole>(text).map(|whole| whole.replies)
 }
 
 /// The newline before a separator belongs to it, not to the reply.

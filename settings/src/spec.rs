@@ -4,30 +4,20 @@ use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 
-/// The file. An empty text is the same as no file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
-struct File {
-    specs_path: Option<String>,
-    max_iterations: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    setup_command: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    check_command: Option<String>,
-    commit: Option<bool>,
-    audit: Option<bool>,
-}
-
 /// The content, with defaults.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct Config {
     /// The folder with the specs, relative to the root.
+    #[serde(rename = "specsPath")]
     pub specs: String,
     /// The maximum number of iterations.
     pub max_iterations: u32,
     /// The command line that runs after planning.
+    #[serde(rename = "setupCommand", skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
     /// The command line that runs before implementing and reviewing.
+    #[serde(rename = "checkCommand", skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
     /// Whether each task is committed.
     pub commit: bool,
@@ -52,25 +42,18 @@ impl Config {
     /// Reads the file's text; an empty one gives the defaults. The specs folder may not be one of
     /// those that are `taken`.
     pub fn parse(text: &str, taken: &[&str]) -> Result<Self, String> {
-        let file: File = if text.trim().is_empty() {
-            File::default()
+        let mut config: Self = if text.trim().is_empty() {
+            Self::default()
         } else if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|e| e.to_string())?
         } else {
             // Serde would read an array as the settings in order.
             return Err("it must be an object: { … }".to_owned());
         };
-        let default = Self::default();
-        let given =
-            |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        let config = Self {
-            specs: given(file.specs_path).map_or(Ok(default.specs), |path| folder(&path, taken))?,
-            max_iterations: file.max_iterations.unwrap_or(default.max_iterations),
-            setup: given(file.setup_command),
-            check: given(file.check_command),
-            commit: file.commit.unwrap_or(default.commit),
-            audit: file.audit.unwrap_or(default.audit),
-        };
+        let given = |text: String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+        config.specs = folder(&given(config.specs).unwrap_or(Self::default().specs), taken)?;
+        config.setup = config.setup.and_then(given);
+        config.check = config.check.and_then(given);
         if config.max_iterations == 0 {
             return Err("maxIterations must be at least 1".to_owned());
         }
@@ -79,16 +62,8 @@ impl Config {
 
     /// The file's text.
     pub fn to_json(&self) -> String {
-        let file = File {
-            specs_path: Some(self.specs.clone()),
-            max_iterations: Some(self.max_iterations),
-            setup_command: self.setup.clone(),
-            check_command: self.check.clone(),
-            commit: Some(self.commit),
-            audit: Some(self.audit),
-        };
         // Strings, numbers and booleans always have a JSON form.
-        serde_json::to_string_pretty(&file).map(|text| text + "\n").unwrap_or_default()
+        serde_json::to_string_pretty(self).map(|text| text + "\n").unwrap_or_default()
     }
 }
 

@@ -13,7 +13,6 @@ fn hear(kind: Kind, stream: &str) -> (Collected, String) {
     };
     lines.push(stream.as_bytes(), &mut take);
     lines.finish(&mut take);
-    told.finish(kind, &mut show);
     (told, shown)
 }
 
@@ -32,8 +31,6 @@ macro_rules! recorded {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/agents/", $name, ".jsonl"))
     };
 }
-
-mod object;
 
 #[test]
 fn gemini_answers_after_its_last_tool_and_thoughts_are_counted_as_output() {
@@ -135,8 +132,7 @@ fn what_a_tool_gave_back_is_told_in_one_short_line() {
 
 /// The end of a recorded turn.
 fn end(kind: Kind, stream: &str, code: i32, stderr: &str) -> End {
-    let (mut told, _) = hear(kind, stream);
-    told.finish_with(kind, stderr);
+    let (told, _) = hear(kind, stream);
     judge(&Facts { kind, ended: Ended::Exited(code), was_idle: false, told: &told, stderr })
 }
 

@@ -17,6 +17,8 @@ pub type BuildArgs = Flags<OfBuild>;
 /// Limits on time, calls and cost of a run; also of a resumed one.
 pub type LimitArgs = Flags<Resumed>;
 
+pub type OrderSettingArgs = Flags<OfOrder>;
+
 /// Limits of a run of agents, checked between turns.
 pub type TurnLimitArgs = Flags<BetweenTurns>;
 
@@ -67,6 +69,30 @@ pub enum Resumed {}
 impl Which for Resumed {
     fn help(_: &Key, flag: &Flag) -> Option<&'static str> {
         flag.on_resume.then_some(flag.help)
+    }
+}
+
+/// Those of a work order, in its words.
+#[derive(Debug, Clone)]
+pub enum OfOrder {}
+
+impl Which for OfOrder {
+    fn help(key: &Key, flag: &Flag) -> Option<&'static str> {
+        match key.name {
+            "model.base_url" => Some(flag.help),
+            "model.timeout" => Some(
+                "How long the model's service may send nothing; it sends nothing until the reply is there [default: 10m]",
+            ),
+            "model.call_limit" => {
+                Some("How long one model call may take, including retries; by default --timeout")
+            }
+            "sandbox.mode" => Some("The sandbox around the commands"),
+            "sandbox.network" => Some("Let the commands use the network"),
+            "edits" => {
+                Some("Let the model edit lines of files that are shown whole, instead of giving whole files")
+            }
+            _ => Resumed::help(key, flag),
+        }
     }
 }
 

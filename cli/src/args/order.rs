@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use code_commit_runs::order::{Request, Terms};
-use code_commit_settings::{Address, Isolation, Layer, Model, ModelNames, Sandbox, Temperature, Time};
+use code_commit_settings::{Layer, ModelNames, Temperature};
 
-use super::flags::{LimitArgs, sandbox};
+use super::flags::OrderSettingArgs;
 
 #[derive(Debug, Args)]
 pub struct OrderArgs {
@@ -63,30 +63,9 @@ pub struct RunOrderArgs {
     /// How long each command may take
     #[arg(long, value_name = "SECONDS", default_value_t = 600, allow_negative_numbers = true, value_parser = seconds)]
     pub timeout_seconds: u64,
-    /// How long the model's service may send nothing; it sends nothing until the reply is there [default: 10m]
-    #[arg(long, value_name = "DURATION")]
-    pub timeout: Option<Time>,
-    /// How long one model call may take, including retries; by default --timeout
-    #[arg(long, value_name = "DURATION")]
-    pub call_limit: Option<Time>,
-    /// The address of the model's service: for Gemini the origin, for the OpenAI dialect including /v1
-    #[arg(long, value_name = "URL")]
-    pub base_url: Option<Address>,
     /// Of each order; an order's own `max_cost` counts where it is less.
     #[command(flatten)]
-    pub limits: LimitArgs,
-    /// The sandbox around the commands [default: auto]
-    #[arg(long, value_name = "MODE", value_parser = sandbox())]
-    pub sandbox: Option<Sandbox>,
-    /// Let the commands use the network
-    #[arg(long)]
-    pub network: bool,
-    /// Let the model edit lines of files that are shown whole, instead of giving whole files
-    #[arg(long, overrides_with = "no_edits")]
-    pub edits: bool,
-    /// Ask for whole files only
-    #[arg(long, overrides_with = "edits")]
-    pub no_edits: bool,
+    pub settings: OrderSettingArgs,
     /// Of several orders: go on behind one that fails
     #[arg(long)]
     pub keep_going: bool,
@@ -158,26 +137,11 @@ impl RunOrderArgs {
 
     /// As the topmost layer of the configuration. Answers are never streamed (S2 §2.12).
     fn layer(&self) -> Layer {
-        Layer {
-            model: Model {
-                name: Some(self.llm_model.name.clone()),
-                base_url: self.base_url.clone(),
-                temperature: Some(self.llm_temperature),
-                stream: Some(false),
-                timeout: self.timeout,
-                call_limit: self.call_limit,
-                wait: self.limits.layer.model.wait,
-                ..Model::default()
-            },
-            limits: self.limits.layer.limits.clone(),
-            edits: self.edits.then_some(true).or(self.no_edits.then_some(false)),
-            sandbox: Isolation {
-                mode: self.sandbox,
-                network: self.network.then_some(true),
-                ..Isolation::default()
-            },
-            ..Layer::default()
-        }
+        let mut layer = self.settings.layer.clone();
+        layer.model.name = Some(self.llm_model.name.clone());
+        layer.model.temperature = Some(self.llm_temperature);
+        layer.model.stream = Some(false);
+        layer
     }
 }
 

@@ -36,13 +36,11 @@ impl Cli {
     /// Why `--json` cannot be printed: something else is on standard output.
     #[expect(clippy::wildcard_enum_match_arm, reason = "all other commands print events")]
     fn json_has_no_place(&self) -> Option<&'static str> {
-        let both = "'--json' and '--output -' both want standard output";
         let unnamed = "'--json' and the product both want standard output; name a file with '--output'";
         match self.command.as_ref().filter(|_| self.output.json)? {
             Asked::Completions(_) | Asked::Man(_) => {
                 Some("'--json' says nothing to a command that writes a script or pages")
             }
-            Asked::Rollup(args) => (args.output == Path::new("-")).then_some(both),
             Asked::Page(args) => args.output.is_none().then_some(unnamed),
             Asked::Trace(args) => args.output.is_none().then_some(unnamed),
             _ => None,
@@ -138,9 +136,6 @@ mod tests {
             assert_eq!(error.lines().next(), Some(first), "{line}");
         }
         assert!(read("code-commit man pages --quiet").is_ok());
-        let both = read("code-commit --json rollup --output -").unwrap_err();
-        assert!(both.starts_with("error: '--json' and '--output -' both want standard output"), "{both}");
-        assert!(read("code-commit rollup --output -").is_ok());
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! `code-commit rollup`: writes the tracked files as one text for the model.
 
-use std::path::Path;
-
 use anyhow::anyhow;
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_report::{Output, phrases, printable_name};
@@ -17,10 +15,7 @@ use crate::args::RollupArgs;
 pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let tree = place::work_tree(host.here()?)?;
-    if args.output.starts_with(AGENT_CONFIG) {
-        preflight::own_or_absent(tree.root())
-            .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
-    }
+    preflight::own_or_absent(tree.root()).map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
     let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
     let options = options(args, &settings);
@@ -28,13 +23,10 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let query = preflight::input(tree.root(), QUERY, "").unwrap_or_default();
     let sources = Sources { tree: &tree, environment, redactor: &redactor, query: &query };
     let rollup = rollup::make(sources, &options)?;
-    if args.output == Path::new("-") {
-        output.raw(rollup.text.as_bytes());
-    } else {
-        let hint = format!("make {AGENT_CONFIG} writable, or name another file with --output");
-        store(&rollup, &options, &args.output, tree.root()).map_err(|error| Failure::refused(error, hint))?;
-        output.report(&format!("{}: {}", args.output.display(), rollup.size()));
-    }
+    rollup
+        .keep(tree.root(), &options)
+        .map_err(|error| Failure::refused(error, format!("make {AGENT_CONFIG} writable")))?;
+    output.report(&format!("{CODE_ROLLUP}: {}", rollup.size()));
     if args.explain {
         explain(&rollup, output);
     }
@@ -69,15 +61,4 @@ fn explain(rollup: &RollUp, output: &Output) {
         let tokens = phrases::count(*tokens, "token");
         output.note(&format!("shown: {} ({why}, {tokens})", printable_name(path)));
     }
-}
-
-/// Only the roll-up that runs send has a note of how it was made.
-fn store(rollup: &RollUp, options: &Options, to: &Path, root: &Path) -> anyhow::Result<()> {
-    if to == Path::new(CODE_ROLLUP) {
-        return rollup.keep(root, options);
-    }
-    if to.starts_with(AGENT_CONFIG) {
-        preflight::own_folder(root)?;
-    }
-    rollup.write(&root.join(to))
 }

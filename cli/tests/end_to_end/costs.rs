@@ -89,17 +89,3 @@ fn prices_of_the_configuration_count_for_runs_that_had_none() {
         (&json!(0), Some("0.0090".into()))
     );
 }
-
-#[test]
-fn a_run_that_was_not_made_here_is_counted_and_named_as_such() {
-    let scene = two_runs(used(), |_| {});
-    let own = scene.runs().pop().unwrap();
-    let brought = own.with_file_name("2020-01-01-00-00-00-commit");
-    std::fs::create_dir(&brought).unwrap();
-    for file in ["run.json", "events.jsonl"] {
-        std::fs::copy(own.join(file), brought.join(file)).unwrap();
-    }
-    assert_eq!(costs(&scene)["by"]["loop"]["commit"]["calls"], 4);
-    let ran = scene.run(&["costs"]);
-    assert!(ran.err.contains("1 run was not made here"), "{ran}");
-}

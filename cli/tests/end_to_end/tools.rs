@@ -385,11 +385,10 @@ fn a_report_that_cannot_be_printed_is_no_success() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let status = scene.command(&["runs"], &[]).stdout(full).status().unwrap();
     assert_eq!(status.code(), Some(0), "there was nothing to print");
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 7] = [
         &["guard", "src/new.rs"],
         &["config"],
         &["config", "--schema"],
-        &["rollup", "-o", "-"],
         &["completions", "bash"],
         &["man"],
         &["order", "new", "-"],
@@ -453,7 +452,7 @@ fn a_roll_up_with_a_key_in_it_says_which_file_holds_the_key() {
     scene.project.git(&["add", "."]).unwrap();
     let without_key = scene.run(&["rollup"]);
     assert!(!without_key.err.contains("API key"), "{without_key}");
-    for to in [vec!["rollup"], vec!["rollup", "-o", "-"], vec!["rollup", "--quiet", "--json"]] {
+    for to in [vec!["rollup"], vec!["rollup", "--quiet", "--json"]] {
         let ran = scene.run_keyed(&to);
         let warning = "warning: src/client.sh: contains an API key, so the next run will not send this roll-up; remove the key\n";
         assert!(ran.code == Some(0) && ran.err == warning, "{ran}");

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use code_commit_llm::json::Aside;
 use code_commit_llm::{Answer, CallError, Filter, Finish, Raw, Reply, Stream, ToolCall, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -13,63 +14,58 @@ use crate::{Service, failure};
 /// The last event has everything; a connection that is kept open takes a moment to deliver its end.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// A response. Everything but text is kept as received, so that unknown values cannot fail to parse.
+/// A response.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Response<'a> {
-    #[serde(deserialize_with = "code_commit_llm::json::aside")]
-    id: Value,
-    #[serde(deserialize_with = "code_commit_llm::json::aside")]
-    created_at: Value,
-    #[serde(deserialize_with = "code_commit_llm::json::aside")]
-    model: Value,
-    #[serde(deserialize_with = "code_commit_llm::json::aside")]
-    status: Value,
-    #[serde(deserialize_with = "code_commit_llm::json::aside")]
-    incomplete_details: Value,
+    id: Aside,
+    created_at: Aside,
+    model: Aside,
+    status: Aside,
+    incomplete_details: Aside,
     #[serde(borrow)]
     output: Option<&'a RawValue>,
-    #[serde(deserialize_with = "code_commit_llm::json::aside")]
-    usage: Value,
+    usage: Aside,
     #[serde(deserialize_with = "code_commit_llm::json::error")]
     error: Value,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Event<'a> {
-    #[serde(rename = "type", default, deserialize_with = "code_commit_llm::json::aside")]
-    kind: Value,
-    #[serde(borrow, default)]
+    #[serde(rename = "type")]
+    kind: Aside,
+    #[serde(borrow)]
     delta: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     item: Option<Item<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     response: Option<Response<'a>>,
-    #[serde(default, deserialize_with = "code_commit_llm::json::error")]
+    #[serde(deserialize_with = "code_commit_llm::json::error")]
     error: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    code: Value,
-    #[serde(default, deserialize_with = "code_commit_llm::json::aside")]
-    message: Value,
+    code: Aside,
+    message: Aside,
 }
 
 /// An element of `output`: a message, a thought, a tool call.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Item<'a> {
-    #[serde(rename = "type", default, deserialize_with = "code_commit_llm::json::aside")]
-    kind: Value,
-    #[serde(borrow, default)]
+    #[serde(rename = "type")]
+    kind: Aside,
+    #[serde(borrow)]
     content: Option<&'a RawValue>,
 }
 
 /// A part of a message. A thought has parts, too, of another type.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Part<'a> {
-    #[serde(rename = "type", default, deserialize_with = "code_commit_llm::json::aside")]
-    kind: Value,
-    #[serde(borrow, default)]
+    #[serde(rename = "type")]
+    kind: Aside,
+    #[serde(borrow)]
     text: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     refusal: Option<&'a RawValue>,
 }
 
@@ -80,11 +76,11 @@ pub(crate) struct Merge {
     refusal: String,
     called_tool: bool,
     status: Option<String>,
-    incomplete_details: Value,
-    usage: Value,
-    served_model: Value,
-    id: Value,
-    created_at: Value,
+    incomplete_details: Aside,
+    usage: Aside,
+    served_model: Aside,
+    id: Aside,
+    created_at: Aside,
     /// Whether text followed the end.
     goes_on: bool,
 }
@@ -96,11 +92,11 @@ impl Merge {
             refusal: String::new(),
             called_tool: false,
             status: None,
-            incomplete_details: Value::Null,
-            usage: Value::Null,
-            served_model: Value::Null,
-            id: Value::Null,
-            created_at: Value::Null,
+            incomplete_details: Aside::default(),
+            usage: Aside::default(),
+            served_model: Aside::default(),
+            id: Aside::default(),
+            created_at: Aside::default(),
             goes_on: false,
         }
     }
@@ -124,7 +120,7 @@ impl Merge {
 
     fn take_item(&mut self, item: &Item<'_>, text: &mut String) -> Result<(), CallError> {
         self.note_tool(item);
-        let Some(content) = item.content.filter(|_| item.kind == "message") else { return Ok(()) };
+        let Some(content) = item.content.filter(|_| *item.kind == "message") else { return Ok(()) };
         code_commit_llm::json::each(content, |part: Part<'_>| match part.kind.as_str() {
             Some("refusal") => append(part.refusal, &mut self.refusal),
             Some("output_text") => append(part.text, text),
@@ -158,7 +154,7 @@ impl Merge {
         reason.or(self.status.as_deref()).unwrap_or_default()
     }
 
-    fn finish(&self, text: &str) -> Finish {
+    fn ending(&self, text: &str) -> Finish {
         // Faulty gateways mix two answers into one: no part of it can be trusted.
         if self.goes_on {
             return Finish::Malformed;
@@ -190,20 +186,6 @@ impl Merge {
         }
     }
 
-    fn answer(self, text: String) -> Result<Answer, CallError> {
-        let reply = Reply {
-            finish: self.finish(&text),
-            finish_reason: Some(self.reason().to_owned()).filter(|reason| !reason.is_empty()),
-            usage: self.usage(),
-            served_model: code_commit_llm::json::word(&self.served_model),
-            response_id: code_commit_llm::json::word(&self.id),
-            raw: self.raw()?,
-            text,
-            attempts: 1,
-        };
-        Ok(Answer { reply, continuation: None })
-    }
-
     /// The merged response as the service would have sent it in one piece, with the text last.
     fn raw(&self) -> Result<Raw, CallError> {
         let refusal = Some(self.refusal.as_str()).filter(|refusal| !refusal.is_empty());
@@ -232,17 +214,13 @@ impl Stream for Merge {
     }
 
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
-        // Not sent by OpenAI, but some gateways end every stream with it.
-        if data.trim() == "[DONE]" {
-            return Ok(());
-        }
         let event: Event<'_> = code_commit_llm::json::message(data)?;
         let kind = event.kind.as_str().unwrap_or_default();
         if !event.error.is_null() {
             return Err(failure::in_stream(&event.error, &self.service).into());
         }
         if kind == "error" {
-            let error = json!({"code": event.code, "message": event.message});
+            let error = json!({"code": *event.code, "message": *event.message});
             return Err(failure::in_stream(&error, &self.service).into());
         }
         if let Some(delta) = event.delta {
@@ -259,7 +237,17 @@ impl Stream for Merge {
     }
 
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {
-        self.answer(text)
+        let reply = Reply {
+            finish: self.ending(&text),
+            finish_reason: Some(self.reason().to_owned()).filter(|reason| !reason.is_empty()),
+            usage: self.usage(),
+            served_model: code_commit_llm::json::word(&self.served_model),
+            response_id: code_commit_llm::json::word(&self.id),
+            raw: self.raw()?,
+            text,
+            attempts: 1,
+        };
+        Ok(Answer { reply, continuation: None })
     }
 }
 

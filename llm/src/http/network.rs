@@ -43,12 +43,6 @@ pub enum NetworkError {
     NoCertificate { path: PathBuf },
 }
 
-#[derive(Debug)]
-pub(super) enum Route<'a> {
-    Direct,
-    Proxy(&'a Proxy),
-}
-
 impl Network {
     /// Reads the [`PROXY_VARIABLES`] (lower case wins, as with curl) and `SSL_CERT_FILE`, whose
     /// certificates replace the built-in ones. `env` returns the value of a variable: nothing here
@@ -64,22 +58,16 @@ impl Network {
         })
     }
 
-    /// The route to `url`. This machine is never reached through a proxy.
-    pub(super) fn route(&self, url: &str) -> Route<'_> {
+    /// The proxy through which `url` is reached. This machine is never reached through one.
+    pub(super) fn proxy(&self, url: &str) -> Option<&Proxy> {
         let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
         let proxy = if scheme.eq_ignore_ascii_case("http") { &self.http } else { &self.https };
-        match proxy {
-            Some(proxy) if !self.is_direct(&host_of(rest)) => Route::Proxy(proxy),
-            _ => Route::Direct,
-        }
+        proxy.as_ref().filter(|_| !self.is_direct(&host_of(rest)))
     }
 
     /// Host and port of the proxy for `url`, without user and password.
     pub(super) fn proxy_of(&self, url: &str) -> Option<String> {
-        match self.route(url) {
-            Route::Direct => None,
-            Route::Proxy(proxy) => Some(format!("{}:{}", proxy.host(), proxy.port())),
-        }
+        self.proxy(url).map(|proxy| format!("{}:{}", proxy.host(), proxy.port()))
     }
 
     /// The certificates to trust instead of the built-in ones.
@@ -137,10 +125,7 @@ fn proxy(env: Env<'_, '_>, lower: &'static str, upper: &'static str) -> Result<O
 
 fn read_roots(path: &str) -> Result<Vec<Certificate<'static>>, NetworkError> {
     let path = PathBuf::from(path);
-    let pem = match std::fs::read(&path) {
-        Ok(pem) => pem,
-        Err(source) => return Err(NetworkError::Read { path, source }),
-    };
+    let pem = std::fs::read(&path).map_err(|source| NetworkError::Read { path: path.clone(), source })?;
     let certificate = |item| match item {
         Ok(PemItem::Certificate(certificate)) => Some(certificate),
         _ => None,

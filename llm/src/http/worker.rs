@@ -8,7 +8,6 @@ use std::time::Duration;
 use ureq::http::{HeaderValue, Request, Response, Uri};
 use ureq::{AsSendBody, Body, Proxy};
 
-use super::network::Route;
 use super::{Agent, Head, Post};
 use crate::CallError;
 
@@ -80,10 +79,7 @@ impl Job {
             value.set_sensitive(true);
             builder = builder.header(*name, value);
         }
-        let proxy = match agent.network.route(&post.url) {
-            Route::Direct => None,
-            Route::Proxy(proxy) => Some(proxy.clone()),
-        };
+        let proxy = agent.network.proxy(&post.url).cloned();
         let request = builder.body(()).map_err(setup)?;
         Ok(Self { agent: agent.live(), proxy, request, body: post.body.clone() })
     }

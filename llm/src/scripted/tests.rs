@@ -30,20 +30,18 @@ fn plain_text_is_a_list_of_replies() {
 }
 
 #[test]
-fn json_and_json_lines_say_the_same() {
-    let lines = "{\"text\":\"a\"}\n\n{\"text\":\"b\",\"finish\":\"truncated\"}\n";
+fn an_object_is_a_list_of_entries() {
     let whole = "{\"replies\": [{\"text\": \"a\"},\n {\"text\": \"b\", \"finish\": \"truncated\"}]}";
-    assert_eq!(parse(lines).unwrap(), parse(whole).unwrap());
     assert_eq!(check(whole, 2), ["complete \"a\"", "truncated \"b\""]);
 }
 
 #[test]
 fn failures_and_filters_can_be_scripted() {
-    let lines = r#"{"error":"daily-quota","message":"tomorrow"}
-{"finish":{"filtered":{"filter":"safety"}}}
-{"finish":{"refused":{"message":"no"}}}
-{"error":"rate-limited","retry_after_s":2.5}"#;
-    insta::assert_debug_snapshot!(check(lines, 4), @r#"
+    let script = r#"{"replies": [{"error":"daily-quota","message":"tomorrow"},
+{"finish":{"filtered":{"filter":"safety"}}},
+{"finish":{"refused":{"message":"no"}}},
+{"error":"rate-limited","retry_after_s":2.5}]}"#;
+    insta::assert_debug_snapshot!(check(script, 4), @r#"
     [
         "daily-quota: daily quota used up: tomorrow",
         "filtered \"\"",
@@ -62,8 +60,8 @@ fn a_scripted_failure_is_retried_with_the_next_entry() {
             Waited::Through
         }
     }
-    let entries =
-        parse("{\"error\":\"overloaded\",\"retry_after_s\":30}\n{\"text\":\"ok\",\"delay_ms\":5}").unwrap();
+    let script = r#"{"replies": [{"error":"overloaded","retry_after_s":30}, {"text":"ok","delay_ms":5}]}"#;
+    let entries = parse(script).unwrap();
     let mut notes = Notes(Vec::new());
     let reply = Scripted::new(entries).call(&Request::default(), &mut notes).unwrap();
     assert_eq!((reply.text.as_str(), reply.attempts, notes.0.len()), ("ok", 2, 2));
@@ -89,10 +87,11 @@ fn a_slip_in_a_script_is_found_when_it_is_read() {
         let error = Scripted::read(&path).unwrap_err();
         error.to_string().replace(&path.display().to_string(), "script")
     };
-    assert_eq!(read("{\"txet\":\"a\"}"), "script, entry 1 cannot be read");
-    assert_eq!(read("{\"text\":\"a\"}\n{\"text\":7}"), "script, entry 2 cannot be read");
-    assert_eq!(read("{\"text\":\"a\"}\n{\"error\":\"flood\"}"), "script, entry 2: there is no error `flood`");
-    assert_eq!(read("{\"replies\":[{\"text\":1}]}"), "script, entry 1 cannot be read");
+    for slip in [r#"{"text":"a"}"#, r#"{"replies":[{"txet":"a"}]}"#, r#"{"replies":[{"text":1}]}"#] {
+        assert_eq!(read(slip), "script cannot be read as a script");
+    }
+    let unknown = r#"{"replies":[{"text":"a"},{"error":"flood"}]}"#;
+    assert_eq!(read(unknown), "script, entry 2: there is no error `flood`");
     assert!(matches!(Scripted::read(&folder.path().join("none")), Err(ScriptError::Read { .. })));
 }
 

@@ -100,7 +100,7 @@ def rollup(programs, turns):
         with scratch() as folder:
             project = task.Project(Path(folder), files)
             cat = ["sh", "-c", "git ls-files -z | xargs -0 cat > agent-config/cat.txt"]
-            mine = [programs.ours, "rollup", "--quiet", "--output", "agent-config/codeRollup.txt"]
+            mine = [programs.ours, "rollup", "--quiet"]
 
             def once(argv):
                 return lambda: measure.run(programs, argv, project.root, measure.environment(project.home))

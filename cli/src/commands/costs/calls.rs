@@ -74,14 +74,7 @@ impl Found {
 pub fn find(root: &Path, today: &Today) -> Result<Found, Failure> {
     let mut found = Found::default();
     phases(root, today, &mut found)?;
-    let (folders, strangers) = folders(root)?;
-    if strangers > 0 {
-        let runs = if strangers == 1 { "run was" } else { "runs were" };
-        found
-            .warnings
-            .push(format!("{strangers} {runs} not made here; they are counted as their journals have it"));
-    }
-    for folder in folders {
+    for folder in folders(root)? {
         match journal::calls(&folder, today) {
             Some(calls) => found.calls.extend(calls),
             None => found.cannot_read(&folder),
@@ -161,9 +154,8 @@ fn of_row(row: &Row) -> Call {
     }
 }
 
-/// The folders of all other runs, and how many of them are not listed: counting those is harmless, so they
-/// are included.
-fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
+/// The folders of all other runs.
+fn folders(root: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
     let mut own = BTreeSet::new();
     // A repository cannot contain the harness's own state.
     let mut state = root.join(STATE);
@@ -176,12 +168,7 @@ fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
     }
     own.extend([records::RUNS, spec::RUNS].iter().flat_map(|name| folders_in(&state.join(name))));
     own.retain(|folder| folder.join(code_commit_perform::JOURNAL).is_file());
-    let in_the_tree = [records::logs(root), records::implement_logs(root)];
-    let mut count = 0;
-    for folder in in_the_tree.iter().flat_map(|place| folders_in(place)) {
-        count += usize::from(own.insert(folder));
-    }
-    Ok((own, count))
+    Ok(own)
 }
 
 /// Folders with a journal; follows no symlink.

@@ -16,22 +16,18 @@ fn world() -> World {
     assert_eq!(world.run("cd greeting && code-commit init && echo 'Greet the world.' > agent-config/query.txt && code-commit rollup").code, 0);
     world.save("agent-config/gemini-system-prompt.txt", &lines("Answer in fences."));
     world.save(
-        "agent-config/all.jsonl",
+        "agent-config/all.json",
         &lines(concat!(
-            r#"{"error":"rate-limited","retry_after_s":0.01,"message":"slower"}"#,
-            "\n",
-            r#"{"text":"^^^.git/config\n^^^end\n","usage":{"input_tokens":5,"output_tokens":2}}"#,
-            "\n",
-            r#"{"text":"$$$start\nfine\n$$$end\n"}"#,
-            "\n",
-            r#"{"text":"half","finish":"truncated"}"#,
-            "\n",
-            r#"{"text":"&&&start\nhello\n&&&end\n^^^gone.sh\n^^^delete\n^^^greet.sh\n# rest of the code unchanged\n^^^end\n"}"#,
+            r#"{"replies": [{"error":"rate-limited","retry_after_s":0.01,"message":"slower"},"#,
+            r#"{"text":"^^^.git/config\n^^^end\n","usage":{"input_tokens":5,"output_tokens":2}},"#,
+            r#"{"text":"$$$start\nfine\n$$$end\n"},"#,
+            r#"{"text":"half","finish":"truncated"},"#,
+            r#"{"text":"&&&start\nhello\n&&&end\n^^^gone.sh\n^^^delete\n^^^greet.sh\n# rest of the code unchanged\n^^^end\n"}]}"#,
         )),
     );
     world.save(
-        "agent-config/right.jsonl",
-        &lines(r#"{"text":"^^^greet.sh\ngreet() { echo 'Hello, world!'; }\n^^^end\n","served_model":"m"}"#),
+        "agent-config/right.json",
+        &lines(r#"{"replies": [{"text":"^^^greet.sh\ngreet() { echo 'Hello, world!'; }\n^^^end\n","served_model":"m"}]}"#),
     );
     world
 }
@@ -40,12 +36,12 @@ fn world() -> World {
 fn every_line_that_runs_print_and_record_fits_the_schema() {
     let (world, schema) = (world(), schema());
     let commands = [
-        "code-commit --model scripted/agent-config/all.jsonl",
-        "code-commit --model scripted/agent-config/all.jsonl --on-failure restore --rounds 3",
-        "code-commit --model scripted/agent-config/all.jsonl --max-calls 1",
-        "code-commit --model scripted/agent-config/right.jsonl",
-        "code-commit implement --model scripted/agent-config/right.jsonl",
-        "printf '#!/bin/sh\\necho >> build.sh\\n' > build.sh; code-commit --model scripted/agent-config/right.jsonl --rounds 1",
+        "code-commit --model scripted/agent-config/all.json",
+        "code-commit --model scripted/agent-config/all.json --on-failure restore --rounds 3",
+        "code-commit --model scripted/agent-config/all.json --max-calls 1",
+        "code-commit --model scripted/agent-config/right.json",
+        "code-commit implement --model scripted/agent-config/right.json",
+        "printf '#!/bin/sh\\necho >> build.sh\\n' > build.sh; code-commit --model scripted/agent-config/right.json --rounds 1",
     ];
     let mut seen = Vec::new();
     for command in commands {

@@ -10,7 +10,7 @@ use crate::scenes::files;
 const FILE: usize = 300;
 const FUNCTION: usize = 40;
 /// Of all sources. It is to come down to 73,000.
-const ALL: usize = 78_664;
+const ALL: usize = 78_304;
 
 /// What is longer than its budget, by the reason. None may grow; whatever has become short enough goes from here.
 const LONGER: &[(&str, &[(&str, usize)])] = &[
@@ -59,7 +59,6 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
     (
         "a table: every line is one more case",
         &[
-            ("cli/src/args.rs", 301),
             ("engine/src/order.rs", 374),
             ("fixtures/src/faults.rs faults", 50),
             ("guard/src/rules.rs read_one", 41),

@@ -10,10 +10,7 @@ fn way(env: &[(&str, &str)], url: &str) -> String {
     let map: BTreeMap<_, _> = env.iter().copied().collect();
     match Network::from_env(|name| map.get(name).copied()) {
         Err(error) => format!("error: {error}"),
-        Ok(network) => match network.route(url) {
-            Route::Direct => "direct".into(),
-            Route::Proxy(proxy) => format!("{}:{}", proxy.host(), proxy.port()),
-        },
+        Ok(network) => network.proxy_of(url).unwrap_or("direct".into()),
     }
 }
 

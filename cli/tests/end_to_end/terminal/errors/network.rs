@@ -27,10 +27,10 @@ fn models_that_are_no_service() {
         "errors_models",
         &[
             case("a script that is not there", &["--model", "scripted/nowhere.txt"]),
-            case("a script with a bad entry", &["--model", "scripted/replies.jsonl"])
-                .after(&write("replies.jsonl", b"{\"text\": \n")),
-            case("a script with an error that is none", &["--model", "scripted/replies.jsonl"])
-                .after(&write("replies.jsonl", b"{\"error\": \"tired\"}\n")),
+            case("a script with a bad entry", &["--model", "scripted/replies.json"])
+                .after(&write("replies.json", b"{\"replies\": [{\"text\": \n")),
+            case("a script with an error that is none", &["--model", "scripted/replies.json"])
+                .after(&write("replies.json", b"{\"replies\": [{\"error\": \"tired\"}]}\n")),
             case("a recorded run where there is none", &["--model", "recorded/none"]),
             case("a recorded run that is not there", &["--model", "recorded/none"])
                 .model(&[MENDS_IT])

@@ -22,8 +22,6 @@ fn what_the_tools_cannot_do() {
             case("init where a file stands in the way", &["init"])
                 .after(&|scene| std::fs::remove_dir_all(scene.project.root().join("agent-config")).unwrap())
                 .after(&write("agent-config", b"")),
-            case("a roll-up in the place of a folder", &["rollup", "--output", "file/rollup.txt"])
-                .after(&write("file", b"")),
             case("a demo without git", &["demo"]).env(&[("PATH", "[BESIDE]/bin")]),
             case("manual pages in the place of a file", &["man", "build.sh"]),
             case("a roll-up of nothing", &["rollup"])
