@@ -34,7 +34,7 @@ pub use diagnosis::{Kind, Lack, Ran, explain};
 pub use env::{Env, RUN_MARKER};
 pub use orphans::{Orphans, remove_orphans};
 pub use output::{Apart, Output, RunError};
-pub use probe::{NoSandbox, Probed, Reason, has_layers, how_to_get_namespaces, probe, survey};
+pub use probe::{NoSandbox, Probed, Reason, how_to_get_namespaces, probe, survey, works};
 pub use program::{is_program, programs_in};
 pub use proxy::AllowedHost;
 pub use reap::{Swept, sweep};

@@ -1,10 +1,14 @@
 //! Finds out by trying which sandbox works on this machine.
 
+mod memory;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
+use self::memory::Memory;
+pub(crate) use self::memory::forget;
 use crate::temporary::in_temporary;
 use crate::{
     Access, Cancel, Command, Confinement, Ended, Env, Mode, Rung, TemporaryFolder, run, temporary_folder,
@@ -38,6 +42,14 @@ pub struct Probed {
 }
 
 impl Probed {
+    /// The strongest rung if `mode` allows it, untried: [`works`] tries it with what commands can access. `None` also
+    /// if this process may open too few files for any sandbox.
+    pub fn strongest(mode: Mode) -> Option<Self> {
+        let rung = Rung::Namespaces;
+        let is_meant = matches!(mode, Mode::Auto | Mode::Namespaces) && has_descriptors();
+        is_meant.then(|| Self { rung, why: why(rung, mode, &[]), docker_host: None })
+    }
+
     /// A sandbox of this kind with this access. A container is always created by the daemon that
     /// answered.
     pub fn confine(&self, access: Access) -> Confinement {
@@ -169,10 +181,16 @@ fn folder() -> io::Result<TemporaryFolder> {
     in_temporary(std::env::temp_dir(), |at| temporary_folder(&at))
 }
 
-/// Why no command can have the layers of this sandbox over the caches of tools ([`Access::caches`]): the kernel
-/// decides by the file systems, so it is tried.
-pub fn has_layers(confinement: &Confinement) -> Result<(), String> {
-    run_true(confinement)
+/// Why no command can have this sandbox with its layers over the caches of tools ([`Access::caches`]): the kernel decides, by the
+/// file systems, so it is tried. That it works is remembered in the folder of the layers' folder.
+pub fn works(confinement: &Confinement) -> Result<(), String> {
+    let memory = Memory::of(confinement);
+    if memory.as_ref().is_some_and(Memory::holds) {
+        return Ok(());
+    }
+    run_true(confinement)?;
+    memory.iter().for_each(Memory::keep);
+    Ok(())
 }
 
 fn run_true(confinement: &Confinement) -> Result<(), String> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::probe::forget;
 use crate::pump::{Pump, Room, Stop};
 use crate::reap::Swept;
 use crate::spawn::{connect, start};
@@ -28,6 +29,19 @@ pub fn run(
 ) -> Result<Output, RunError> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = run_now(command, confinement, cancel, live);
+    if matches!(output, Err(RunError::Sandbox { .. })) {
+        forget(confinement);
+    }
+    output
+}
+
+fn run_now(
+    command: &Command,
+    confinement: &Confinement,
+    cancel: &Cancel,
+    live: &mut dyn FnMut(Stream, &[u8]),
+) -> Result<Output, RunError> {
     let _layers = sandbox::lock_caches(confinement).map_err(|error| RunError::Sandbox {
         rung: confinement.rung,
         message: format!("cannot lock the layers of caches: {error}"),

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use code_commit_runner::{Access, Cancel, Confinement, Rung, explain, run};
+use code_commit_runner::{Access, Cancel, Confinement, RunError, Rung, explain, run};
 use rustix::fs::{FlockOperation, flock};
 use support::{Scratch, works};
 
@@ -162,5 +162,27 @@ fn where_no_layer_can_be_a_cache_is_not_changed_and_the_user_is_told() {
         assert!(!scratch.at("home/.cargo/registry/new").exists(), "{rung}");
         let told = explain(&output, &confinement).unwrap_or_default();
         assert!(told.contains("caches of tools"), "{rung}: {told}: {}", output.text());
+    }
+}
+
+/// What is in the way of the layers is found out by a trial, and a trial that was made is not made again.
+#[test]
+fn that_a_sandbox_works_is_remembered_until_it_does_not() {
+    for rung in rungs() {
+        let scratch = user();
+        let confinement = Confinement { rung, access: access(&scratch, "state/layers") };
+        let memory = scratch.at("state/sandbox-works");
+        code_commit_runner::works(&confinement).unwrap();
+        assert!(memory.is_file(), "{rung}");
+        let upper = scratch.at("state/layers/upper");
+        fs::remove_dir_all(&upper).unwrap();
+        fs::write(&upper, "").unwrap();
+        code_commit_runner::works(&confinement).unwrap();
+        let other = Access { readable: vec!["/".into()], ..confinement.access.clone() };
+        code_commit_runner::works(&Confinement { rung, access: other }).unwrap_err();
+        let ran = run(&scratch.command(&["true"]), &confinement, &Cancel::new().unwrap(), &mut |_, _| {});
+        assert!(matches!(ran, Err(RunError::Sandbox { .. })), "{rung}: {ran:?}");
+        assert!(!memory.exists(), "{rung}");
+        code_commit_runner::works(&confinement).unwrap_err();
     }
 }

@@ -5,13 +5,11 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use code_commit_dir::Folder;
-use code_commit_repo::WorkTree;
 use code_commit_report::{Output, phrases};
-use code_commit_runner::{Confinement, Rung, has_layers};
+use code_commit_runner::{Confinement, Rung, works};
 use code_commit_settings::Settings;
 
 use crate::exit::Failure;
-use crate::place;
 
 /// Folder in the state folder.
 const CACHES: &str = "caches";
@@ -22,11 +20,10 @@ const CACHES: &str = "caches";
 /// The caller holds the project's lock.
 pub(crate) fn in_layers(
     mut confinement: Confinement,
-    tree: &WorkTree,
+    state: &Path,
     settings: &Settings,
     output: &Output,
 ) -> Result<Confinement, Failure> {
-    let state = place::state(tree)?;
     let can_fetch = settings.network.value || !settings.hosts.is_empty();
     let missing = |why: &str| {
         if can_fetch {
@@ -40,17 +37,17 @@ pub(crate) fn in_layers(
         missing(&format!("the sandbox {} has no layers over them", confinement.rung));
         return Ok(confinement);
     }
-    bound(&state, settings.cache_limit.value, output)?;
-    confinement.access.caches = Some(folder(&state));
-    if let Err(why) = has_layers(&confinement) {
+    confinement.access.caches = Some(layers(state, settings, output)?);
+    if let Err(why) = works(&confinement) {
         missing(&why);
         confinement.access.caches = None;
     }
     Ok(confinement)
 }
 
-fn bound(state: &Path, most: u64, output: &Output) -> Result<(), Failure> {
-    let bytes = size(state);
+/// The folder of the layers, which are removed if they are larger than allowed.
+pub(crate) fn layers(state: &Path, settings: &Settings, output: &Output) -> Result<PathBuf, Failure> {
+    let (bytes, most) = (size(state), settings.cache_limit.value);
     if bytes > most {
         remove(state).map_err(|error| failed(state, &error))?;
         let (bytes, most) = (phrases::bytes(bytes), phrases::bytes(most));
@@ -58,7 +55,7 @@ fn bound(state: &Path, most: u64, output: &Output) -> Result<(), Failure> {
             "removed what builds had written to the caches of tools: {bytes}, more than `[sandbox] cache_limit`, {most}"
         ));
     }
-    Ok(())
+    Ok(folder(state))
 }
 
 /// How much builds have written to caches.

@@ -1,5 +1,7 @@
 //! The sandbox around the build, and what the build can access.
 
+mod choose;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
@@ -16,12 +18,13 @@ use code_commit_runner::{
 };
 use code_commit_settings::{Environment, Sandbox, Settings, keys};
 
+pub(crate) use self::choose::choose;
 use crate::commit::plan::Plan;
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::place;
 use crate::records;
 use crate::registry::{RUN_JSON, Registry};
-use crate::{caches, place};
 
 /// What to do with a build of our own if no sandbox is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,37 +44,32 @@ pub(crate) fn confine(
     host: Host<'_>,
 ) -> Result<Confinement, Failure> {
     let Host { environment, output, .. } = host;
-    let root = tree.root();
-    match code_commit_runner::probe(mode(plan.settings.sandbox.value), environment.docker_host()) {
-        Ok(probed) if probed.rung != Rung::Off && is_all_of_home(root, environment) => Err(Failure::refused(
+    let (root, settings) = (tree.root(), &plan.settings);
+    if settings.sandbox.value != Sandbox::Off && is_all_of_home(root, environment) {
+        return Err(Failure::refused(
             anyhow!(
                 "{} is or contains your home directory, which no sandbox can both show and hide",
                 root.display()
             ),
             "keep the project in its own folder, or use --sandbox off",
-        )),
-        Ok(probed) => {
-            output.note(&format!("sandbox: {}", probed.why));
-            hosts_can_be_opened(&plan.settings, probed.rung)?;
-            Ok(if probed.rung == Rung::Off {
-                Confinement::off()
-            } else {
-                let confinement = probed.confine(access(tree, plan, probed.rung, environment));
-                let confinement = caches::in_layers(confinement, tree, &plan.settings, output)?;
-                build_is_seen(root, plan, &confinement)?;
-                let env = build_env(&plan.settings, environment);
-                code_commit_runner::differing(&confinement, &env)
-                    .iter()
-                    .for_each(|tool| output.warn(&other_tool(tool)));
-                confinement
-            })
-        }
+        ));
+    }
+    let confinement = match choose(tree, settings, host, |rung| access(tree, plan, rung, environment))? {
+        Ok(confinement) => confinement,
         Err(reason @ NoSandbox::Nowhere { .. }) if otherwise == Otherwise::GoWithout => {
             output.warn(&format!("no sandbox works here, so this build runs without one: {reason}"));
-            Ok(Confinement::off())
+            Confinement::off()
         }
-        Err(reason) => Err(no_sandbox(reason, "--sandbox off runs the build with all of your rights")),
+        Err(reason) => {
+            return Err(no_sandbox(reason, "--sandbox off runs the build with all of your rights"));
+        }
+    };
+    if confinement.rung != Rung::Off {
+        build_is_seen(root, plan, &confinement)?;
+        let other_tools = code_commit_runner::differing(&confinement, &build_env(settings, environment));
+        other_tools.iter().for_each(|tool| output.warn(&other_tool(tool)));
     }
+    Ok(confinement)
 }
 
 /// `without` is the hint for running without a sandbox, which does not help if the limit on open files is too

@@ -88,6 +88,10 @@ impl Which for OfOrder {
             }
             "sandbox.mode" => Some("The sandbox around the commands"),
             "sandbox.network" => Some("Let the commands use the network"),
+            "sandbox.hosts" => Some("Let the commands reach this host by a proxy; can be repeated"),
+            "build.may_write" => Some(
+                "With `byproducts = \"keep\"`: let the commands leave files of this gitignore pattern that another program runs later without being asked; can be repeated",
+            ),
             "edits" => {
                 Some("Let the model edit lines of files that are shown whole, instead of giving whole files")
             }

@@ -11,7 +11,7 @@ use code_commit_settings::{Settings, keys};
 
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::{caches, sandbox};
+use crate::sandbox;
 
 /// What decides whether an order is fulfilled must not be changed by the commands that check it: the
 /// verification script, the configuration, every file that the configuration protects (DESIGN: `protect`
@@ -32,29 +32,24 @@ pub(super) fn confine(
     settings: &Settings,
     host: Host<'_>,
 ) -> Result<Confinement, Failure> {
-    let Host { environment, output, .. } = host;
+    let environment = host.environment;
     let root = tree.root();
-    let readable = settings.readable.iter().map(|place| place.value.clone());
-    let probed = code_commit_runner::probe(sandbox::mode(settings.sandbox.value), environment.docker_host())
-        .map_err(|reason| {
-            sandbox::no_sandbox(reason, "--sandbox off runs the commands with all of your rights")
-        })?;
-    output.note(&format!("sandbox: {}", probed.why));
-    sandbox::hosts_can_be_opened(settings, probed.rung)?;
-    let own = sandbox::there(root, Binds::Always);
     let folders = sandbox::git_folders(tree);
-    let access = Access {
-        read_only: own
-            .chain(sandbox::held(root, &folders, probed.rung))
-            .chain(sandbox::held(root, sealed, probed.rung))
+    let readable = settings.readable.iter().map(|place| place.value.clone());
+    let access = |rung| Access {
+        read_only: sandbox::there(root, Binds::Always)
+            .chain(sandbox::held(root, &folders, rung))
+            .chain(sandbox::held(root, sealed, rung))
             .collect(),
         pinned: sandbox::ways(root, sealed.iter().chain(&folders)),
         masked: keys::hidden(root).into_iter().chain(sandbox::records(tree)).collect(),
         writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
-        readable: readable.chain(tree.git_elsewhere()).collect(),
+        readable: readable.clone().chain(tree.git_elsewhere()).collect(),
         network: settings.network.value,
         hosts: sandbox::hosts(settings),
         ..Access::new(root, &sandbox::build_env(settings, environment))
     };
-    caches::in_layers(probed.confine(access), tree, settings, output)
+    sandbox::choose(tree, settings, host, access)?.map_err(|reason| {
+        sandbox::no_sandbox(reason, "--sandbox off runs the commands with all of your rights")
+    })
 }

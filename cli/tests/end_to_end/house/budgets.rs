@@ -100,7 +100,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("perform/src/intake/proposal.rs", 318),
             ("repo/src/git.rs", 308),
             ("repo/src/lib.rs", 313),
-            ("runner/src/run.rs run", 47),
+            ("runner/src/run.rs run_now", 45),
             ("runner/src/sandbox/bwrap.rs prepare", 62),
             ("loops/phase/src/phase.rs", 305),
         ],
