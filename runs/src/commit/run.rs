@@ -247,7 +247,9 @@ impl Loop for Commit<'_> {
     }
 
     fn tell(&self, _: &Plan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
-        over.summary.print(over.output);
+        if let Some(summary) = over.summary {
+            summary.print(over.output);
+        }
         if Self::kept(over.past).is_some() {
             let name = records::name(over.run.path());
             over.output.note(&format!("go on with the same settings: code-commit resume {name}"));

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use code_commit_logging::RunFolder;
+use code_commit_loop_order::Finished as Ended;
 use code_commit_perform::Past;
 
 use crate::exit::Failure;
@@ -20,7 +21,7 @@ use crate::registry::Known;
 use crate::site::Site;
 
 /// Carries an order out, or answers it from the record; in a dry run only tells what its first prompt takes.
-pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished>, Failure> {
+pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished<Ended>>, Failure> {
     let site = &Site::at(setting.repo, setting.host);
     let (tree, output) = (site.tree()?, setting.host.output);
     let lock = site.lock()?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use code_commit_loop_order::Finished as Ended;
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, GOOD, Output, STRONG, printable};
@@ -15,7 +16,7 @@ use crate::life::Finished;
 use crate::order::plan::Terms;
 use crate::order::preflight::{self, Read};
 use crate::order::setting::Setting;
-use crate::order::{act, prepare, recorded, settle};
+use crate::order::{act, prepare, settle};
 use crate::registry::Registry;
 
 /// Orders to carry out in sequence.
@@ -152,17 +153,16 @@ fn attempts_of_newest(tree: &WorkTree) -> usize {
 }
 
 impl Row {
-    fn of(file: &Path, done: Option<&Finished>) -> Self {
-        let summary = done.and_then(|done| recorded::summary(&done.run, &done.past));
-        let verdict = summary.as_ref().map_or("FAIL", |summary| summary.verdict.as_str());
-        let is_before = done.is_some_and(|done| done.from_record);
-        let (stage, attempts) = match summary {
-            Some(_) | None if is_before => ("done before".to_owned(), 0),
-            Some(summary) => (summary.ended_stage, summary.attempts.len()),
-            None => ("stopped".to_owned(), 0),
-        };
+    /// `None` stands for a dry run.
+    fn of(file: &Path, done: Option<&Finished<Ended>>) -> Self {
         let exit = done.map_or(Exit::Done, |done| done.exit);
-        Self { file: file.to_owned(), exit, verdict, stage, attempts }
+        let verdict = done.map_or("FAIL", |done| done.ended.summary.verdict.as_str());
+        let (stage, attempts) = match done {
+            None => ("stopped", 0),
+            Some(done) if done.from_record => ("done before", 0),
+            Some(done) => (&*done.ended.summary.ended_stage, done.ended.summary.attempts.len()),
+        };
+        Self { file: file.to_owned(), exit, verdict, stage: stage.to_owned(), attempts }
     }
 }
 

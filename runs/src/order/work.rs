@@ -12,7 +12,7 @@ use code_commit_engine::{HoldsFor, Journaled, Keep, Outcome, Recorded as Answere
 use code_commit_guard::{Guard, Policy};
 use code_commit_logging::{RunFolder, Stored};
 use code_commit_loop_order::{
-    Finished as Ended, Inputs, SUMMARY, Stage, VERIFY_SCRIPT, Verdict, proposal_schema, still_holds,
+    Finished as Ended, Inputs, SUMMARY, VERIFY_SCRIPT, Verdict, proposal_schema, still_holds,
 };
 use code_commit_names::Binds;
 use code_commit_perform::{
@@ -226,12 +226,12 @@ impl Loop for Order<'_> {
         code_commit_loop_order::order(harness, &self.inputs)
     }
 
-    fn ended(&self, ended: Ended, world: &mut OrderWorld<'_>) -> Result<(), Failure> {
+    fn ended(&self, ended: &Ended, world: &mut OrderWorld<'_>) -> Result<(), Failure> {
         // Without the note, the journal alone says that the run has committed.
         world.record.sync().context("cannot keep a record")?;
         Unfinished::forget(&self.state)?;
-        let Some(why) = ended.not_committed else { return Ok(()) };
-        let error = anyhow!("{}", printable(&why))
+        let Some(why) = &ended.not_committed else { return Ok(()) };
+        let error = anyhow!("{}", printable(why))
             .context("the order has passed and its changes are in place, but they could not be committed");
         Err(error.into())
     }
@@ -269,10 +269,9 @@ impl Loop for Order<'_> {
     }
 
     /// Prints the verdict and the path of the summary (S2 §3).
-    fn tell(&self, _: &OrderPlan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
+    fn tell(&self, _: &OrderPlan, over: &Over<'_, Ended>) -> Result<Map<String, Value>, Failure> {
         let (output, path) = (over.output, over.run.path().join(SUMMARY));
-        let cannot = || format!("cannot read {}", path.display());
-        let summary = recorded::summary(over.run, over.past).with_context(cannot)?;
+        let summary = &over.ended.summary;
         let style = if summary.verdict == Verdict::Pass { GOOD } else { BAD };
         let tries = if summary.attempts.len() == 1 { "attempt" } else { "attempts" };
         let verdict = output.paint(style, summary.verdict.as_str());
@@ -288,33 +287,11 @@ impl Loop for Order<'_> {
         let members = [("path", json!(path.to_string_lossy())), ("summary", json!(summary))];
         Ok(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
-
-    fn exit(&self, over: &Over<'_>) -> Exit {
-        let summary = recorded::summary(over.run, over.past);
-        let failed = summary.filter(|summary| summary.verdict == Verdict::Fail);
-        match (failed.and_then(|summary| Stage::named(&summary.ended_stage)), over.outcome) {
-            (None, _) => Exit::Done,
-            (Some(_), Outcome::ModelUnavailable { .. }) => Exit::ModelUnavailable,
-            (Some(Stage::Preflight), _) => Exit::Refused,
-            (Some(Stage::Exception), _) => Exit::Fault,
-            (
-                Some(
-                    Stage::LlmOutputInvalid
-                    | Stage::WriteScopeViolation
-                    | Stage::StaleContext
-                    | Stage::WriteFailed
-                    | Stage::VerifyFailed
-                    | Stage::AcceptanceFailed,
-                ),
-                _,
-            ) => Exit::Failed,
-        }
-    }
 }
 
 /// The hint if the model gave no answer.
-fn help(over: &Over<'_>) -> Option<String> {
-    let Outcome::ModelUnavailable { cause, .. } = over.outcome else { return None };
+fn help(over: &Over<'_, Ended>) -> Option<String> {
+    let Outcome::ModelUnavailable { cause, .. } = &over.ended.outcome else { return None };
     let name = records::name(over.run.path());
     let again = (!folder::is_over(over.past)).then(|| format!("code-commit resume {name} asks again"));
     let parts: Vec<String> = cause.remedy.clone().into_iter().chain(again).collect();
