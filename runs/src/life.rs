@@ -79,16 +79,7 @@ impl<L: Loop> Life<'_, L> {
 
     /// Begins a run with what was opened for it.
     pub fn begin_with(&self, plan: &L::Plan, ready: L::Ready) -> Result<Finished<L::Ended>, Failure> {
-        self.begin_in(self.of.new_run(plan)?, plan, ready)
-    }
-
-    /// Begins a run in a folder that was made for it.
-    pub(crate) fn begin_in(
-        &self,
-        new: NewRun,
-        plan: &L::Plan,
-        ready: L::Ready,
-    ) -> Result<Finished<L::Ended>, Failure> {
+        let new = self.of.new_run(plan)?;
         let run = new.folder().clone();
         let stored = self.of.store(plan, &new)?;
         // Listed first: no kill leaves a record that no list knows.

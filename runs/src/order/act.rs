@@ -119,39 +119,40 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
     }
     let (start, claim) = folder::folder(&unfinished.run, tree, setting)?;
     start.folder().path().clone_into(&mut unfinished.run);
-    let elsewhere = match &start {
-        Start::New { of_another, .. } if !setting.new => {
-            of_another.iter().cloned().chain(imported(&unfinished, site, setting)?).collect()
+    let run = start.folder().clone();
+    let (mut new_run, mut elsewhere) = (None, Vec::new());
+    match start {
+        Start::New { run, of_another } => {
+            if !setting.new {
+                elsewhere.extend(of_another);
+                elsewhere.extend(imported(&unfinished, site, setting)?);
+            }
+            prepare::first(&inputs).check(&**setting.model, setting.settings)?;
+            new_run = Some(run);
         }
-        Start::New { .. } => Vec::new(),
         Start::Resumed(run) => {
-            inputs.form = recorded::form(run).unwrap_or(inputs.form);
+            inputs.form = recorded::form(&run).unwrap_or(inputs.form);
             let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
-            recorded::as_summarized(&mut inputs, run, &past);
+            recorded::as_summarized(&mut inputs, &run, &past);
             records::pass_over(&past.lines, &**setting.model);
-            Vec::new()
         }
-    };
+    }
+    let is_new = new_run.is_some();
     let order = Order {
         unfinished: RefCell::new(unfinished),
         opened: RefCell::new(Some((guard, baseline))),
         elsewhere,
+        new_run: RefCell::new(new_run),
         claim: RefCell::new(Some(claim)),
         ..Order::new(setting, site, read, inputs)?
     };
     let life = Life { of: &order, site, lock, cancel, redactor };
     let mut plan = order.plan();
-    match start {
-        Start::New { run, .. } => {
-            prepare::first(&order.inputs).check(&**setting.model, setting.settings)?;
-            let ready = order.ready(&mut plan, None)?;
-            life.begin_in(run, &plan, ready).map(Some)
-        }
-        Start::Resumed(run) => {
-            let ready = order.ready(&mut plan, Some(&run))?;
-            life.resume_with(&run, &plan, ready).map(Some)
-        }
+    if is_new {
+        return life.begin(plan).map(Some);
     }
+    let ready = order.ready(&mut plan, Some(&run))?;
+    life.resume_with(&run, &plan, ready).map(Some)
 }
 
 /// The records of the same run that were made elsewhere.

@@ -27,7 +27,7 @@ use crate::exit::{Exit, Failure};
 use crate::life::{Facts, Ground, Loop, Over};
 use crate::model::asking;
 use crate::order::access;
-use crate::order::folder::{self, Start};
+use crate::order::folder;
 use crate::order::plan::{KIND, Kind, OrderPlan};
 use crate::order::preflight::Read;
 use crate::order::recorded;
@@ -49,6 +49,8 @@ pub(crate) struct Order<'s> {
     pub(super) opened: RefCell<Option<(Guard, Baseline)>>,
     /// The same run as other clones made it: its answers were paid for.
     pub(super) elsewhere: Vec<RunFolder>,
+    /// Its folder, if it begins.
+    pub(super) new_run: RefCell<Option<NewRun>>,
     /// Locks the parent of the run folder until the journal is there.
     pub(super) claim: RefCell<Option<File>>,
 }
@@ -78,6 +80,7 @@ impl<'s> Order<'s> {
             unfinished: RefCell::new(Unfinished::default()),
             opened: RefCell::default(),
             elsewhere: Vec::new(),
+            new_run: RefCell::default(),
             claim: RefCell::default(),
         })
     }
@@ -150,11 +153,7 @@ impl Loop for Order<'_> {
     }
 
     fn new_run(&self, _: &OrderPlan) -> Result<NewRun, Failure> {
-        let (start, _claim) = folder::folder(&self.unfinished.borrow().run, self.site.tree()?, self.setting)?;
-        match start {
-            Start::New { run, .. } => Ok(run),
-            Start::Resumed(run) => Err(records::closed(&records::name(run.path()), "is not finished")),
-        }
+        Ok(self.new_run.take().context("an order is carried out once")?)
     }
 
     fn store(&self, plan: &OrderPlan, new: &NewRun) -> Result<Stored, Failure> {
