@@ -1,6 +1,6 @@
 //! What a run of an order is to do, as `run.json` and `inputs.json` hold it.
 
-use code_commit_logging::Stored;
+use code_commit_engine::Stored;
 use code_commit_loop_order::{Inputs, config_hash};
 use code_commit_perform::Format;
 use code_commit_prompt::edits::Form;
@@ -94,7 +94,7 @@ impl OrderPlan {
 /// A file of the run folder.
 #[derive(JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the shape of `code_commit_logging::Stored`, which knows no schemas")]
+#[expect(dead_code, reason = "the shape of `Stored`, which knows no schemas")]
 struct StoredFile {
     /// Its name.
     file: String,

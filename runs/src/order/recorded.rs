@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_engine::{Kept, Line, Outcome};
-use code_commit_logging::{RunFolder, Stored};
+use code_commit_engine::{Kept, Line, Outcome, Stored};
+use code_commit_logging::RunFolder;
 use code_commit_loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, WorkOrder, run_id};
 use code_commit_perform::{Format, Past};
 use code_commit_prompt::edits::Form;
@@ -79,9 +79,8 @@ pub fn summary(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
 /// The same for a run that may still have to commit.
 fn summarized(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
     let kept = |line| if let Line::Kept(Kept { stored }) = line { Some(stored) } else { None };
-    let code_commit_engine::Stored { file, bytes, sha256 } =
-        past.holding().filter_map(kept).filter(|stored| stored.file == SUMMARY).last()?;
-    serde_json::from_str(&folder.recall(&Stored { file, bytes, sha256 }).ok()?).ok()
+    let stored = past.holding().filter_map(kept).filter(|stored| stored.file == SUMMARY).last()?;
+    serde_json::from_str(&folder.recall(&stored).ok()?).ok()
 }
 
 impl Ending for Finished {

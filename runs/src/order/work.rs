@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use code_commit_dir::Interrupt;
-use code_commit_engine::{HoldsFor, Journaled, Keep, Outcome, Recorded as Answered, Request as _, Stop};
+use code_commit_engine::{
+    HoldsFor, Journaled, Keep, Outcome, Recorded as Answered, Request as _, Stop, Stored,
+};
 use code_commit_guard::{Guard, Policy};
-use code_commit_logging::{RunFolder, Stored};
+use code_commit_logging::RunFolder;
 use code_commit_loop_order::{
     Finished as Ended, Inputs, SUMMARY, VERIFY_SCRIPT, Verdict, proposal_schema, still_holds,
 };
