@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use anyhow::Context as _;
 use code_commit_apply::Lock;
 use code_commit_dir::Interrupt;
 use code_commit_engine::{HoldsFor, Journaled, Outcome, Recorded, Stop, Stored, World};
@@ -18,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::changes::FileChange;
 use crate::exit::{Exit, Failure};
 use crate::records::{self, NewRun};
-use crate::registry::{Known, RUN_JSON};
+use crate::registry::Known;
 use crate::row::Facts;
 use crate::verdict;
 
@@ -83,11 +82,7 @@ pub trait Loop {
 
     /// The plan of a recorded run. Refuses one that differs from the plan that the run began with.
     fn load(&self, folder: &RunFolder, known: &Known) -> anyhow::Result<Self::Plan> {
-        let text = folder.read(RUN_JSON)?;
-        known.check_plan(&text)?;
-        let name = records::name(folder.path());
-        serde_json::from_str(&text)
-            .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))
+        known.plan(folder)
     }
 
     /// The root of the project.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use code_commit_engine::{Kept, Line, Outcome, Stored};
 use code_commit_logging::RunFolder;
 use code_commit_loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, WorkOrder, run_id};
@@ -128,11 +128,8 @@ impl Recorded {
     /// Reads it. Refuses a plan or an order that was changed since the run began.
     pub fn load(known: &Known, folder: RunFolder) -> anyhow::Result<Self> {
         let name = records::name(folder.path());
-        let text = folder.read(RUN_JSON)?;
-        known.check_plan(&text)?;
         Format::readable(folder.path())?;
-        let plan: OrderPlan = serde_json::from_str(&text)
-            .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))?;
+        let plan: OrderPlan = known.plan(&folder)?;
         let bytes = folder.read(WORK_ORDER)?.into_bytes();
         let order = WorkOrder::parse(&bytes).ok().filter(|order| order.hash == plan.work_order_hash);
         let order =

@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use code_commit_engine::{Line, Named as _, WasRead};
-use code_commit_logging::RunFolder;
 use code_commit_loop_phase::{Place, Start};
 use serde::Deserialize;
 
-use crate::exit::Failure;
 use crate::records;
 use crate::registry::RUN_JSON;
 
@@ -40,14 +37,7 @@ fn phase_of(name: &str) -> Option<u32> {
     phase.parse().ok().filter(|_| is_number(phase) && is_number(count))
 }
 
-/// Where that run began: its facts only make sense from there.
-pub(crate) fn start_of(folder: &RunFolder) -> Result<Start, Failure> {
-    let text = folder.read(RUN_JSON).map_err(anyhow::Error::from)?;
-    let begun: Begun = serde_json::from_str(&text).with_context(|| format!("cannot read {RUN_JSON}"))?;
-    Ok(begun.start)
-}
-
-/// The part of `run.json` that a run goes on from.
+/// The part of `run.json` that says where a run began: its facts only make sense from there.
 #[derive(Deserialize)]
 struct Begun {
     start: Start,
@@ -57,7 +47,8 @@ struct Begun {
 pub(crate) fn specs_of_last_run(logs: &Path, phase: u32) -> BTreeMap<u32, String> {
     let Some(run) = all(logs).into_iter().find(|run| run.phase == phase) else { return BTreeMap::new() };
     let folder = records::open(&run.path);
-    let Ok(start) = start_of(&folder) else { return BTreeMap::new() };
+    let begun = folder.read(RUN_JSON).ok().and_then(|text| serde_json::from_str(&text).ok());
+    let Some(Begun { start }) = begun else { return BTreeMap::new() };
     let mut specs: BTreeMap<u32, String> =
         start.specs.into_iter().map(|spec| (spec.number, spec.text)).collect();
     let past = code_commit_perform::Past::read(&run.path).unwrap_or_default();
