@@ -84,10 +84,11 @@ pub(crate) struct OrderPlan {
 }
 
 impl OrderPlan {
-    /// Whether both are runs of the same work order with the same terms.
-    pub(crate) fn is_work_of(&self, other: &Self) -> bool {
-        let of = |plan: &Self| (plan.work_order_hash.clone(), plan.config_hash.clone(), plan.terms.commit);
-        of(self) == of(other)
+    /// Whether it is the plan of a run of this work order with these terms.
+    pub(crate) fn is_of(&self, work_order_hash: &str, terms: &Terms) -> bool {
+        self.work_order_hash == work_order_hash
+            && self.config_hash == terms.hash()
+            && self.terms.commit == terms.commit
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::lock;
-use crate::order::plan::{KIND, OrderPlan, Terms};
+use crate::order::plan::{KIND, Terms};
 use crate::order::recorded::{self, Recorded};
 use crate::order::unfinished::Unfinished;
 use crate::order::{folder, preflight};
@@ -109,7 +109,7 @@ pub(super) fn answered(
             Ok(recorded) => recorded,
         };
         let (name, plan) = (records::name(&run), &recorded.plan);
-        let is_same = asked.is_of(plan);
+        let is_same = plan.is_of(&asked.order.hash, asked.terms);
         // The newest run decides what the key is for.
         if is_named && !is_same && !is_known {
             let error = anyhow!("the key was used for other work: {name}");
@@ -142,14 +142,6 @@ pub(super) fn answered(
         }
     }
     Ok(None)
-}
-
-impl Asked<'_> {
-    fn is_of(&self, plan: &OrderPlan) -> bool {
-        plan.work_order_hash == self.order.hash
-            && plan.config_hash == self.terms.hash()
-            && plan.terms.commit == self.terms.commit
-    }
 }
 
 /// Reads the whole tree, once.

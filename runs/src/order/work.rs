@@ -138,7 +138,7 @@ impl Loop for Order<'_> {
     }
 
     fn is_same(&self, asked: &OrderPlan, recorded: &OrderPlan) -> bool {
-        asked.is_work_of(recorded)
+        recorded.is_of(&asked.work_order_hash, &asked.terms)
     }
 
     fn kept(past: &Past) -> Option<usize> {
