@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use code_commit_apply::Lock;
 use code_commit_logging::RunFolder;
 use code_commit_loop_order::Finished as Ended;
 use code_commit_perform::Past;
@@ -14,7 +15,7 @@ use serde_json::json;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::life::{Finished, Life, Loop};
+use crate::life::{Finished, Loop as _};
 use crate::order::folder::{self, Start};
 use crate::order::plan::Terms;
 use crate::order::preflight::{self, Read};
@@ -101,32 +102,41 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
     let unfinished = folder::clear_up(&site.state()?, tree, &git, &lock, output)?;
     let asked = Asked { order: &read.order, terms: setting.terms, key: setting.key };
     let before = if setting.new { None } else { settle::answered(&asked, tree, &git, output)? };
-    let (lock, cancel, redactor) = (lock.into(), setting.cancel.clone(), setting.redactor.clone());
     if let Some((recorded, past)) = before {
         let name = records::name(recorded.folder.path());
         output.note(&format!("{name} is already finished; no model was called; --new does it again"));
         let inputs = recorded.inputs(tree.root(), &past)?;
         let Recorded { folder, plan, read } = recorded;
         let order = Order::new(setting, site, read, inputs)?;
-        let life = Life { of: &order, site, lock, cancel, redactor };
-        return if setting.dry_run { Ok(None) } else { life.close(&plan, &folder, None).map(Some) };
+        return if setting.dry_run {
+            Ok(None)
+        } else {
+            order.live(lock).close(&plan, &folder, None).map(Some)
+        };
     }
-    let Prepared { read, guard, baseline, mut unfinished, mut inputs } =
-        prepare::prepare(read, setting, tree, &git, unfinished)?;
+    let prepared = prepare::prepare(read, setting, tree, &git, unfinished)?;
     if setting.dry_run {
-        prepare::first(&inputs).tell(&**setting.model, setting.settings, output)?;
+        prepare::first(&prepared.inputs).tell(&**setting.model, setting.settings, output)?;
         return Ok(None);
     }
-    let (start, claim) = folder::folder(&unfinished.run, tree, setting)?;
-    start.folder().path().clone_into(&mut unfinished.run);
+    carry_out(prepared, site, setting, lock).map(Some)
+}
+
+/// Begins the run of an order, or goes on with the one that is in its folder.
+fn carry_out(
+    prepared: Prepared,
+    site: &Site<'_>,
+    setting: &Setting<'_>,
+    lock: Lock,
+) -> Result<Finished<Ended>, Failure> {
+    let Prepared { read, guard, baseline, mut unfinished, mut inputs } = prepared;
+    let (start, claim) = folder::folder(&unfinished.run, site.tree()?, setting)?;
     let run = start.folder().clone();
+    run.path().clone_into(&mut unfinished.run);
     let (mut new_run, mut elsewhere) = (None, Vec::new());
     match start {
         Start::New { run, of_another } => {
-            if !setting.new {
-                elsewhere.extend(of_another);
-                elsewhere.extend(imported(&unfinished, site, setting)?);
-            }
+            elsewhere = made_elsewhere(of_another, &unfinished, site, setting)?;
             prepare::first(&inputs).check(&**setting.model, setting.settings)?;
             new_run = Some(run);
         }
@@ -146,17 +156,24 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
         claim: RefCell::new(Some(claim)),
         ..Order::new(setting, site, read, inputs)?
     };
-    let life = Life { of: &order, site, lock, cancel, redactor };
-    let mut plan = order.plan();
+    let (life, mut plan) = (order.live(lock), order.plan());
     if is_new {
-        return life.begin(plan).map(Some);
+        return life.begin(plan);
     }
     let ready = order.ready(&mut plan, Some(&run))?;
-    life.resume_with(&run, &plan, ready).map(Some)
+    life.resume_with(&run, &plan, ready)
 }
 
-/// The records of the same run that were made elsewhere.
-fn imported(run: &Unfinished, site: &Site<'_>, setting: &Setting<'_>) -> Result<Vec<RunFolder>, Failure> {
+/// The records of the same run that were made elsewhere; none if whatever is recorded does not count.
+fn made_elsewhere(
+    of_another: Option<RunFolder>,
+    run: &Unfinished,
+    site: &Site<'_>,
+    setting: &Setting<'_>,
+) -> Result<Vec<RunFolder>, Failure> {
+    if setting.new {
+        return Ok(Vec::new());
+    }
     let all = site.registry().with_imported()?.into_iter().filter(Known::is_imported);
     let open = |known: &Known| RunFolder::open(known.path(&site.root), setting.redactor.clone());
     let is_same = |known: &Known| {
@@ -165,7 +182,7 @@ fn imported(run: &Unfinished, site: &Site<'_>, setting: &Setting<'_>) -> Result<
                 == (&run.work_order_hash, &run.config_hash, &run.tree_hash_before)
         })
     };
-    Ok(all.filter(is_same).map(|known| open(&known)).collect())
+    Ok(of_another.into_iter().chain(all.filter(is_same).map(|known| open(&known))).collect())
 }
 
 /// Reads and checks every order before the first one costs anything.

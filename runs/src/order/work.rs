@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use code_commit_apply::Lock;
 use code_commit_dir::Interrupt;
 use code_commit_engine::{
     HoldsFor, Journaled, Keep, Outcome, Recorded as Answered, Request as _, Stop, Stored,
@@ -26,7 +27,7 @@ use code_commit_settings::{Byproducts, Settings};
 use serde_json::{Map, Value, json};
 
 use crate::exit::{Exit, Failure};
-use crate::life::{Facts, Ground, Loop, Over};
+use crate::life::{Facts, Ground, Life, Loop, Over};
 use crate::model::asking;
 use crate::order::access;
 use crate::order::folder;
@@ -85,6 +86,12 @@ impl<'s> Order<'s> {
             new_run: RefCell::default(),
             claim: RefCell::default(),
         })
+    }
+
+    /// At work under this lock.
+    pub(super) fn live(&self, lock: Lock) -> Life<'_, Self> {
+        let (cancel, redactor) = (self.setting.cancel.clone(), self.setting.redactor.clone());
+        Life { of: self, site: self.site, lock: lock.into(), cancel, redactor }
     }
 
     pub(super) fn plan(&self) -> OrderPlan {
