@@ -22,7 +22,7 @@ use crate::order::preflight::{self, Read};
 use crate::order::prepare::{self, Prepared};
 use crate::order::recorded::{self, Recorded};
 use crate::order::setting::Setting;
-use crate::order::settle::{self, Asked};
+use crate::order::settle;
 use crate::order::unfinished::Unfinished;
 use crate::order::work::Order;
 use crate::records;
@@ -100,8 +100,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
     let lock = site.lock()?;
     let git = preflight::git(tree, setting.settings, setting.host.environment)?;
     let unfinished = folder::clear_up(&site.state()?, tree, &git, &lock, output)?;
-    let asked = Asked { order: &read.order, terms: setting.terms, key: setting.key };
-    let before = if setting.new { None } else { settle::answered(&asked, tree, &git, output)? };
+    let before = if setting.new { None } else { settle::answered(&read.order, setting, tree, &git)? };
     if let Some((recorded, past)) = before {
         let name = records::name(recorded.folder.path());
         output.note(&format!("{name} is already finished; no model was called; --new does it again"));

@@ -6,15 +6,15 @@ use code_commit_engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note,
 use code_commit_loop_order::{Finished, WorkOrder};
 use code_commit_perform::{Format, Past, Record, RecordOnly, Silent};
 use code_commit_repo::{Git, WorkTree};
-use code_commit_report::Output;
 use code_commit_settings::Settings;
 use serde_json::Value;
 
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::lock;
-use crate::order::plan::{KIND, Terms};
+use crate::order::plan::KIND;
 use crate::order::recorded::{self, Recorded};
+use crate::order::setting::Setting;
 use crate::order::unfinished::Unfinished;
 use crate::order::{folder, preflight};
 use crate::place;
@@ -75,21 +75,15 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     Ok(true)
 }
 
-pub(super) struct Asked<'a> {
-    pub order: &'a WorkOrder,
-    pub terms: &'a Terms,
-    /// The supervisor's name for it; without one, its content is its name.
-    pub key: Option<&'a str>,
-}
-
 /// The finished run of this work, if its verdict still holds: the tree is as the run left it, or its commit is in
-/// the history. Then nothing is paid for again. Refuses a key that was used for other work.
+/// the history. Then nothing is paid for again. Without a key its content is its name. Refuses a key that was used for other work.
 pub(super) fn answered(
-    asked: &Asked<'_>,
+    order: &WorkOrder,
+    setting: &Setting<'_>,
     tree: &WorkTree,
     git: &Git,
-    output: &Output,
 ) -> Result<Option<(Recorded, Past)>, Failure> {
+    let Setting { terms, key, host: Host { output, .. }, .. } = *setting;
     let (mut hash, mut is_known) = (None, false);
     for known in
         Registry::of(tree).with_imported()?.into_iter().filter(|run| !run.undone && run.is_believed())
@@ -99,7 +93,7 @@ pub(super) fn answered(
         if head.kind != KIND {
             continue;
         }
-        let is_named = asked.key.is_some() && head.key.as_deref() == asked.key;
+        let is_named = key.is_some() && head.key.as_deref() == key;
         let recorded = match Recorded::load(&known, records::open(&run)) {
             Err(error) if is_named => {
                 records::refuse_unread(&records::open(&run), error)?;
@@ -109,14 +103,14 @@ pub(super) fn answered(
             Ok(recorded) => recorded,
         };
         let (name, plan) = (records::name(&run), &recorded.plan);
-        let is_same = plan.is_of(&asked.order.hash, asked.terms);
+        let is_same = plan.is_of(&order.hash, terms);
         // The newest run decides what the key is for.
         if is_named && !is_same && !is_known {
             let error = anyhow!("the key was used for other work: {name}");
             return Err(Failure::refused(error, "use another key for another order or other settings"));
         }
         is_known |= is_named;
-        if !is_same || (asked.key.is_some() && !is_named) {
+        if !is_same || (key.is_some() && !is_named) {
             continue;
         }
         let past = match records::intact(&recorded.folder) {
