@@ -3,6 +3,7 @@
 
 use anyhow::{Context as _, anyhow};
 use code_commit_engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
+use code_commit_logging::RunFolder;
 use code_commit_loop_order::{Finished, WorkOrder};
 use code_commit_perform::{Format, Past, Record, RecordOnly, Silent};
 use code_commit_repo::{Git, WorkTree};
@@ -124,18 +125,27 @@ pub(super) fn answered(
             }
             Ok(past) => past,
         };
-        if !folder::is_over(&past) {
-            continue;
-        }
-        let Some(summary) = recorded::summary(&recorded.folder, &past) else { continue };
-        let commit = past.lines.iter().find_map(commit_of);
-        let is_in_history = commit.map_or(Ok(false), |commit| git.has_in_history(commit))?;
-        let after = summary.repo_tree_hash_after.as_ref().unwrap_or(&summary.repo_tree_hash_before);
-        if is_in_history || *tree_hash(tree, &mut hash)? == *after {
+        if still_holds(&recorded.folder, &past, git, || tree_hash(tree, &mut hash).cloned())? {
             return Ok(Some((recorded, past)));
         }
     }
     Ok(None)
+}
+
+/// Whether the run is over and its verdict holds; `now` is the hash of the tree.
+fn still_holds(
+    folder: &RunFolder,
+    past: &Past,
+    git: &Git,
+    now: impl FnOnce() -> Result<String, Failure>,
+) -> Result<bool, Failure> {
+    let Some(summary) = recorded::summary(folder, past).filter(|_| folder::is_over(past)) else {
+        return Ok(false);
+    };
+    let commit = past.lines.iter().find_map(commit_of);
+    let is_in_history = commit.map_or(Ok(false), |commit| git.has_in_history(commit))?;
+    let after = summary.repo_tree_hash_after.unwrap_or(summary.repo_tree_hash_before);
+    Ok(is_in_history || now()? == after)
 }
 
 /// Reads the whole tree, once.

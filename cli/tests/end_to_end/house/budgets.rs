@@ -10,7 +10,7 @@ use crate::scenes::files;
 const FILE: usize = 300;
 const FUNCTION: usize = 40;
 /// Of all sources. It is to come down to 73,000.
-const ALL: usize = 78_664;
+const ALL: usize = 78_600;
 
 /// What is longer than its budget, by the reason. None may grow; whatever has become short enough goes from here.
 const LONGER: &[(&str, &[(&str, usize)])] = &[
@@ -25,7 +25,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("runs/src/commit/changed.rs refuse", 49),
             ("runs/src/order/folder.rs clear_up", 55),
             ("runs/src/order/folder.rs folder", 47),
-            ("runs/src/order/settle.rs answered", 59),
+            ("runs/src/order/settle.rs answered", 53),
             ("runs/src/order/settle.rs settle", 41),
             ("runs/src/phase/act.rs run", 49),
             ("runs/src/phase/desk/inside.rs serve_around", 50),
