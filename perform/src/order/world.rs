@@ -147,7 +147,7 @@ impl Live<Keep> for OrderWorld<'_> {
         self.cancel_point()?;
         self.make_parent(file)?;
         let stored = self.record.folder().store(file, text)?;
-        Ok(Kept { stored: stored })
+        Ok(Kept { stored })
     }
 }
 

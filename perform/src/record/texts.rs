@@ -28,7 +28,7 @@ impl Texts {
 
     /// Reads a text back.
     pub(crate) fn fetch(&self, text: &mut Text) -> Result<(), FolderError> {
-        let content = self.folder.recall(&&text.stored)?;
+        let content = self.folder.recall(&text.stored)?;
         text.fill(content.into());
         Ok(())
     }
