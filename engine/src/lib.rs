@@ -19,7 +19,7 @@ pub use agent::{
     Session, Shell, ShellRan, Survey, Surveyed, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
     Uncommitted, Wait, Waited, WasRead, Wrote,
 };
-pub use code_commit_model::{Action, Attempt, Changed, Ended, Finish, Usage};
+pub use code_commit_model::{Action, Attempt, Changed, Ended, Finish, Stored, Usage};
 pub use commit::GRADER;
 pub use commit::{
     Applied, Apply, ApplyAnswer, BaselineBuilt, Build, BuildBaseline, Built, Present, Rejected, Restore,
@@ -38,5 +38,5 @@ pub use order::{IGNORED_FILES, PROBES};
 pub use outcome::{Cause, HoldsFor, Outcome};
 pub use request::{Answer, Harness, Request, Stops};
 pub use scripted::{NoSuchAnswer, Scripted};
-pub use text::{Digest, Stored, Text, digest};
+pub use text::{Digest, Text, digest};
 pub use vocabulary::Problem;

@@ -3,19 +3,9 @@
 
 use std::sync::Arc;
 
+use code_commit_model::Stored;
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
-
-/// A file of the run folder, as the journal names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stored {
-    /// Its name in the run folder.
-    pub file: String,
-    /// Its length.
-    pub bytes: u64,
-    /// SHA-256 of its content, in hex.
-    pub sha256: String,
-}
 
 /// A text that is stored in a file of the run folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

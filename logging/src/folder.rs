@@ -5,7 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Component, Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use code_commit_model::Stored;
+use serde::Serialize;
 
 use crate::{Hashing, Redactor, sha256_hex};
 
@@ -31,17 +32,6 @@ pub enum FolderError {
     /// The file would be outside the run folder: its name comes from a modified record.
     #[error("`{file}` is not the name of a file in the run folder")]
     Outside { file: String },
-}
-
-/// A file of the run folder as the journal names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stored {
-    /// Name within the run folder.
-    pub file: String,
-    /// Length in bytes.
-    pub bytes: u64,
-    /// SHA-256 of the bytes, lower-case hex.
-    pub sha256: String,
 }
 
 /// One run's folder. Everything written through it is redacted, except what is written to a file

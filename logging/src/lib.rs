@@ -7,7 +7,7 @@ mod names;
 mod redact;
 mod stamp;
 
-pub use folder::{FolderError, RunFolder, Stored};
+pub use folder::{FolderError, RunFolder};
 pub use journal::{Entry, Journal, JournalError};
 pub use layout::Layout;
 pub use names::name_as_text;

@@ -7,6 +7,7 @@ mod error;
 mod finish;
 mod reply;
 mod request;
+mod stored;
 mod usage;
 
 pub use attempt::{Attempt, AttemptStatus, Spend};
@@ -16,4 +17,5 @@ pub use error::{CallError, Cause, ErrorCode, Unread};
 pub use finish::{Advice, Filter, Finish, ToolCall};
 pub use reply::{Raw, Reply};
 pub use request::Request;
+pub use stored::Stored;
 pub use usage::Usage;

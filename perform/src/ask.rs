@@ -19,7 +19,7 @@ use crate::ask::partial::Partial;
 use crate::ask::quota::{NoAnswer, Patience, Quotas};
 use crate::fault::{Fault, with_sources};
 use crate::paid::{Again, Paid};
-use crate::record::{Record, store, to_engine};
+use crate::record::{Record, store};
 use crate::reserve::Reserve;
 use crate::spending::{self, CallSpending, OTHER_MODEL, Spending, now};
 
@@ -237,7 +237,7 @@ fn answered(
     Ok(AskAnswer::Answered(Answered {
         round: question.round,
         reply: store(record, &question.files.reply, &text)?,
-        raw: to_engine(stored),
+        raw: stored,
         for_person: Cause::of_finish(&finish),
         finish,
         held_key,
@@ -262,7 +262,7 @@ fn answered_before(question: &Question<'_>, again: Again, record: &Record) -> Re
     Ok(AskAnswer::Answered(Answered {
         round: question.round,
         reply: store(record, &question.files.reply, &text)?,
-        raw: to_engine(raw),
+        raw,
         held_key: answered.held_key || folder.redactor().finds_key(&text),
         ..answered
     }))

@@ -16,7 +16,7 @@ use crate::account::Account;
 use crate::fault::Fault;
 use crate::record::{Record, output_text};
 use crate::spending::Spending;
-use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
+use crate::trial::{Broken, Hints, Trial, tell_about};
 
 /// The command that decides whether the work is done.
 #[derive(Debug, Clone)]
@@ -47,11 +47,14 @@ impl BuildCommand {
         record: &mut Record,
     ) -> Result<Built, Fault> {
         record.tell(&Event::BuildBegins { round });
-        let once = |trial: &Trial<'_>, record: &mut Record| {
+        let mut trial = Trial::of("build", guard.root(), &self.sealed)?;
+        let (output, broken) = loop {
             let timeout = self.timeout.into_iter().chain(spending.time_left()).min();
-            self.once(file, (guard, account), (cancel, timeout), trial, record)
+            let (output, broken) = self.once(file, (guard, account), (cancel, timeout), &trial, record)?;
+            if !trial.runs_again(&broken, record)? {
+                break (output, broken);
+            }
         };
-        let (output, broken) = under_seal("build", guard.root(), &self.sealed, record, once)?;
         let ran = Ran { output: &output, root: guard.root(), env: &self.env, confinement: &self.confinement };
         let lack = broken.note.is_none().then(|| ran.lack()).flatten();
         Ok(Built {
@@ -73,7 +76,7 @@ impl BuildCommand {
         file: &str,
         (guard, account): (&Guard, &Account),
         (cancel, deadline): (&Cancel, Option<Duration>),
-        trial: &Trial<'_>,
+        trial: &Trial,
         record: &mut Record,
     ) -> Result<(Output, Broken), Fault> {
         let folder = record.folder().clone();

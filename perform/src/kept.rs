@@ -69,6 +69,12 @@ fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
     Ok(rounds)
 }
 
+/// The hash of a regular file; a command may have replaced it with a FIFO or a symlink.
+pub fn sha256_on_disk(path: &Path) -> Option<String> {
+    let file = code_commit_dir::open_regular(path).ok().flatten();
+    file.and_then(|mut file| code_commit_logging::sha256_of(&mut file).ok())
+}
+
 /// Suffix of a build's folder of pre-images: it sorts after that of the round's reply.
 const AFTER_BUILD: &str = "-build";
 

@@ -11,7 +11,6 @@ use code_commit_llm::Reply;
 use code_commit_logging::{FolderError, RunFolder};
 
 use crate::Past;
-use crate::record::to_logging;
 
 /// The answers of earlier records, each to be used once.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +72,7 @@ impl Paid {
         let sha256 = Digest::of(prompt).sha256;
         let at = answers.iter().position(|one| one.prompt_sha256 == sha256)?;
         let One { mut answered, folder, .. } = answers.remove(at)?;
-        let text = folder.recall(&to_logging(&answered.reply.stored)).ok()?;
+        let text = folder.recall(&answered.reply.stored).ok()?;
         let (stored, raw) = folder.adopt(&answered.raw.file).ok()?;
         if stored.sha256 != answered.raw.sha256 {
             return None;
@@ -103,7 +102,7 @@ fn prompt_of(entry: &Recorded) -> Option<&str> {
 ///
 /// Fails if its text has changed.
 pub fn reply_again(folder: &RunFolder, answered: Answered) -> Result<Reply, FolderError> {
-    let text = folder.recall(&to_logging(&answered.reply.stored))?;
+    let text = folder.recall(&answered.reply.stored)?;
     let Answered { finish, usage, served_model, .. } = answered;
     Ok(Reply { finish, usage, served_model, ..Reply::of_text(text) })
 }

@@ -24,7 +24,7 @@ use past::manifests;
 pub use past::{Past, UNDO, WITHHELD, note_withheld, withheld};
 pub use texts::output_text;
 use texts::visit_stored;
-pub(crate) use texts::{Texts, both_ends, to_engine, to_logging};
+pub(crate) use texts::{Texts, both_ends};
 use unsynced::Unsynced;
 
 /// Notes on a commit, in a format of the caller's, what the run in a folder wrote.
@@ -196,7 +196,7 @@ impl Record {
 /// Stores a text, with keys redacted, and keeps it in memory in that form.
 pub(crate) fn store(record: &Record, file: &str, text: &str) -> Result<Text, FolderError> {
     let (stored, text) = record.folder().store_and_tell(file, text)?;
-    Ok(Text::new(to_engine(stored), text.into()))
+    Ok(Text::new(stored, text.into()))
 }
 
 #[cfg(test)]

@@ -23,20 +23,13 @@ pub(crate) enum Hints {
     Told,
 }
 
-/// One of at most two executions.
-pub(crate) struct Trial<'t> {
+/// A command under seal: at most two executions.
+pub(crate) struct Trial {
     /// What runs: `build` or `command`.
     what: &'static str,
-    seal: &'t Seal,
-    time: Time,
-}
-
-enum Time {
-    First,
-    /// With the heading of its log.
-    Again {
-        head: String,
-    },
+    seal: Seal,
+    /// The heading of the log of the second execution.
+    head: Option<String>,
 }
 
 /// How it broke the seal; everything has been restored.
@@ -48,28 +41,45 @@ pub(crate) struct Broken {
     pub(crate) note: Option<String>,
 }
 
-/// Runs `once`, and again if it broke the seal; gives the result of the last execution and how it broke the
-/// seal.
-pub(crate) fn under_seal<T>(
-    what: &'static str,
-    root: &Path,
-    sealed: &[PathBuf],
-    record: &mut Record,
-    once: impl Fn(&Trial<'_>, &mut Record) -> Result<(T, Broken), Fault>,
-) -> Result<(T, Broken), Fault> {
-    let seal = Seal::take(root, sealed).map_err(Fault::file("look at", root))?;
-    let (came, broken) = once(&Trial { what, seal: &seal, time: Time::First }, record)?;
-    if broken.changed.is_empty() {
-        return Ok((came, broken));
+impl Trial {
+    /// Before the first execution, at this root.
+    pub(crate) fn of(what: &'static str, root: &Path, sealed: &[PathBuf]) -> Result<Self, Fault> {
+        let seal = Seal::take(root, sealed).map_err(Fault::file("look at", root))?;
+        Ok(Self { what, seal, head: None })
     }
-    let said = format!("{}; it was restored, and the {what} ran again", broken.changes(what));
-    let head = format!("[code-commit] {said}\n");
-    record.warn(broken.warning(said))?;
-    let (came, broken) = once(&Trial { what, seal: &seal, time: Time::Again { head } }, record)?;
-    if let Some(note) = &broken.note {
-        record.warn(broken.warning(note.clone()))?;
+
+    /// The heading of the log of this execution.
+    pub(crate) fn head(&self) -> &str {
+        self.head.as_deref().unwrap_or_default()
     }
-    Ok((came, broken))
+
+    /// Restores the sealed files, however the command ended; the replaced content is kept in the run folder.
+    /// `in_view` are those that it changed in its view, where they are restored already.
+    pub(crate) fn restore(&self, run: &RunFolder, in_view: Vec<String>) -> Result<Broken, Fault> {
+        let mut attic = Attic::of(run.path());
+        let mut changed = self.seal.restore(&mut attic)?;
+        changed.extend(in_view);
+        let mut broken = Broken { changed, kept: attic.folder().map(Path::to_owned), note: None };
+        if self.head.is_some() && !broken.changed.is_empty() {
+            broken.note = Some(format!("{} again: it counts as failed", broken.changes(self.what)));
+        }
+        Ok(broken)
+    }
+
+    /// Tells how a finished execution broke the seal; gives whether the command is to run again.
+    pub(crate) fn runs_again(&mut self, broken: &Broken, record: &mut Record) -> Result<bool, RecordError> {
+        if let Some(note) = &broken.note {
+            record.warn(broken.warning(note.clone()))?;
+        }
+        if self.head.is_some() || broken.changed.is_empty() {
+            return Ok(false);
+        }
+        let what = self.what;
+        let said = format!("{}; it was restored, and the {what} ran again", broken.changes(what));
+        self.head = Some(format!("[code-commit] {said}\n"));
+        record.warn(broken.warning(said))?;
+        Ok(true)
+    }
 }
 
 impl Broken {
@@ -79,7 +89,7 @@ impl Broken {
     }
 
     /// For the user, if the command did not finish and is not run again.
-    pub(crate) fn tell(&self, trial: &Trial<'_>, record: &mut Record) -> Result<(), RecordError> {
+    pub(crate) fn tell(&self, trial: &Trial, record: &mut Record) -> Result<(), RecordError> {
         if self.changed.is_empty() {
             return Ok(());
         }
@@ -94,29 +104,6 @@ impl Broken {
             None => said,
         };
         Problem { code: "seal".to_owned(), path: Some(self.changed.join(", ")), line: None, message }
-    }
-}
-
-impl Trial<'_> {
-    /// The heading of its log.
-    pub(crate) fn head(&self) -> &str {
-        match &self.time {
-            Time::First => "",
-            Time::Again { head } => head,
-        }
-    }
-
-    /// Restores the sealed files, however the command ended; the replaced content is kept in the run folder.
-    /// `in_view` are those that it changed in its view, where they are restored already.
-    pub(crate) fn restore(&self, run: &RunFolder, in_view: Vec<String>) -> Result<Broken, Fault> {
-        let mut attic = Attic::of(run.path());
-        let mut changed = self.seal.restore(&mut attic)?;
-        changed.extend(in_view);
-        let mut broken = Broken { changed, kept: attic.folder().map(Path::to_owned), note: None };
-        if matches!(self.time, Time::Again { .. }) && !broken.changed.is_empty() {
-            broken.note = Some(format!("{} again: it counts as failed", broken.changes(self.what)));
-        }
-        Ok(broken)
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use code_commit_apply::PreImage;
+use code_commit_perform::sha256_on_disk;
 use similar::{ChangeTag, TextDiff};
 
 use code_commit_report::{BAD, FileStat, GOOD, Output, STRONG, printable};
@@ -37,12 +38,6 @@ fn change(root: &Path, before: PreImage) -> Option<FileChange> {
     let now = sha256_on_disk(&after);
     let (path, is_there) = (before.path.clone(), now.is_some());
     (now != before.sha256).then_some(FileChange { path, before, after, is_there })
-}
-
-/// The hash of a regular file; a build may have replaced it with a FIFO or a symlink.
-pub(crate) fn sha256_on_disk(path: &Path) -> Option<String> {
-    let file = code_commit_dir::open_regular(path).ok().flatten();
-    file.and_then(|mut file| code_commit_logging::sha256_of(&mut file).ok())
 }
 
 /// The content of a regular file, unless it is too long to be shown.

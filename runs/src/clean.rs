@@ -1,13 +1,13 @@
 //! `code-commit clean`: removes the folders of old runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use code_commit_names::ours::STATE;
-use code_commit_perform::{JOURNAL, UNDO};
+use code_commit_perform::{COPIES, JOURNAL, TAKEN, UNDO};
 use code_commit_report::{BAD, Output, phrases, printable};
 use serde_json::json;
 
@@ -16,9 +16,7 @@ use crate::host::Host;
 use crate::registry::{Known, RUN_JSON};
 use crate::site::Site;
 use crate::staging::Staging;
-use crate::{caches, records};
-
-mod agents;
+use crate::{caches, records, spec};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -98,7 +96,7 @@ fn all(site: &Site<'_>) -> Result<Vec<Run>, Failure> {
     let known = site.registry().with_imported()?;
     let mut tracked = None;
     let mut runs: Vec<Run> = known.iter().map(|known| listed(known, site, &mut tracked)).collect();
-    runs.extend(agents::others(&site.root));
+    runs.extend(others(&site.root));
     Ok(runs)
 }
 
@@ -111,9 +109,37 @@ fn listed(known: &Known, site: &Site<'_>, tracked: &mut Option<Vec<String>>) -> 
     };
     // What the list does not name may have come with a clone.
     let is_listed = known.has_plan() || known.is_imported();
-    let foreign = if is_listed { None } else { agents::known_to_git(&path, site, tracked) };
+    let foreign = if is_listed { None } else { known_to_git(&path, site, tracked) };
     let stays = needed.or(foreign).or_else(|| is_no_record(&path));
     Run { path, kind: known.kind(&site.root), stays }
+}
+
+/// Folders of agents that are no runs: audits, and talks about a plan; the newest of each kind first. None of them can be resumed; holding the lock means that they are over.
+fn others(root: &Path) -> impl Iterator<Item = Run> {
+    let audits = spec::history::audits(root).into_iter();
+    let audits = audits.map(|path| Run { stays: is_no_record(&path), path, kind: "audit".to_owned() });
+    let talks = spec::history::talks(root).into_iter();
+    audits.chain(talks.map(|path| Run { stays: is_no_talk(&path), path, kind: "plan".to_owned() }))
+}
+
+/// A talk leaves only copies of files that it may not change but did.
+fn is_no_talk(path: &Path) -> Option<String> {
+    let entries: BTreeSet<_> =
+        code_commit_dir::list(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+    let is_talk = entries.iter().all(|name| name == COPIES || name == TAKEN);
+    if is_talk && fs::canonicalize(path).is_ok_and(|real| real == path) { None } else { is_no_record(path) }
+}
+
+/// Why a run that the list does not name stays, if git tracks anything in it. `tracked` is read once.
+fn known_to_git(run: &Path, site: &Site<'_>, tracked: &mut Option<Vec<String>>) -> Option<String> {
+    let below = run.strip_prefix(&site.root).ok()?;
+    let read = || {
+        let all = site.tree.as_ref().and_then(|tree| tree.tracked().ok()).unwrap_or_default();
+        all.into_iter().map(|file| file.path).collect()
+    };
+    let is_below = |file: &String| Path::new(file).starts_with(below);
+    let is_tracked = tracked.get_or_insert_with(read).iter().any(is_below);
+    is_tracked.then(|| "git tracks what is in it; remove it by hand".to_owned())
 }
 
 /// The runs that both limits allow to remove, oldest first. None without a limit.

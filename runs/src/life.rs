@@ -3,24 +3,28 @@
 //! What is promised of a run is kept here and in the commands that find its loop by its row in
 //! [`Host::loops`](crate::Host). A loop gives data and a world.
 
-mod close;
 mod earlier;
 mod loop_trait;
 mod summary;
 
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use code_commit_apply::Lock;
 use code_commit_engine::{Journaled, Note, Stop};
 use code_commit_logging::{Redactor, RunFolder};
 use code_commit_perform::{Past, Record};
+use code_commit_report::SUMMARY;
 use code_commit_runner::Cancel;
+use serde_json::json;
 
 use self::earlier::Earlier;
 pub(crate) use self::loop_trait::UNLIKE_RECORDED;
-pub use self::loop_trait::{Asked, Finished, Ground, Loop, Over};
+pub use self::loop_trait::{Asked, Ending, Finished, Ground, Loop, Over};
+use self::summary::{elapsed, summary};
 pub(crate) use self::summary::{missing_summaries, short_log};
+use crate::changes;
 pub use crate::estimate::tell_of_agent as forecast;
 use crate::exit::Failure;
 use crate::lock;
@@ -55,7 +59,7 @@ pub struct Life<'l, L> {
 
 impl<L: Loop> Life<'_, L> {
     /// Answers the work from the record, goes on with its unfinished run, or begins it.
-    pub fn start(&self, plan: L::Plan, asked: Asked<'_>) -> Result<Finished, Failure> {
+    pub fn start(&self, plan: L::Plan, asked: Asked<'_>) -> Result<Finished<L::Ended>, Failure> {
         match earlier::look(self, &plan, asked)? {
             Earlier::None => self.begin(plan),
             Earlier::Unfinished(known, plan) => self.resume(&known, plan),
@@ -68,18 +72,14 @@ impl<L: Loop> Life<'_, L> {
     }
 
     /// Begins a run.
-    pub fn begin(&self, mut plan: L::Plan) -> Result<Finished, Failure> {
+    pub fn begin(&self, mut plan: L::Plan) -> Result<Finished<L::Ended>, Failure> {
         let ready = self.of.ready(&mut plan, None)?;
         self.begin_with(&plan, ready)
     }
 
     /// Begins a run with what was opened for it.
-    pub fn begin_with(&self, plan: &L::Plan, ready: L::Ready) -> Result<Finished, Failure> {
-        self.begin_in(self.of.new_run(plan)?, plan, ready)
-    }
-
-    /// Begins a run in a folder that was made for it.
-    pub(crate) fn begin_in(&self, new: NewRun, plan: &L::Plan, ready: L::Ready) -> Result<Finished, Failure> {
+    pub fn begin_with(&self, plan: &L::Plan, ready: L::Ready) -> Result<Finished<L::Ended>, Failure> {
+        let new = self.of.new_run(plan)?;
         let run = new.folder().clone();
         let stored = self.of.store(plan, &new)?;
         // Listed first: no kill leaves a record that no list knows.
@@ -89,7 +89,7 @@ impl<L: Loop> Life<'_, L> {
     }
 
     /// Goes on with a run that was asked for by its name.
-    pub fn go_on(&self, known: &Known) -> Result<Finished, Failure> {
+    pub fn go_on(&self, known: &Known) -> Result<Finished<L::Ended>, Failure> {
         let run = RunFolder::open(known.path(&self.site.root), self.redactor.clone());
         if L::FACTS.newest_only {
             records::outcome_of(&run)?;
@@ -105,7 +105,7 @@ impl<L: Loop> Life<'_, L> {
     }
 
     /// Goes on where the journal ends: answers in it are not requested again.
-    pub fn resume(&self, known: &Known, mut plan: L::Plan) -> Result<Finished, Failure> {
+    pub fn resume(&self, known: &Known, mut plan: L::Plan) -> Result<Finished<L::Ended>, Failure> {
         let run = RunFolder::open(known.path(&self.site.root), self.redactor.clone());
         records::can_be_continued(run.path())?;
         let name = records::name(run.path());
@@ -120,7 +120,7 @@ impl<L: Loop> Life<'_, L> {
         run: &RunFolder,
         plan: &L::Plan,
         ready: L::Ready,
-    ) -> Result<Finished, Failure> {
+    ) -> Result<Finished<L::Ended>, Failure> {
         let (mut record, mut past) = Record::resume(run.clone(), self.of.observer(plan, run))
             .map_err(|error| Failure::refused(error, self.of.unlike_recorded(run)))?;
         let kept = L::kept(&past).unwrap_or(past.answers.len());
@@ -138,7 +138,7 @@ impl<L: Loop> Life<'_, L> {
         ready: L::Ready,
         record: Record,
         past: &Past,
-    ) -> Result<Finished, Failure> {
+    ) -> Result<Finished<L::Ended>, Failure> {
         let (began, run, is_new) = (now(), record.folder().clone(), past.lines.is_empty());
         let folder = run.clone();
         let ground = Ground {
@@ -165,14 +165,46 @@ impl<L: Loop> Life<'_, L> {
         let mut harness = Journaled::new(world, answers);
         match harness.run(|harness| self.of.lead(plan, harness)) {
             Ok(ended) => {
-                self.of.ended(ended, harness.world())?;
-                self.close(plan, &run, Some(began.elapsed()))
+                self.of.ended(&ended, harness.world())?;
+                self.close(plan, &run, Some((ended, began.elapsed())))
             }
             Err(stop) => {
                 self.of.stopped(harness.world())?;
                 Err(failure(stop, &run, self.of.unlike_recorded(&run), |fault| self.of.fault(fault, &run)))
             }
         }
+    }
+
+    /// Stores the summary of a run and tells it. `now` is what its loop returned and how long it took; a run that
+    /// was over before is answered from its record.
+    pub(crate) fn close(
+        &self,
+        plan: &L::Plan,
+        run: &RunFolder,
+        now: Option<(L::Ended, Duration)>,
+    ) -> Result<Finished<L::Ended>, Failure> {
+        let (root, output) = (&self.site.root, self.site.host.output);
+        let changes = changes::of_run(root, run.path())?;
+        let past = Past::read(run.path()).map_err(anyhow::Error::from)?;
+        let no_end = "the record of a finished run has no end";
+        let (_, holds_for) = past.end().context(no_end)?;
+        let from_record = now.is_none();
+        let recorded = || Some((L::Ended::recorded(run, &past)?, elapsed(&past)));
+        let (ended, took) = now.or_else(recorded).context(no_end)?;
+        let summary = if L::FACTS.own_summary { None } else { summary(root, run, &past, &changes, took) };
+        if let Some(summary) = summary.as_ref().filter(|_| !from_record) {
+            run.store_json(SUMMARY, summary).map_err(anyhow::Error::from)?;
+        }
+        let summary = summary.as_ref();
+        let over = Over { run, past: &past, ended: &ended, holds_for, changes: &changes, summary, output };
+        let mut line = self.of.tell(plan, &over)?;
+        line.insert("event".to_owned(), json!("summary"));
+        line.entry("summary").or_insert_with(|| json!(summary));
+        if from_record {
+            line.insert("from_record".to_owned(), json!(true));
+        }
+        output.object(&line.into());
+        Ok(Finished { exit: ended.exit(), ended, changes, run: run.clone(), past, from_record })
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod access;
 mod act;
-mod batch;
 mod check;
 mod files;
 mod folder;
@@ -17,7 +16,7 @@ mod settle;
 mod unfinished;
 mod work;
 
-pub use batch::{Request, run};
+pub use act::{Request, run};
 pub use files::{programs, read as read_files, warn_of_verification};
 pub use plan::Terms;
 pub use recorded::{Recorded, summary};

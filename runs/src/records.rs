@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::anyhow;
-use code_commit_engine::{Line, Outcome};
+use code_commit_engine::{Line, Outcome, Stored};
 use code_commit_llm::{ErrorCode, Model, Reply};
-use code_commit_logging::{Redactor, RunFolder, Stored};
+use code_commit_logging::{Redactor, RunFolder};
 use code_commit_names::ours::{AGENT_CONFIG, LOGS};
 use code_commit_perform::{Format, Observer, Past, Record, RecordError, reply_again};
 use serde::Serialize;

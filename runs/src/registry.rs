@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use code_commit_logging::Stored;
+use code_commit_engine::Stored;
 use code_commit_names::ours::{ABL, LOGS, STATE};
 use code_commit_repo::WorkTree;
 

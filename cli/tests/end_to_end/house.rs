@@ -48,7 +48,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     llm-gemini: llm
     llm-openai: llm
     llm: model
-    logging:
+    logging: model
     loop-commit: engine parser prompt
     loop-order: engine parser prompt
     loop-phase: engine prompt

@@ -1,6 +1,5 @@
 //! The JSON files of a run (S2 §4, §7). The fields are in the order of the keys.
 
-use code_commit_engine::{Ended, Ran};
 use code_commit_parser::proposal::{self, Change};
 use code_commit_prompt::edits::Form;
 use serde::{Deserialize, Serialize};
@@ -156,35 +155,6 @@ pub struct CmdResult {
     pub stderr_path: String,
     /// Measured with a monotonic clock.
     pub duration_seconds: f64,
-}
-
-impl CmdResult {
-    pub(crate) fn of(ran: &Ran) -> Self {
-        Self {
-            command: ran.argv.clone(),
-            exit_code: if ran.seal_broken { -1 } else { exit_code(ran.ended) },
-            stdout_trunc: ran.stdout.text.clone(),
-            stderr_trunc: ran.stderr.text.clone(),
-            stdout_path: ran.stdout.file.clone(),
-            stderr_path: ran.stderr.file.clone(),
-            duration_seconds: seconds(ran.elapsed_ms),
-        }
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a command runs for less than 10⁵ years")]
-fn seconds(millis: u64) -> f64 {
-    millis as f64 / 1e3
-}
-
-fn exit_code(ended: Ended) -> i32 {
-    match ended {
-        Ended::Exited(code) => code,
-        Ended::Signaled(signal) => -signal,
-        Ended::TimedOut => 124,
-        Ended::TooMuchOutput | Ended::TooMuchMemory | Ended::TooManyProcesses => -9,
-        Ended::NotFound | Ended::NotExecutable | Ended::Interrupted => -1,
-    }
 }
 
 /// One attempt.

@@ -3,43 +3,20 @@
 mod attempt;
 
 use code_commit_engine::{
-    Ask, Broke, Cause, Commit, CommitAnswer, Condition, Harness, Keep, Look, Measure, Outcome, PROBES,
-    RollBack, Run, Stamp, Write,
+    Ask, Broke, Commit, CommitAnswer, Harness, Keep, Look, Measure, Outcome, PROBES, RollBack, Run, Stamp,
+    Write,
 };
-use code_commit_prompt::edits::Form;
-use code_commit_prompt::order::{Allowed, Context, Failure, Prompt, Task};
 
 use crate::artifacts::{AttemptRecord, CmdResult, FailureBrief, RunSummary, Stage, Verdict};
 use crate::brief;
+use crate::inputs::Inputs;
 use crate::order::WorkOrder;
-use attempt::{Attempt, json};
+use attempt::{Attempt, Halt, conditions, json};
 
 pub use attempt::{VERIFY_SCRIPT, verification};
 
 /// Name of the summary in the run folder.
 pub const SUMMARY: &str = "run_summary.json";
-
-/// The results of the preflight; the same in all attempts.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "those without are the fields of `RunSummary`")]
-pub struct Inputs {
-    pub order: WorkOrder,
-    pub work_order_path: String,
-    pub repo_path: String,
-    pub baseline_commit: String,
-    /// The tree before the first attempt.
-    pub tree_hash_before: String,
-    pub run_id: String,
-    pub max_attempts: u32,
-    /// Whether the changes are committed if the order passes.
-    pub commit: bool,
-    /// The allowed files with their hashes.
-    pub allowed: Vec<Allowed>,
-    /// The context files as the prompt shows them.
-    pub context: Vec<Context>,
-    /// How the model may give its changes.
-    pub form: Form,
-}
 
 /// How a run ended, and its summary.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,15 +35,6 @@ impl AsRef<Outcome> for Finished {
     fn as_ref(&self) -> &Outcome {
         &self.outcome
     }
-}
-
-/// Why an attempt, or the preparation of the first one, ends early.
-enum Halt<S> {
-    Stop(S),
-    /// It failed: none of its changes stay in the tree.
-    Failed(FailureBrief),
-    /// The model cannot be asked, so a further attempt is pointless.
-    Unavailable(Cause),
 }
 
 /// S2: makes attempts until verification, acceptance commands and postconditions pass, or no
@@ -144,35 +112,6 @@ where
     Ok(None)
 }
 
-/// Fails if any of these does not hold.
-fn conditions<H: Harness<Look>>(
-    harness: &mut H,
-    stage: Stage,
-    conditions: &[Condition],
-    order: &WorkOrder,
-) -> Result<(), Halt<H::Stop>> {
-    if conditions.is_empty() {
-        return Ok(());
-    }
-    let looked = harness.perform(Look { conditions: conditions.to_vec() }).map_err(Halt::Stop)?;
-    let failed = looked.done().map_err(|broke| Halt::broke(broke, order))?.failed;
-    if failed.is_empty() { Ok(()) } else { Err(Halt::Failed(brief::conditions(stage, &failed, order))) }
-}
-
-impl<S> Halt<S> {
-    fn broke(Broke { message }: Broke, order: &WorkOrder) -> Self {
-        Self::Failed(brief::plain(Stage::Exception, &message, order))
-    }
-
-    fn brief(self, order: &WorkOrder) -> Option<FailureBrief> {
-        match self {
-            Self::Stop(_) => None,
-            Self::Failed(brief) => Some(brief),
-            Self::Unavailable(cause) => Some(brief::plain(Stage::Exception, &cause.message, order)),
-        }
-    }
-}
-
 /// What a run leaves as its summary.
 struct Report<'i> {
     inputs: &'i Inputs,
@@ -223,46 +162,6 @@ impl Report<'_> {
             started_utc: self.started.clone(),
             ended_utc: ended,
         }
-    }
-}
-
-impl Inputs {
-    /// The prompt of the first attempt; the preflight checks whether it may be sent.
-    pub fn first_prompt(&self) -> String {
-        self.prompt_of(1, None).text
-    }
-
-    /// Names the run, so that its commit can be found if the harness was killed before the journal
-    /// recorded it.
-    fn commit_message(&self) -> String {
-        let WorkOrder { id, title, .. } = &self.order;
-        format!("{title}\n\nWork order: {id}\nRun: {}\n", self.run_id)
-    }
-
-    fn prompt_of(&self, number: u32, failure: Option<&FailureBrief>) -> Prompt {
-        let Self { order, allowed, context, max_attempts, form, .. } = self;
-        let acceptance = order.acceptance_texts();
-        let task = Task {
-            title: &order.title,
-            intent: &order.intent,
-            allowed,
-            forbidden: &order.forbidden,
-            acceptance_commands: &acceptance,
-            notes: order.notes.as_deref(),
-            context,
-            form: *form,
-        };
-        let failure = failure.map(|brief| Failure {
-            stage: brief.stage.as_str(),
-            command: brief.command.as_deref(),
-            exit_code: brief.exit_code,
-            excerpt: &brief.primary_error_excerpt,
-            reminder: &brief.constraints_reminder,
-        });
-        code_commit_prompt::order::prompt(
-            &task,
-            &code_commit_prompt::order::Attempt { number, of: *max_attempts, failure },
-        )
     }
 }
 

@@ -6,6 +6,7 @@ mod context;
 mod decide;
 mod fields;
 mod ids;
+mod inputs;
 mod order;
 mod resume;
 
@@ -15,9 +16,10 @@ pub use artifacts::{
     WriteResult, proposal_schema,
 };
 pub use context::{CONTEXT_BYTES, shown_context};
-pub use decide::{Finished, Inputs, SUMMARY, VERIFY_SCRIPT, order, verification};
+pub use decide::{Finished, SUMMARY, VERIFY_SCRIPT, order, verification};
 pub use fields::FieldProblem;
 pub use ids::{config_hash, run_id};
+pub use inputs::Inputs;
 pub use resume::still_holds;
 
 #[cfg(test)]

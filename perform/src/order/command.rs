@@ -18,7 +18,7 @@ use crate::account::Account;
 use crate::fault::Fault;
 use crate::record::Record;
 use crate::spending::Spending;
-use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
+use crate::trial::{Broken, Hints, Trial, tell_about};
 
 /// Last lines of a stream that go to the record (S2 §6.4).
 const KEPT_LINES: usize = 200;
@@ -63,11 +63,16 @@ impl Run<'_> {
     /// Runs it and says how it ended; failing to start is one way to end. A command that breaks the seal is
     /// run again; if it breaks the seal twice it has failed, whatever its exit code.
     pub(super) fn run(&self, record: &mut Record) -> Result<Ran, Fault> {
-        let once = |trial: &Trial<'_>, record: &mut Record| self.once(trial, record);
-        Ok(under_seal("command", self.guard.root(), &self.settings.sealed, record, once)?.0)
+        let mut trial = Trial::of("command", self.guard.root(), &self.settings.sealed)?;
+        loop {
+            let (ran, broken) = self.once(&trial, record)?;
+            if !trial.runs_again(&broken, record)? {
+                return Ok(ran);
+            }
+        }
     }
 
-    fn once(&self, trial: &Trial<'_>, record: &mut Record) -> Result<(Ran, Broken), Fault> {
+    fn once(&self, trial: &Trial, record: &mut Record) -> Result<(Ran, Broken), Fault> {
         let Self { settings, log, argv, .. } = self;
         let files = ["stdout", "stderr"].map(|stream| format!("{log}_{stream}.txt"));
         let [out_file, err_file] = &files;

@@ -10,7 +10,7 @@ use code_commit_repo::Git;
 use code_commit_engine::{CommitAnswer, Committed, NotCommitted};
 
 use crate::fault::Fault;
-use crate::kept::undo_folders;
+use crate::kept::{sha256_on_disk, undo_folders};
 use crate::record::Record;
 
 /// Commits only what the run of this record changed. If git refuses, the changes stay in place: they have
@@ -39,11 +39,9 @@ fn changed(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
     let differs = |image: &PreImage| {
         let path = root.join(&image.path);
         let mode = fs::symlink_metadata(&path).ok().map(|found| found.permissions().mode());
-        let now = code_commit_dir::open_regular(&path).ok().flatten();
-        let now = now.and_then(|mut file| code_commit_logging::sha256_of(&mut file).ok());
         // Git knows no other bit of it.
         let is_program = |mode: Option<u32>| mode.is_some_and(|mode| mode & 0o100 != 0);
-        now != image.sha256 || is_program(mode) != is_program(image.mode)
+        sha256_on_disk(&path) != image.sha256 || is_program(mode) != is_program(image.mode)
     };
     let mut paths: Vec<String> = images.into_iter().filter(differs).map(|image| image.path).collect();
     paths.sort();

@@ -12,7 +12,7 @@ use code_commit_engine::Problem;
 
 use crate::account::named;
 use crate::fault::Fault;
-use crate::kept::undo_folders;
+use crate::kept::{sha256_on_disk, undo_folders};
 
 /// The hash of each file as the run last wrote it; `None` if the run deleted it.
 pub(super) type Written = BTreeMap<String, Option<String>>;
@@ -144,9 +144,7 @@ pub(super) fn written(run: &Path) -> Result<Written, Fault> {
 
 pub(super) fn is_as_written(root: &Path, path: &Path, own: &Written) -> bool {
     let Some(Some(sha256)) = path.to_str().and_then(|path| own.get(path)) else { return false };
-    let now = code_commit_dir::open_regular(&root.join(path));
-    now.ok().flatten().and_then(|mut file| code_commit_logging::sha256_of(&mut file).ok()).as_ref()
-        == Some(sha256)
+    sha256_on_disk(&root.join(path)).as_ref() == Some(sha256)
 }
 
 #[cfg(test)]

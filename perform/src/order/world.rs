@@ -22,7 +22,7 @@ use crate::kept::{after_build, undo_folders};
 use crate::order::baseline::Baseline;
 use crate::order::command::{self, CommandSettings};
 use crate::order::commit::commit;
-use crate::record::{NoteCommit, Record, UNDO, to_engine};
+use crate::record::{NoteCommit, Record, UNDO};
 
 /// The world of a work order.
 #[expect(missing_docs, reason = "those without are what their types say")]
@@ -147,7 +147,7 @@ impl Live<Keep> for OrderWorld<'_> {
         self.cancel_point()?;
         self.make_parent(file)?;
         let stored = self.record.folder().store(file, text)?;
-        Ok(Kept { stored: to_engine(stored) })
+        Ok(Kept { stored })
     }
 }
 

@@ -12,7 +12,7 @@ use code_commit_timeline::Steps;
 use serde_json::Value;
 
 use super::format::{Format, JOURNAL, RecordError, SETS, other_version};
-use super::texts::{Texts, to_engine, visit_stored};
+use super::texts::{Texts, visit_stored};
 
 /// Folder for pre-images in a run folder, one subfolder for each round.
 pub const UNDO: &str = "undo";
@@ -129,7 +129,7 @@ impl Past {
             if withheld.contains(&stored) && !folder.path().join(&file).exists() {
                 continue;
             }
-            if to_engine(folder.adopt(&file)?.0) != stored {
+            if folder.adopt(&file)?.0 != stored {
                 return Err(FolderError::Changed { path: folder.path().join(file) }.into());
             }
         }

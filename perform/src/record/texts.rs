@@ -28,7 +28,7 @@ impl Texts {
 
     /// Reads a text back.
     pub(crate) fn fetch(&self, text: &mut Text) -> Result<(), FolderError> {
-        let content = self.folder.recall(&to_logging(&text.stored))?;
+        let content = self.folder.recall(&text.stored)?;
         text.fill(content.into());
         Ok(())
     }
@@ -60,22 +60,12 @@ pub(super) fn visit_stored(line: &Value, visit: &mut impl FnMut(Stored)) {
     inner.for_each(|value| visit_stored(value, visit));
 }
 
-pub(crate) fn to_engine(stored: code_commit_logging::Stored) -> Stored {
-    let code_commit_logging::Stored { file, bytes, sha256 } = stored;
-    Stored { file, bytes, sha256 }
-}
-
-pub(crate) fn to_logging(stored: &Stored) -> code_commit_logging::Stored {
-    let Stored { file, bytes, sha256 } = stored.clone();
-    code_commit_logging::Stored { file, bytes, sha256 }
-}
-
 /// What a command printed into `file`: all of it, or both ends if it is too long for memory.
 pub fn output_text(folder: &RunFolder, file: &str) -> Result<Text, FolderError> {
     let (stored, whole) = folder.adopt(file)?;
     let ends = both_ends(&whole, HELD_BYTES, HELD_BYTES);
     let ends = ends.map_err(|source| folder.error("read", file, source))?;
-    Ok(Text::new(to_engine(stored), ends.text().into()))
+    Ok(Text::new(stored, ends.text().into()))
 }
 
 /// Read from the file, where keys are redacted: an end cut from the raw output could hold half a key.

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use code_commit_logging::RunFolder;
-use code_commit_perform::undo_folders;
+use code_commit_perform::{sha256_on_disk, undo_folders};
 use code_commit_repo::WorkTree;
 use code_commit_report::phrases;
 use code_commit_settings::Environment;
 
-use crate::changes::sha256_on_disk;
 use crate::commit::plan::Plan;
 use crate::exit::Failure;
 use crate::order::preflight::git;

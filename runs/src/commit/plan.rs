@@ -191,11 +191,8 @@ impl Plan {
         if !known.has_plan() {
             return Err(anyhow!("{name} was made by code-commit apply, which asks no model"));
         }
-        let text = folder.read(RUN_JSON).with_context(|| format!("{name} has no plan"))?;
-        known.check_plan(&text)?;
         Format::readable(folder.path())?;
-        let mut plan: Self = serde_json::from_str(&text)
-            .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))?;
+        let mut plan: Self = known.plan(folder)?;
         let first = plan.task.layout().query(1);
         let prompt =
             folder.read(&first).with_context(|| format!("{name} was ended before it asked the model"))?;

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use anyhow::anyhow;
 use code_commit_apply::Lock;
 use code_commit_dir::Interrupt;
-use code_commit_engine::{HoldsFor, Journaled, Outcome, Stop};
+use code_commit_engine::{HoldsFor, Journaled, Outcome, Stop, Stored};
 use code_commit_guard::Guard;
 use code_commit_llm::Model;
-use code_commit_logging::{Redactor, RunFolder, Stored};
+use code_commit_logging::{Redactor, RunFolder};
 use code_commit_perform::{Account, Asking, BuildCommand, CommitWorld, Fault, Observer, Paid, Past, Rules};
 use code_commit_repo::WorkTree;
 use code_commit_report::Counts;
@@ -247,7 +247,9 @@ impl Loop for Commit<'_> {
     }
 
     fn tell(&self, _: &Plan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
-        over.summary.print(over.output);
+        if let Some(summary) = over.summary {
+            summary.print(over.output);
+        }
         if Self::kept(over.past).is_some() {
             let name = records::name(over.run.path());
             over.output.note(&format!("go on with the same settings: code-commit resume {name}"));

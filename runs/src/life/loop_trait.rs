@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use anyhow::Context as _;
 use code_commit_apply::Lock;
 use code_commit_dir::Interrupt;
-use code_commit_engine::{HoldsFor, Journaled, Outcome, Recorded, Stop, World};
-use code_commit_logging::{RunFolder, Stored};
+use code_commit_engine::{HoldsFor, Journaled, Outcome, Recorded, Stop, Stored, World};
+use code_commit_logging::RunFolder;
 use code_commit_perform::{HoldsNow, Observer, Past, Record};
 use code_commit_report::{Output, Summary};
 use code_commit_runner::Cancel;
@@ -18,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::changes::FileChange;
 use crate::exit::{Exit, Failure};
 use crate::records::{self, NewRun};
-use crate::registry::{Known, RUN_JSON};
+use crate::registry::Known;
 use crate::row::Facts;
 use crate::verdict;
 
@@ -69,7 +68,7 @@ pub trait Loop {
     where
         Self: 'w;
     /// What the loop returns.
-    type Ended: AsRef<Outcome>;
+    type Ended: Ending;
 
     /// The name of the loop in `run.json`; one value may stand for two loops that differ in their plans.
     fn kind(_plan: &Self::Plan) -> &'static str {
@@ -83,11 +82,7 @@ pub trait Loop {
 
     /// The plan of a recorded run. Refuses one that differs from the plan that the run began with.
     fn load(&self, folder: &RunFolder, known: &Known) -> anyhow::Result<Self::Plan> {
-        let text = folder.read(RUN_JSON)?;
-        known.check_plan(&text)?;
-        let name = records::name(folder.path());
-        serde_json::from_str(&text)
-            .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))
+        known.plan(folder)
     }
 
     /// The root of the project.
@@ -153,7 +148,7 @@ pub trait Loop {
     ) -> Result<Self::Ended, Stop<Self::Fault>>;
 
     /// After the end is on record.
-    fn ended(&self, _ended: Self::Ended, _world: &mut Self::World<'_>) -> Result<(), Failure> {
+    fn ended(&self, _ended: &Self::Ended, _world: &mut Self::World<'_>) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -188,33 +183,47 @@ pub trait Loop {
     }
 
     /// The last words, for a person; gives what else the summary under `--json` has.
-    fn tell(&self, plan: &Self::Plan, over: &Over<'_>) -> Result<Map<String, Value>, Failure>;
+    fn tell(&self, plan: &Self::Plan, over: &Over<'_, Self::Ended>) -> Result<Map<String, Value>, Failure>;
+}
 
-    /// The exit code of a run that ended.
-    fn exit(&self, over: &Over<'_>) -> Exit {
-        Exit::from(over.outcome)
+/// What a loop returns: how it ended, and what its last words need besides.
+pub trait Ending: AsRef<Outcome> + Sized {
+    /// What the loop returned in a run that was over before; `None` if its record does not say.
+    fn recorded(run: &RunFolder, past: &Past) -> Option<Self>;
+
+    /// The exit code.
+    fn exit(&self) -> Exit {
+        Exit::from(self.as_ref())
+    }
+}
+
+impl Ending for Outcome {
+    fn recorded(_: &RunFolder, past: &Past) -> Option<Self> {
+        past.outcome().cloned()
     }
 }
 
 /// A run that is over, for its last words.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "those without are what their types say")]
-pub struct Over<'o> {
+pub struct Over<'o, E = Outcome> {
     pub run: &'o RunFolder,
     pub past: &'o Past,
-    pub outcome: &'o Outcome,
+    pub ended: &'o E,
     pub holds_for: &'o HoldsFor,
     /// What it changed.
     pub changes: &'o [FileChange],
-    pub summary: &'o Summary,
+    /// In numbers; `None` if its loop keeps a summary of its own.
+    pub summary: Option<&'o Summary>,
     pub output: &'o Output,
 }
 
 /// A run that is over and was told of.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "those without are what their types say")]
-pub struct Finished {
+pub struct Finished<E = Outcome> {
     pub exit: Exit,
+    pub ended: E,
     /// What it changed.
     pub changes: Vec<FileChange>,
     pub run: RunFolder,

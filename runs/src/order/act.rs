@@ -1,88 +1,178 @@
-//! One order from its file to its verdict.
+//! `code-commit order run`: one order, or several in sequence, each from its file to its verdict.
 
 use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
+use code_commit_apply::Lock;
 use code_commit_logging::RunFolder;
+use code_commit_loop_order::Finished as Ended;
 use code_commit_perform::Past;
+use code_commit_repo::WorkTree;
+use code_commit_report::{BAD, GOOD, Output, STRONG, printable};
+use code_commit_settings::{Keys, Layer};
+use serde_json::json;
 
-use crate::exit::Failure;
-use crate::life::{Finished, Life, Loop};
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::life::{Finished, Loop as _};
 use crate::order::folder::{self, Start};
+use crate::order::plan::Terms;
 use crate::order::preflight::{self, Read};
 use crate::order::prepare::{self, Prepared};
 use crate::order::recorded::{self, Recorded};
 use crate::order::setting::Setting;
-use crate::order::settle::{self, Asked};
+use crate::order::settle;
 use crate::order::unfinished::Unfinished;
 use crate::order::work::Order;
 use crate::records;
-use crate::registry::Known;
+use crate::registry::{Known, Registry};
 use crate::site::Site;
 
+/// Orders to carry out in sequence.
+#[derive(Debug)]
+pub struct Request {
+    /// The files of the orders.
+    pub files: Vec<PathBuf>,
+    /// The repository.
+    pub repo: PathBuf,
+    /// Where to create run folders.
+    pub out: PathBuf,
+    /// What a run depends on besides settings.
+    pub terms: Terms,
+    /// Settings that override those of all files.
+    pub layer: Layer,
+    /// Continue with the next order after one fails.
+    pub keep_going: bool,
+    /// Begin a new run, whatever is recorded.
+    pub new: bool,
+    /// Tell what the first prompt of each order takes, and send nothing.
+    pub dry_run: bool,
+    /// The supervisor's name for this work. Of several orders, each has it with its number.
+    pub key: Option<String>,
+}
+
+/// Carries the orders out; the exit code is that of the first one that did not pass.
+pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    let tree = preflight::repository(&args.repo)?;
+    let keys = Keys::find(environment, tree.root());
+    let redactor = output.strike_out(keys.exposed());
+    let settings = crate::config::load(tree.root(), args.layer.clone(), host)?;
+    let model = preflight::model(&settings, &keys, &tree, host)?.into();
+    let cancel = crate::interrupt::watched()?;
+    let setting = Setting {
+        repo: tree.root(),
+        out: &args.out,
+        terms: &args.terms,
+        host,
+        cancel: &cancel,
+        settings: &settings,
+        model: &model,
+        redactor: &redactor,
+        going_on: None,
+        new: args.new,
+        dry_run: args.dry_run,
+        key: args.key.as_deref(),
+    };
+    settle::recover(&tree, &settings, host)?;
+    if let [only] = args.files.as_slice() {
+        let done = order(preflight::read(only)?, &setting)?;
+        return Ok(done.map_or(Exit::Done, |done| done.exit));
+    }
+    if args.dry_run {
+        for file in &args.files {
+            order(preflight::read(file)?, &setting)?;
+        }
+        return Ok(Exit::Done);
+    }
+    let orders = checked(args, &tree, &setting)?;
+    let rows = all(orders, args, &tree, &setting);
+    table(&rows, args.files.len(), output);
+    let failed = rows.iter().map(|row| row.exit).find(|exit| *exit != Exit::Done);
+    Ok(failed.unwrap_or(Exit::Done))
+}
+
 /// Carries an order out, or answers it from the record; in a dry run only tells what its first prompt takes.
-pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished>, Failure> {
+pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished<Ended>>, Failure> {
     let site = &Site::at(setting.repo, setting.host);
     let (tree, output) = (site.tree()?, setting.host.output);
     let lock = site.lock()?;
     let git = preflight::git(tree, setting.settings, setting.host.environment)?;
     let unfinished = folder::clear_up(&site.state()?, tree, &git, &lock, output)?;
-    let asked = Asked { order: &read.order, terms: setting.terms, key: setting.key };
-    let before = if setting.new { None } else { settle::answered(&asked, tree, &git, output)? };
-    let (lock, cancel, redactor) = (lock.into(), setting.cancel.clone(), setting.redactor.clone());
+    let before = if setting.new { None } else { settle::answered(&read.order, setting, tree, &git)? };
     if let Some((recorded, past)) = before {
         let name = records::name(recorded.folder.path());
         output.note(&format!("{name} is already finished; no model was called; --new does it again"));
         let inputs = recorded.inputs(tree.root(), &past)?;
         let Recorded { folder, plan, read } = recorded;
         let order = Order::new(setting, site, read, inputs)?;
-        let life = Life { of: &order, site, lock, cancel, redactor };
-        return if setting.dry_run { Ok(None) } else { life.close(&plan, &folder, None).map(Some) };
+        return if setting.dry_run {
+            Ok(None)
+        } else {
+            order.live(lock).close(&plan, &folder, None).map(Some)
+        };
     }
-    let Prepared { read, guard, baseline, mut unfinished, mut inputs } =
-        prepare::prepare(read, setting, tree, &git, unfinished)?;
+    let prepared = prepare::prepare(read, setting, tree, &git, unfinished)?;
     if setting.dry_run {
-        prepare::first(&inputs).tell(&**setting.model, setting.settings, output)?;
+        prepare::first(&prepared.inputs).tell(&**setting.model, setting.settings, output)?;
         return Ok(None);
     }
-    let (start, claim) = folder::folder(&unfinished.run, tree, setting)?;
-    start.folder().path().clone_into(&mut unfinished.run);
-    let elsewhere = match &start {
-        Start::New { of_another, .. } if !setting.new => {
-            of_another.iter().cloned().chain(imported(&unfinished, site, setting)?).collect()
+    carry_out(prepared, site, setting, lock).map(Some)
+}
+
+/// Begins the run of an order, or goes on with the one that is in its folder.
+fn carry_out(
+    prepared: Prepared,
+    site: &Site<'_>,
+    setting: &Setting<'_>,
+    lock: Lock,
+) -> Result<Finished<Ended>, Failure> {
+    let Prepared { read, guard, baseline, mut unfinished, mut inputs } = prepared;
+    let (start, claim) = folder::folder(&unfinished.run, site.tree()?, setting)?;
+    let run = start.folder().clone();
+    run.path().clone_into(&mut unfinished.run);
+    let (mut new_run, mut elsewhere) = (None, Vec::new());
+    match start {
+        Start::New { run, of_another } => {
+            elsewhere = made_elsewhere(of_another, &unfinished, site, setting)?;
+            prepare::first(&inputs).check(&**setting.model, setting.settings)?;
+            new_run = Some(run);
         }
-        Start::New { .. } => Vec::new(),
         Start::Resumed(run) => {
-            inputs.form = recorded::form(run).unwrap_or(inputs.form);
+            inputs.form = recorded::form(&run).unwrap_or(inputs.form);
             let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
-            recorded::as_summarized(&mut inputs, run, &past);
+            recorded::as_summarized(&mut inputs, &run, &past);
             records::pass_over(&past.lines, &**setting.model);
-            Vec::new()
         }
-    };
+    }
+    let is_new = new_run.is_some();
     let order = Order {
         unfinished: RefCell::new(unfinished),
         opened: RefCell::new(Some((guard, baseline))),
         elsewhere,
+        new_run: RefCell::new(new_run),
         claim: RefCell::new(Some(claim)),
         ..Order::new(setting, site, read, inputs)?
     };
-    let life = Life { of: &order, site, lock, cancel, redactor };
-    let mut plan = order.plan();
-    match start {
-        Start::New { run, .. } => {
-            prepare::first(&order.inputs).check(&**setting.model, setting.settings)?;
-            let ready = order.ready(&mut plan, None)?;
-            life.begin_in(run, &plan, ready).map(Some)
-        }
-        Start::Resumed(run) => {
-            let ready = order.ready(&mut plan, Some(&run))?;
-            life.resume_with(&run, &plan, ready).map(Some)
-        }
+    let (life, mut plan) = (order.live(lock), order.plan());
+    if is_new {
+        return life.begin(plan);
     }
+    let ready = order.ready(&mut plan, Some(&run))?;
+    life.resume_with(&run, &plan, ready)
 }
 
-/// The records of the same run that were made elsewhere.
-fn imported(run: &Unfinished, site: &Site<'_>, setting: &Setting<'_>) -> Result<Vec<RunFolder>, Failure> {
+/// The records of the same run that were made elsewhere; none if whatever is recorded does not count.
+fn made_elsewhere(
+    of_another: Option<RunFolder>,
+    run: &Unfinished,
+    site: &Site<'_>,
+    setting: &Setting<'_>,
+) -> Result<Vec<RunFolder>, Failure> {
+    if setting.new {
+        return Ok(Vec::new());
+    }
     let all = site.registry().with_imported()?.into_iter().filter(Known::is_imported);
     let open = |known: &Known| RunFolder::open(known.path(&site.root), setting.redactor.clone());
     let is_same = |known: &Known| {
@@ -91,5 +181,110 @@ fn imported(run: &Unfinished, site: &Site<'_>, setting: &Setting<'_>) -> Result<
                 == (&run.work_order_hash, &run.config_hash, &run.tree_hash_before)
         })
     };
-    Ok(all.filter(is_same).map(|known| open(&known)).collect())
+    Ok(of_another.into_iter().chain(all.filter(is_same).map(|known| open(&known))).collect())
+}
+
+/// Reads and checks every order before the first one costs anything.
+fn checked<'f>(
+    args: &'f Request,
+    tree: &WorkTree,
+    setting: &Setting<'_>,
+) -> Result<Vec<(&'f PathBuf, Read)>, Failure> {
+    if !args.terms.commit {
+        let error =
+            anyhow!("several orders without --commit: each one finds the changes of the one before it");
+        return Err(Failure::refused(error, "--commit commits what passes; or run them one by one"));
+    }
+    let mut orders = Vec::new();
+    for file in &args.files {
+        let read = preflight::read(file)?;
+        preflight::guard(tree.root(), &read, setting.settings)?;
+        prepare::can_begin(&read, tree.root(), setting)?;
+        orders.push((file, read));
+    }
+    Ok(orders)
+}
+
+struct Row {
+    file: PathBuf,
+    exit: Exit,
+    verdict: &'static str,
+    stage: String,
+    attempts: usize,
+}
+
+/// Carries them out in sequence; continues after a failure only if asked to, and never if the state of the
+/// tree is in doubt.
+fn all(orders: Vec<(&PathBuf, Read)>, args: &Request, tree: &WorkTree, setting: &Setting<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (number, (file, read)) in (1..).zip(orders) {
+        let key = args.key.as_ref().map(|key| format!("{key}, order {number}"));
+        let row = one(file, read, tree, &Setting { key: key.as_deref(), ..*setting });
+        let exit = row.exit;
+        rows.push(row);
+        let is_final = matches!(exit, Exit::Interrupted | Exit::TreeNotRestored);
+        if is_final || (exit != Exit::Done && !args.keep_going) {
+            break;
+        }
+    }
+    rows
+}
+
+fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
+    setting.host.output.report(&setting.host.output.paint(STRONG, &printable(&file.display().to_string())));
+    let failure = match order(read, setting) {
+        Ok(done) => return Row::of(file, done.as_ref()),
+        Err(failure) => failure,
+    };
+    let exit = failure.tell(setting.host.output);
+    let (stage, attempts) = if exit == Exit::Refused {
+        ("not begun", 0)
+    } else {
+        let stage = if exit == Exit::Interrupted { "interrupted" } else { "stopped" };
+        (stage, attempts_of_newest(tree))
+    };
+    Row { file: file.to_owned(), exit, verdict: "FAIL", stage: stage.to_owned(), attempts }
+}
+
+/// The number of model calls of the run that was just stopped.
+fn attempts_of_newest(tree: &WorkTree) -> usize {
+    let newest = Registry::of(tree).all().ok().and_then(|all| all.into_iter().next());
+    let past = newest.and_then(|run| Past::read(&run.path(tree.root())).ok()).unwrap_or_default();
+    past.steps().rounds_asked() as usize
+}
+
+impl Row {
+    /// `None` stands for a dry run.
+    fn of(file: &Path, done: Option<&Finished<Ended>>) -> Self {
+        let exit = done.map_or(Exit::Done, |done| done.exit);
+        let verdict = done.map_or("FAIL", |done| done.ended.summary.verdict.as_str());
+        let (stage, attempts) = match done {
+            None => ("stopped", 0),
+            Some(done) if done.from_record => ("done before", 0),
+            Some(done) => (&*done.ended.summary.ended_stage, done.ended.summary.attempts.len()),
+        };
+        Self { file: file.to_owned(), exit, verdict, stage: stage.to_owned(), attempts }
+    }
+}
+
+fn table(rows: &[Row], of: usize, output: &Output) {
+    let width =
+        rows.iter().map(|row| row.file.display().to_string().chars().count()).max().unwrap_or_default();
+    output.report("");
+    for row in rows {
+        let style = if row.exit == Exit::Done { GOOD } else { BAD };
+        let file = printable(&row.file.display().to_string());
+        let verdict = output.paint(style, row.verdict);
+        output
+            .report_prose(&format!("{verdict}  {file:width$}  {:21}  attempts {}", row.stage, row.attempts));
+    }
+    let skipped = of - rows.len();
+    if skipped > 0 {
+        output.report(&format!("{skipped} not begun (--keep-going goes on behind one that fails)"));
+    }
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|row| json!({ "file": row.file.display().to_string(), "verdict": row.verdict, "stage": row.stage, "attempts": row.attempts }))
+        .collect();
+    output.object(&json!({ "event": "orders", "orders": rows, "not_begun": skipped }));
 }

@@ -1,6 +1,6 @@
 //! What a run of an order is to do, as `run.json` and `inputs.json` hold it.
 
-use code_commit_logging::Stored;
+use code_commit_engine::Stored;
 use code_commit_loop_order::{Inputs, config_hash};
 use code_commit_perform::Format;
 use code_commit_prompt::edits::Form;
@@ -84,17 +84,18 @@ pub(crate) struct OrderPlan {
 }
 
 impl OrderPlan {
-    /// Whether both are runs of the same work order with the same terms.
-    pub(crate) fn is_work_of(&self, other: &Self) -> bool {
-        let of = |plan: &Self| (plan.work_order_hash.clone(), plan.config_hash.clone(), plan.terms.commit);
-        of(self) == of(other)
+    /// Whether it is the plan of a run of this work order with these terms.
+    pub(crate) fn is_of(&self, work_order_hash: &str, terms: &Terms) -> bool {
+        self.work_order_hash == work_order_hash
+            && self.config_hash == terms.hash()
+            && self.terms.commit == terms.commit
     }
 }
 
 /// A file of the run folder.
 #[derive(JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the shape of `code_commit_logging::Stored`, which knows no schemas")]
+#[expect(dead_code, reason = "the shape of `Stored`, which knows no schemas")]
 struct StoredFile {
     /// Its name.
     file: String,

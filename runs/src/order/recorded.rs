@@ -4,14 +4,16 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use anyhow::{Context as _, anyhow};
-use code_commit_engine::{Kept, Line};
-use code_commit_logging::{RunFolder, Stored};
-use code_commit_loop_order::{Inputs, RunSummary, SUMMARY, WorkOrder, run_id};
+use anyhow::anyhow;
+use code_commit_engine::{Kept, Line, Outcome, Stored};
+use code_commit_logging::RunFolder;
+use code_commit_loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, WorkOrder, run_id};
 use code_commit_perform::{Format, Past};
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::order::{Allowed, Context};
 
+use crate::exit::Exit;
+use crate::life::Ending;
 use crate::order::plan::{OrderPlan, Shown, ShownHash, ShownText};
 use crate::order::preflight::Read;
 use crate::records;
@@ -77,9 +79,36 @@ pub fn summary(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
 /// The same for a run that may still have to commit.
 fn summarized(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
     let kept = |line| if let Line::Kept(Kept { stored }) = line { Some(stored) } else { None };
-    let code_commit_engine::Stored { file, bytes, sha256 } =
-        past.holding().filter_map(kept).filter(|stored| stored.file == SUMMARY).last()?;
-    serde_json::from_str(&folder.recall(&Stored { file, bytes, sha256 }).ok()?).ok()
+    let stored = past.holding().filter_map(kept).filter(|stored| stored.file == SUMMARY).last()?;
+    serde_json::from_str(&folder.recall(&stored).ok()?).ok()
+}
+
+impl Ending for Finished {
+    fn recorded(folder: &RunFolder, past: &Past) -> Option<Self> {
+        let (outcome, summary) = (past.outcome()?.clone(), summarized(folder, past)?);
+        let failed_stage = Stage::named(&summary.ended_stage);
+        Some(Self { outcome, summary, failed_stage, not_committed: None })
+    }
+
+    fn exit(&self) -> Exit {
+        match (self.failed_stage, &self.outcome) {
+            (None, _) => Exit::Done,
+            (Some(_), Outcome::ModelUnavailable { .. }) => Exit::ModelUnavailable,
+            (Some(Stage::Preflight), _) => Exit::Refused,
+            (Some(Stage::Exception), _) => Exit::Fault,
+            (
+                Some(
+                    Stage::LlmOutputInvalid
+                    | Stage::WriteScopeViolation
+                    | Stage::StaleContext
+                    | Stage::WriteFailed
+                    | Stage::VerifyFailed
+                    | Stage::AcceptanceFailed,
+                ),
+                _,
+            ) => Exit::Failed,
+        }
+    }
 }
 
 /// Sets the two paths that the summary of the run holds (S2 §4.6), if there is one: nothing else of the record
@@ -99,11 +128,8 @@ impl Recorded {
     /// Reads it. Refuses a plan or an order that was changed since the run began.
     pub fn load(known: &Known, folder: RunFolder) -> anyhow::Result<Self> {
         let name = records::name(folder.path());
-        let text = folder.read(RUN_JSON)?;
-        known.check_plan(&text)?;
         Format::readable(folder.path())?;
-        let plan: OrderPlan = serde_json::from_str(&text)
-            .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))?;
+        let plan: OrderPlan = known.plan(&folder)?;
         let bytes = folder.read(WORK_ORDER)?.into_bytes();
         let order = WorkOrder::parse(&bytes).ok().filter(|order| order.hash == plan.work_order_hash);
         let order =

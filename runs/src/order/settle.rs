@@ -3,18 +3,19 @@
 
 use anyhow::{Context as _, anyhow};
 use code_commit_engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
+use code_commit_logging::RunFolder;
 use code_commit_loop_order::{Finished, WorkOrder};
 use code_commit_perform::{Format, Past, Record, RecordOnly, Silent};
 use code_commit_repo::{Git, WorkTree};
-use code_commit_report::Output;
 use code_commit_settings::Settings;
 use serde_json::Value;
 
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::lock;
-use crate::order::plan::{KIND, OrderPlan, Terms};
+use crate::order::plan::KIND;
 use crate::order::recorded::{self, Recorded};
+use crate::order::setting::Setting;
 use crate::order::unfinished::Unfinished;
 use crate::order::{folder, preflight};
 use crate::place;
@@ -75,21 +76,15 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     Ok(true)
 }
 
-pub(super) struct Asked<'a> {
-    pub order: &'a WorkOrder,
-    pub terms: &'a Terms,
-    /// The supervisor's name for it; without one, its content is its name.
-    pub key: Option<&'a str>,
-}
-
 /// The finished run of this work, if its verdict still holds: the tree is as the run left it, or its commit is in
-/// the history. Then nothing is paid for again. Refuses a key that was used for other work.
+/// the history. Then nothing is paid for again. Without a key its content is its name. Refuses a key that was used for other work.
 pub(super) fn answered(
-    asked: &Asked<'_>,
+    order: &WorkOrder,
+    setting: &Setting<'_>,
     tree: &WorkTree,
     git: &Git,
-    output: &Output,
 ) -> Result<Option<(Recorded, Past)>, Failure> {
+    let Setting { terms, key, host: Host { output, .. }, .. } = *setting;
     let (mut hash, mut is_known) = (None, false);
     for known in
         Registry::of(tree).with_imported()?.into_iter().filter(|run| !run.undone && run.is_believed())
@@ -99,7 +94,7 @@ pub(super) fn answered(
         if head.kind != KIND {
             continue;
         }
-        let is_named = asked.key.is_some() && head.key.as_deref() == asked.key;
+        let is_named = key.is_some() && head.key.as_deref() == key;
         let recorded = match Recorded::load(&known, records::open(&run)) {
             Err(error) if is_named => {
                 records::refuse_unread(&records::open(&run), error)?;
@@ -109,14 +104,14 @@ pub(super) fn answered(
             Ok(recorded) => recorded,
         };
         let (name, plan) = (records::name(&run), &recorded.plan);
-        let is_same = asked.is_of(plan);
+        let is_same = plan.is_of(&order.hash, terms);
         // The newest run decides what the key is for.
         if is_named && !is_same && !is_known {
             let error = anyhow!("the key was used for other work: {name}");
             return Err(Failure::refused(error, "use another key for another order or other settings"));
         }
         is_known |= is_named;
-        if !is_same || (asked.key.is_some() && !is_named) {
+        if !is_same || (key.is_some() && !is_named) {
             continue;
         }
         let past = match records::intact(&recorded.folder) {
@@ -130,26 +125,27 @@ pub(super) fn answered(
             }
             Ok(past) => past,
         };
-        if !folder::is_over(&past) {
-            continue;
-        }
-        let Some(summary) = recorded::summary(&recorded.folder, &past) else { continue };
-        let commit = past.lines.iter().find_map(commit_of);
-        let is_in_history = commit.map_or(Ok(false), |commit| git.has_in_history(commit))?;
-        let after = summary.repo_tree_hash_after.as_ref().unwrap_or(&summary.repo_tree_hash_before);
-        if is_in_history || *tree_hash(tree, &mut hash)? == *after {
+        if still_holds(&recorded.folder, &past, git, || tree_hash(tree, &mut hash).cloned())? {
             return Ok(Some((recorded, past)));
         }
     }
     Ok(None)
 }
 
-impl Asked<'_> {
-    fn is_of(&self, plan: &OrderPlan) -> bool {
-        plan.work_order_hash == self.order.hash
-            && plan.config_hash == self.terms.hash()
-            && plan.terms.commit == self.terms.commit
-    }
+/// Whether the run is over and its verdict holds; `now` is the hash of the tree.
+fn still_holds(
+    folder: &RunFolder,
+    past: &Past,
+    git: &Git,
+    now: impl FnOnce() -> Result<String, Failure>,
+) -> Result<bool, Failure> {
+    let Some(summary) = recorded::summary(folder, past).filter(|_| folder::is_over(past)) else {
+        return Ok(false);
+    };
+    let commit = past.lines.iter().find_map(commit_of);
+    let is_in_history = commit.map_or(Ok(false), |commit| git.has_in_history(commit))?;
+    let after = summary.repo_tree_hash_after.unwrap_or(summary.repo_tree_hash_before);
+    Ok(is_in_history || now()? == after)
 }
 
 /// Reads the whole tree, once.

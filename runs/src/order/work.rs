@@ -7,12 +7,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use code_commit_apply::Lock;
 use code_commit_dir::Interrupt;
-use code_commit_engine::{HoldsFor, Journaled, Keep, Outcome, Recorded as Answered, Request as _, Stop};
+use code_commit_engine::{
+    HoldsFor, Journaled, Keep, Outcome, Recorded as Answered, Request as _, Stop, Stored,
+};
 use code_commit_guard::{Guard, Policy};
-use code_commit_logging::{RunFolder, Stored};
+use code_commit_logging::RunFolder;
 use code_commit_loop_order::{
-    Finished as Ended, Inputs, SUMMARY, Stage, VERIFY_SCRIPT, Verdict, proposal_schema, still_holds,
+    Finished as Ended, Inputs, SUMMARY, VERIFY_SCRIPT, Verdict, proposal_schema, still_holds,
 };
 use code_commit_names::Binds;
 use code_commit_perform::{
@@ -24,10 +27,10 @@ use code_commit_settings::{Byproducts, Settings};
 use serde_json::{Map, Value, json};
 
 use crate::exit::{Exit, Failure};
-use crate::life::{Facts, Ground, Loop, Over};
+use crate::life::{Facts, Ground, Life, Loop, Over};
 use crate::model::asking;
 use crate::order::access;
-use crate::order::folder::{self, Start};
+use crate::order::folder;
 use crate::order::plan::{KIND, Kind, OrderPlan};
 use crate::order::preflight::Read;
 use crate::order::recorded;
@@ -49,6 +52,8 @@ pub(crate) struct Order<'s> {
     pub(super) opened: RefCell<Option<(Guard, Baseline)>>,
     /// The same run as other clones made it: its answers were paid for.
     pub(super) elsewhere: Vec<RunFolder>,
+    /// Its folder, if it begins.
+    pub(super) new_run: RefCell<Option<NewRun>>,
     /// Locks the parent of the run folder until the journal is there.
     pub(super) claim: RefCell<Option<File>>,
 }
@@ -78,8 +83,15 @@ impl<'s> Order<'s> {
             unfinished: RefCell::new(Unfinished::default()),
             opened: RefCell::default(),
             elsewhere: Vec::new(),
+            new_run: RefCell::default(),
             claim: RefCell::default(),
         })
+    }
+
+    /// At work under this lock.
+    pub(super) fn live(&self, lock: Lock) -> Life<'_, Self> {
+        let (cancel, redactor) = (self.setting.cancel.clone(), self.setting.redactor.clone());
+        Life { of: self, site: self.site, lock: lock.into(), cancel, redactor }
     }
 
     pub(super) fn plan(&self) -> OrderPlan {
@@ -133,7 +145,7 @@ impl Loop for Order<'_> {
     }
 
     fn is_same(&self, asked: &OrderPlan, recorded: &OrderPlan) -> bool {
-        asked.is_work_of(recorded)
+        recorded.is_of(&asked.work_order_hash, &asked.terms)
     }
 
     fn kept(past: &Past) -> Option<usize> {
@@ -150,11 +162,7 @@ impl Loop for Order<'_> {
     }
 
     fn new_run(&self, _: &OrderPlan) -> Result<NewRun, Failure> {
-        let (start, _claim) = folder::folder(&self.unfinished.borrow().run, self.site.tree()?, self.setting)?;
-        match start {
-            Start::New { run, .. } => Ok(run),
-            Start::Resumed(run) => Err(records::closed(&records::name(run.path()), "is not finished")),
-        }
+        Ok(self.new_run.take().context("an order is carried out once")?)
     }
 
     fn store(&self, plan: &OrderPlan, new: &NewRun) -> Result<Stored, Failure> {
@@ -226,12 +234,12 @@ impl Loop for Order<'_> {
         code_commit_loop_order::order(harness, &self.inputs)
     }
 
-    fn ended(&self, ended: Ended, world: &mut OrderWorld<'_>) -> Result<(), Failure> {
+    fn ended(&self, ended: &Ended, world: &mut OrderWorld<'_>) -> Result<(), Failure> {
         // Without the note, the journal alone says that the run has committed.
         world.record.sync().context("cannot keep a record")?;
         Unfinished::forget(&self.state)?;
-        let Some(why) = ended.not_committed else { return Ok(()) };
-        let error = anyhow!("{}", printable(&why))
+        let Some(why) = &ended.not_committed else { return Ok(()) };
+        let error = anyhow!("{}", printable(why))
             .context("the order has passed and its changes are in place, but they could not be committed");
         Err(error.into())
     }
@@ -269,10 +277,9 @@ impl Loop for Order<'_> {
     }
 
     /// Prints the verdict and the path of the summary (S2 §3).
-    fn tell(&self, _: &OrderPlan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
+    fn tell(&self, _: &OrderPlan, over: &Over<'_, Ended>) -> Result<Map<String, Value>, Failure> {
         let (output, path) = (over.output, over.run.path().join(SUMMARY));
-        let cannot = || format!("cannot read {}", path.display());
-        let summary = recorded::summary(over.run, over.past).with_context(cannot)?;
+        let summary = &over.ended.summary;
         let style = if summary.verdict == Verdict::Pass { GOOD } else { BAD };
         let tries = if summary.attempts.len() == 1 { "attempt" } else { "attempts" };
         let verdict = output.paint(style, summary.verdict.as_str());
@@ -288,33 +295,11 @@ impl Loop for Order<'_> {
         let members = [("path", json!(path.to_string_lossy())), ("summary", json!(summary))];
         Ok(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
-
-    fn exit(&self, over: &Over<'_>) -> Exit {
-        let summary = recorded::summary(over.run, over.past);
-        let failed = summary.filter(|summary| summary.verdict == Verdict::Fail);
-        match (failed.and_then(|summary| Stage::named(&summary.ended_stage)), over.outcome) {
-            (None, _) => Exit::Done,
-            (Some(_), Outcome::ModelUnavailable { .. }) => Exit::ModelUnavailable,
-            (Some(Stage::Preflight), _) => Exit::Refused,
-            (Some(Stage::Exception), _) => Exit::Fault,
-            (
-                Some(
-                    Stage::LlmOutputInvalid
-                    | Stage::WriteScopeViolation
-                    | Stage::StaleContext
-                    | Stage::WriteFailed
-                    | Stage::VerifyFailed
-                    | Stage::AcceptanceFailed,
-                ),
-                _,
-            ) => Exit::Failed,
-        }
-    }
 }
 
 /// The hint if the model gave no answer.
-fn help(over: &Over<'_>) -> Option<String> {
-    let Outcome::ModelUnavailable { cause, .. } = over.outcome else { return None };
+fn help(over: &Over<'_, Ended>) -> Option<String> {
+    let Outcome::ModelUnavailable { cause, .. } = &over.ended.outcome else { return None };
     let name = records::name(over.run.path());
     let again = (!folder::is_over(over.past)).then(|| format!("code-commit resume {name} asks again"));
     let parts: Vec<String> = cause.remedy.clone().into_iter().chain(again).collect();

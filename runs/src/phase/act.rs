@@ -6,7 +6,7 @@ pub(super) mod roles;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use code_commit_engine::Outcome;
 use code_commit_loop_phase::state::Stale;
 use code_commit_loop_phase::{Inputs, Start, first_prompt};
@@ -162,9 +162,7 @@ pub(crate) fn resume(known: &Known, args: &resume::Request, site: &Site<'_>) -> 
         return Err(records::closed(&name, "is over, or a newer run of its phase has begun"));
     }
     records::can_be_continued(folder.path())?;
-    let text = folder.read(RUN_JSON).map_err(anyhow::Error::from)?;
-    known.check_plan(&text)?;
-    let plan: Plan = serde_json::from_str(&text).context("run.json was written by another version")?;
+    let plan: Plan = known.plan(&folder)?;
     let request = Request { phase: Some(plan.phase), layer: args.limits.clone(), ..plan.flags };
     run(&site.root, &request, site.host)
 }

@@ -1,35 +1,23 @@
-//! Recorded runs of a phase: is there one to resume?
+//! The newest recorded run of a phase, and the specs that it worked by.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use code_commit_engine::{Line, Named as _, WasRead};
-use code_commit_logging::RunFolder;
 use code_commit_loop_phase::{Place, Start};
 use serde::Deserialize;
 
-use crate::exit::Failure;
 use crate::records;
 use crate::registry::RUN_JSON;
 
 /// The folder with the runs, in the phases' own folder.
 pub const LOGS: &str = "logs";
 
-/// A run folder, found by its name.
-#[derive(Debug)]
-pub(crate) struct Past {
-    pub path: PathBuf,
-    pub phase: u32,
-}
-
-/// The run folders of all phases, newest first.
-pub(crate) fn all(logs: &Path) -> Vec<Past> {
+/// The folder of the newest run of a phase, by its name.
+fn newest(logs: &Path, phase: u32) -> Option<PathBuf> {
     let entries = code_commit_dir::list(logs).into_iter().flatten().flatten();
-    let past = |path: PathBuf| Some(Past { phase: phase_of(path.file_name()?.to_str()?)?, path });
-    let mut runs: Vec<Past> = entries.filter_map(|entry| past(entry.path())).collect();
-    runs.sort_by(|one, other| other.path.cmp(&one.path));
-    runs
+    let is_its = |run: &PathBuf| run.file_name().and_then(|name| phase_of(name.to_str()?)) == Some(phase);
+    entries.map(|entry| entry.path()).filter(is_its).max()
 }
 
 /// The `3` in `…-phase3` and `…-phase3-2`.
@@ -40,14 +28,7 @@ fn phase_of(name: &str) -> Option<u32> {
     phase.parse().ok().filter(|_| is_number(phase) && is_number(count))
 }
 
-/// Where that run began: its facts only make sense from there.
-pub(crate) fn start_of(folder: &RunFolder) -> Result<Start, Failure> {
-    let text = folder.read(RUN_JSON).map_err(anyhow::Error::from)?;
-    let begun: Begun = serde_json::from_str(&text).with_context(|| format!("cannot read {RUN_JSON}"))?;
-    Ok(begun.start)
-}
-
-/// The part of `run.json` that a run goes on from.
+/// The part of `run.json` that says where a run began: its facts only make sense from there.
 #[derive(Deserialize)]
 struct Begun {
     start: Start,
@@ -55,12 +36,13 @@ struct Begun {
 
 /// The specs that the newest run of a phase worked by at its end; none if that is not known.
 pub(crate) fn specs_of_last_run(logs: &Path, phase: u32) -> BTreeMap<u32, String> {
-    let Some(run) = all(logs).into_iter().find(|run| run.phase == phase) else { return BTreeMap::new() };
-    let folder = records::open(&run.path);
-    let Ok(start) = start_of(&folder) else { return BTreeMap::new() };
+    let Some(run) = newest(logs, phase) else { return BTreeMap::new() };
+    let folder = records::open(&run);
+    let begun = folder.read(RUN_JSON).ok().and_then(|text| serde_json::from_str(&text).ok());
+    let Some(Begun { start }) = begun else { return BTreeMap::new() };
     let mut specs: BTreeMap<u32, String> =
         start.specs.into_iter().map(|spec| (spec.number, spec.text)).collect();
-    let past = code_commit_perform::Past::read(&run.path).unwrap_or_default();
+    let past = code_commit_perform::Past::read(&run).unwrap_or_default();
     for line in past.lines {
         if let Line::WasRead(WasRead { place, text: Some(text), .. }) = line
             && place.place == Place::Specs.name()

@@ -206,7 +206,7 @@ impl Loop for Phase<'_> {
         code_commit_loop_phase::phase(harness, &Inputs { start, ..self.inputs.clone() })
     }
 
-    fn ended(&self, _: Outcome, world: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
+    fn ended(&self, _: &Outcome, world: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
         say_uncommitted(&world.cast.repositories(), world.record.folder().path(), self.site.host.output);
         Ok(())
     }

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
+use code_commit_logging::RunFolder;
 pub use code_commit_perform::RUN_JSON;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::records::{self, Head};
@@ -79,11 +81,17 @@ impl Known {
         self.imported.as_ref()?.believed.clone()
     }
 
-    /// Refuses a plan that differs from the one that the run began with.
-    pub(crate) fn check_plan(&self, plan: &str) -> anyhow::Result<()> {
-        if self.plan_sha256.as_deref() == Some(code_commit_logging::sha256_hex(plan.as_bytes()).as_str()) {
-            return Ok(());
+    /// Its plan, read from its folder. Refuses one that differs from the plan that the run began with.
+    pub(crate) fn plan<P: DeserializeOwned>(&self, folder: &RunFolder) -> anyhow::Result<P> {
+        let name = records::name(folder.path());
+        let plan = folder.read(RUN_JSON).with_context(|| format!("{name} has no plan"))?;
+        if self.plan_sha256.as_deref() != Some(code_commit_logging::sha256_hex(plan.as_bytes()).as_str()) {
+            return Err(anyhow!(
+                "{RUN_JSON} of {} is not what it was when the run began",
+                self.folder.display()
+            ));
         }
-        Err(anyhow!("{RUN_JSON} of {} is not what it was when the run began", self.folder.display()))
+        serde_json::from_str(&plan)
+            .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))
     }
 }

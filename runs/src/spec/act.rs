@@ -241,7 +241,7 @@ impl Loop for Spec<'_> {
         code_commit_loop_spec::spec(harness, &plan.inputs)
     }
 
-    fn ended(&self, _: Outcome, world: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
+    fn ended(&self, _: &Outcome, world: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
         let repositories = self.workspace.repositories(self.workspace.never_copied());
         say_uncommitted(&repositories, world.record.folder().path(), self.site.host.output);
         Ok(())

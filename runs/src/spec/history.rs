@@ -35,11 +35,6 @@ impl Past {
     }
 }
 
-/// The run in this folder, if it is one of the spec loop.
-pub fn at(path: &Path) -> Option<Past> {
-    Some(Past { begun: act::begun(path)?, path: path.to_owned() })
-}
-
 /// The runs of the project in `root`, the newest first; audits and talks are none.
 pub fn all(site: &Site<'_>) -> Vec<Past> {
     let known = site.registry().all().unwrap_or_default();
@@ -81,14 +76,13 @@ pub(crate) fn replay(known: &Known, _: &replay::Request, site: &Site<'_>) -> Res
     let (path, output) = (known.path(&site.root), site.host.output);
     let begun = act::begun(&path)
         .ok_or_else(|| Failure::refused(anyhow!("{RUN_JSON} cannot be understood"), unreadable))?;
-    let past = Past { path, begun };
-    let folder = records::open(&past.path);
+    let folder = records::open(&path);
     let record = records::intact(&folder).map_err(|error| Failure::refused(error, unreadable))?;
     let tell = |outcome: &Outcome| {
         output.object(&json!({ "same": true, "outcome": outcome }));
         output.report(&format!("the same prompts, the same end: {}", word(Some(outcome))));
     };
-    let lead = |harness: &mut _| code_commit_loop_spec::spec(harness, &past.begun.inputs);
+    let lead = |harness: &mut _| code_commit_loop_spec::spec(harness, &begun.inputs);
     replay::from_record((folder, &record), "round", output, lead, tell)
 }
 

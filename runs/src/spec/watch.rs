@@ -100,10 +100,7 @@ impl Watching<'_> {
             Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
             Err(failure) => self.unusable(failure).map(Some),
             Ok(None) => Ok(Some(End::Stale)),
-            Ok(Some(Finished { past, run, .. })) => {
-                let outcome = past.outcome().context("the record of a finished run has no end")?;
-                self.end(item, outcome, &run).map(Some)
-            }
+            Ok(Some(Finished { ended, run, .. })) => self.end(item, &ended, &run).map(Some),
         }
     }
 

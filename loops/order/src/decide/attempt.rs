@@ -1,18 +1,20 @@
 //! One attempt and its artifacts (S2 §7).
 
 use code_commit_engine::{
-    Answered, Ask, AskAnswer, Harness, Keep, Look, Measure, Ran, Run, Unanswered, Write, WriteAnswer,
+    Answered, Ask, AskAnswer, Broke, Cause, Condition, Ended, Harness, Keep, Look, Measure, Ran, Run,
+    Unanswered, Write, WriteAnswer,
 };
 use code_commit_parser::proposal::{self, Limits};
 use code_commit_prompt::order::Prompt;
 use serde::Serialize;
 
-use super::{Halt, Inputs, conditions};
 use crate::artifacts::{
     AttemptRecord, CmdResult, FailureBrief, FileWrite, Stage, WriteProposal, WriteResult,
 };
 use crate::brief;
 use crate::context::shown;
+use crate::inputs::Inputs;
+use crate::order::WorkOrder;
 
 /// The project's own verification script, if it has one (S2 §6.5).
 pub const VERIFY_SCRIPT: &str = "scripts/verify.sh";
@@ -30,6 +32,15 @@ pub fn verification(has_script: bool) -> &'static [&'static [&'static str]] {
 }
 
 const PROPOSAL: &str = "proposed_writes.json";
+
+/// Why an attempt, or the preparation of the first one, ends early.
+pub(super) enum Halt<S> {
+    Stop(S),
+    /// It failed: none of its changes stay in the tree.
+    Failed(FailureBrief),
+    /// The model cannot be asked, so a further attempt is pointless.
+    Unavailable(Cause),
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Attempt {
@@ -172,6 +183,64 @@ impl Attempt {
 
     fn file(&self, name: &str) -> String {
         format!("attempt_{}/{name}", self.number)
+    }
+}
+
+/// Fails if any of these does not hold.
+pub(super) fn conditions<H: Harness<Look>>(
+    harness: &mut H,
+    stage: Stage,
+    conditions: &[Condition],
+    order: &WorkOrder,
+) -> Result<(), Halt<H::Stop>> {
+    if conditions.is_empty() {
+        return Ok(());
+    }
+    let looked = harness.perform(Look { conditions: conditions.to_vec() }).map_err(Halt::Stop)?;
+    let failed = looked.done().map_err(|broke| Halt::broke(broke, order))?.failed;
+    if failed.is_empty() { Ok(()) } else { Err(Halt::Failed(brief::conditions(stage, &failed, order))) }
+}
+
+impl<S> Halt<S> {
+    fn broke(Broke { message }: Broke, order: &WorkOrder) -> Self {
+        Self::Failed(brief::plain(Stage::Exception, &message, order))
+    }
+
+    pub(super) fn brief(self, order: &WorkOrder) -> Option<FailureBrief> {
+        match self {
+            Self::Stop(_) => None,
+            Self::Failed(brief) => Some(brief),
+            Self::Unavailable(cause) => Some(brief::plain(Stage::Exception, &cause.message, order)),
+        }
+    }
+}
+
+impl CmdResult {
+    pub(super) fn of(ran: &Ran) -> Self {
+        Self {
+            command: ran.argv.clone(),
+            exit_code: if ran.seal_broken { -1 } else { exit_code(ran.ended) },
+            stdout_trunc: ran.stdout.text.clone(),
+            stderr_trunc: ran.stderr.text.clone(),
+            stdout_path: ran.stdout.file.clone(),
+            stderr_path: ran.stderr.file.clone(),
+            duration_seconds: seconds(ran.elapsed_ms),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a command runs for less than 10⁵ years")]
+fn seconds(millis: u64) -> f64 {
+    millis as f64 / 1e3
+}
+
+fn exit_code(ended: Ended) -> i32 {
+    match ended {
+        Ended::Exited(code) => code,
+        Ended::Signaled(signal) => -signal,
+        Ended::TimedOut => 124,
+        Ended::TooMuchOutput | Ended::TooMuchMemory | Ended::TooManyProcesses => -9,
+        Ended::NotFound | Ended::NotExecutable | Ended::Interrupted => -1,
     }
 }
 

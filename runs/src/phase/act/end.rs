@@ -17,13 +17,13 @@ use crate::records;
 /// For a person; gives what a program is told besides.
 pub(in crate::phase) fn tell(project: &Project, phase: u32, over: &Over<'_>) -> Map<String, Value> {
     let output = over.output;
-    report_end(project, phase, over.outcome, output);
+    report_end(project, phase, over.ended, output);
     if output.volume == Volume::Verbose {
         code_commit_report::holds_for(over.holds_for, output);
     }
     output.report(&format!("log: {}", over.run.path().display()));
     let members =
-        [("phase", json!(phase)), ("outcome", json!(over.outcome)), ("holds_for", json!(over.holds_for))];
+        [("phase", json!(phase)), ("outcome", json!(over.ended)), ("holds_for", json!(over.holds_for))];
     members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 

@@ -1,5 +1,5 @@
-use code_commit_engine::{Text, TurnAdvice, TurnAnswer, TurnEnd, Turned};
-use code_commit_logging::{Redactor, Stored};
+use code_commit_engine::{Stored, Text, TurnAdvice, TurnAnswer, TurnEnd, Turned};
+use code_commit_logging::Redactor;
 use serde::Serialize;
 use serde_json::json;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use code_commit_engine::{
-    Answered, AskAnswer, Committed, Digest, Ended, Finish, Journaled, Kept, Live, Looked, Measured, Ran,
-    Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text, Tried, Usage, WhyRefused, WriteAnswer,
-    Written,
+    Answered, AskAnswer, Cause, Committed, Digest, Ended, Finish, Journaled, Kept, Live, Looked, Measured,
+    Ran, Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text, Tried, Usage, WhyRefused,
+    WriteAnswer, Written,
 };
 use serde_json::json;
 
@@ -22,7 +22,7 @@ pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
         order[field] = value.clone();
     }
     Inputs {
-        form: Form::Files,
+        form: code_commit_prompt::edits::Form::Files,
         order: WorkOrder::parse(order.to_string().as_bytes()).unwrap(),
         work_order_path: "/o.json".to_owned(),
         repo_path: "/r".to_owned(),
