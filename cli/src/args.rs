@@ -188,9 +188,6 @@ pub struct RunArgs {
     /// What to do with the changes if the run fails
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     pub on_failure: OnFailure,
-    /// End a streamed reply as soon as it names a path that is certain to be refused
-    #[arg(long)]
-    pub early_stop: bool,
     /// Go on even if the machine lacks what the build needs
     #[arg(long)]
     pub no_check: bool,
@@ -224,7 +221,6 @@ impl RunArgs {
                 OnFailure::Keep => commit::OnFailure::Keep,
                 OnFailure::Restore => commit::OnFailure::Restore,
             },
-            early_stop: self.early_stop,
             same_failures: self.stop_when_stuck,
             on_unfit: if self.no_check { commit::OnUnfit::GoOn } else { commit::OnUnfit::End },
             key: self.key.clone(),

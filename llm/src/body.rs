@@ -3,7 +3,7 @@
 use crate::client::{Dialect, Stream};
 use crate::http::{Exchange, Next};
 use crate::retry::{Answer, Try};
-use crate::{CallError, Finish, Progress, Raw, Reply, Request, Unread, Watch};
+use crate::{CallError, Progress, Raw, Reply, Request, Unread, Watch};
 
 /// Reads an answer by its own form: gateways label events as text, and JSON as events.
 pub(crate) fn read(
@@ -91,11 +91,11 @@ fn read_stream(
     watch: &mut dyn Watch,
 ) -> Result<Answer, Unread> {
     let mut frames = crate::sse::Frames::default();
-    let mut merge = Merging { stream, text: before.to_owned(), enough: false };
+    let mut merge = Merging { stream, text: before.to_owned() };
     if !before.is_empty() {
         watch.progress(Progress::Text(before));
     }
-    while !merge.enough {
+    loop {
         let next = match exchange.next(merge.stream.over(), watch) {
             // The end marker has arrived, so it does not matter what the connection does after it,
             // or that the time is up.
@@ -124,7 +124,6 @@ fn read_stream(
     let text = merge.text.split_off(before.len());
     match merge.stream.over() {
         Some(_) => Ok(merge.stream.finish(text)?),
-        None if merge.enough => Ok(stopped(merge.stream.finish(text)?)),
         None => Err(Unread::BrokenOff),
     }
 }
@@ -133,13 +132,12 @@ fn read_stream(
 struct Merging {
     stream: Box<dyn Stream>,
     text: String,
-    enough: bool,
 }
 
 impl Merging {
     fn event(&mut self, data: &str, watch: &mut dyn Watch) -> Result<(), Unread> {
         // Some gateways send empty events to keep the connection open.
-        if self.enough || data.trim().is_empty() {
+        if data.trim().is_empty() {
             return Ok(());
         }
         let shown = self.text.len();
@@ -147,14 +145,7 @@ impl Merging {
         read.inspect_err(|_| watch.progress(Progress::Body(data.as_bytes())))?;
         if let Some(delta) = self.text.get(shown..).filter(|delta| !delta.is_empty()) {
             watch.progress(Progress::Text(delta));
-            self.enough = self.stream.over().is_none() && watch.enough(&self.text);
         }
         Ok(())
     }
-}
-
-fn stopped(mut answer: Answer) -> Answer {
-    answer.reply.finish = Finish::Stopped;
-    answer.continuation = None;
-    answer
 }

@@ -27,13 +27,6 @@ pub trait Watch {
     fn may_retry(&mut self, _attempt: &Attempt) -> bool {
         true
     }
-
-    /// Whether the streamed text is already enough. The call then ends with
-    /// [`Finish::Stopped`](crate::Finish::Stopped). The text begins with the text of the previous
-    /// call of this method, unless [`Progress::Restarted`] came in between.
-    fn enough(&mut self, _text_so_far: &str) -> bool {
-        false
-    }
 }
 
 /// What arrived.

@@ -76,7 +76,6 @@ impl Attempt {
     pub fn note_reply(&mut self, reply: &Reply) {
         self.status = match (&reply.finish, reply.finish.advice()) {
             (Finish::Truncated, _) => AttemptStatus::Truncated,
-            (Finish::Stopped, _) => AttemptStatus::Cancelled,
             (_, Advice::Use) => AttemptStatus::Ok,
             (_, Advice::Retry) => AttemptStatus::Unusable,
             (_, Advice::TellModel | Advice::TellPerson) => AttemptStatus::Refused,

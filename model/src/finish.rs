@@ -13,8 +13,6 @@ pub enum Finish {
     Complete,
     /// Cut off at the output limit, so the answer is incomplete.
     Truncated,
-    /// The caller had enough of a streamed answer.
-    Stopped,
     /// It ended normally but has no text.
     Empty,
     /// The service refused to pass the prompt to the model.
@@ -126,7 +124,6 @@ impl Finish {
             Self::Complete => Advice::Use,
             Self::Empty | Self::ToolCall(_) | Self::Malformed | Self::Other => Advice::Retry,
             Self::Truncated
-            | Self::Stopped
             | Self::Endless
             | Self::Filtered { filter: Filter::Recitation | Filter::Language } => Advice::TellModel,
             Self::Filtered { .. }
@@ -142,7 +139,6 @@ impl Finish {
         match self {
             Self::Complete => "complete",
             Self::Truncated => "truncated",
-            Self::Stopped => "stopped",
             Self::Empty => "empty",
             Self::Blocked { .. } => "blocked",
             Self::Filtered { .. } => "filtered",
@@ -161,7 +157,6 @@ impl Finish {
         match self {
             Self::Complete => "the answer is whole".into(),
             Self::Truncated => "the answer was cut off at the output limit; answer in smaller steps".into(),
-            Self::Stopped => "the answer was ended early by the harness".into(),
             Self::Empty => "the answer holds no text".into(),
             Self::Blocked { filter } => format!("the service blocked the prompt ({filter})"),
             Self::Filtered { filter } => format!("the service withheld the answer ({filter})"),
@@ -187,7 +182,6 @@ impl Finish {
             Self::Withheld { .. } => "see what the account may do at the provider, or choose another model",
             Self::Complete
             | Self::Truncated
-            | Self::Stopped
             | Self::Empty
             | Self::ToolCall(_)
             | Self::Malformed

@@ -16,7 +16,7 @@ pub struct Request<'a> {
     pub temperature: Option<f64>,
     /// A JSON schema for the answer, which is then a single JSON text.
     pub schema: Option<&'a serde_json::Value>,
-    /// Stream the answer: progress, idle detection and early stop need it.
+    /// Stream the answer: progress and idle detection need it.
     pub stream: bool,
     /// The maximum number of tokens that the model may write, including reasoning.
     pub max_output_tokens: Option<u64>,

@@ -7,10 +7,8 @@ mod quota;
 use std::time::Duration;
 
 use code_commit_engine::{Answered, AskAnswer, Asked, Cause, Note, Problem, Stored, Unanswered};
-use code_commit_guard::Guard;
 use code_commit_llm::{CallError, Model, ModelId, Reply, Request, Waited, Watch};
 use code_commit_logging::millis;
-use code_commit_parser::partial::Openers;
 use code_commit_runner::Cancel;
 
 use crate::Event;
@@ -34,8 +32,6 @@ pub struct Asking {
     pub call_limit: Option<Duration>,
     /// How long to wait for a quota to be reset before the run ends.
     pub wait: Duration,
-    /// End a streamed answer as soon as it names a path that is certain to be refused.
-    pub early_stop: bool,
     /// What the run may spend.
     pub spending: Spending,
     /// Answers that need not be paid for again.
@@ -78,8 +74,6 @@ pub(crate) struct Asker<'a> {
     pub(crate) model: &'a dyn Model,
     pub(crate) asking: &'a Asking,
     pub(crate) cancel: &'a Cancel,
-    /// Ends a streamed answer that names a path that this guard is certain to refuse.
-    pub(crate) forbid: Option<&'a Guard>,
 }
 
 impl Asker<'_> {
@@ -178,8 +172,6 @@ impl Asker<'_> {
             record,
             cancel: self.cancel,
             began: now(),
-            forbid: self.forbid,
-            openers: Openers::default(),
             is_streamed: request.stream,
             has_text: false,
             failed: None,

@@ -92,8 +92,7 @@ impl Live<Ask> for CommitWorld<'_> {
             reply: self.layout.response_text(*round),
         };
         let question = Question { round: *round, prompt, stable: *stable, schema: None, files: &files };
-        let forbid = self.asking.early_stop.then_some(&self.rules.guard);
-        let asker = Asker { model: &*self.model, asking: &self.asking, cancel: &self.cancel, forbid };
+        let asker = Asker { model: &*self.model, asking: &self.asking, cancel: &self.cancel };
         asker.ask(&question, &mut self.record)
     }
 }

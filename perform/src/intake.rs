@@ -106,10 +106,6 @@ impl Rules {
             Ok(reply) => said(reply),
             Err(errors) => errors.salvaged(text, Kind::User).map(str::to_owned).collect(),
         };
-        let refused_early = self.refused_early(answer);
-        if !refused_early.is_empty() {
-            return Ok(Intake::rejected(refused_early, said));
-        }
         if let Some(problem) = unusable(answer) {
             return Ok(Intake::rejected(vec![problem], said));
         }
@@ -134,20 +130,6 @@ impl Rules {
         let set = change_set(&reply, admitted, &contents);
         let applied = code_commit_apply::apply(&self.lock, &self.root, set, undo).map_err(Fault::Apply)?;
         applied_as(Some(&reply), applied, warnings, undo)
-    }
-
-    /// Why an answer was ended early: the problems of its beginning.
-    fn refused_early(&self, answer: &Reply) -> Vec<Problem> {
-        if answer.finish != Finish::Stopped {
-            return Vec::new();
-        }
-        let mut openers = Openers::default();
-        let paths = openers.read(&answer.text);
-        paths
-            .into_iter()
-            .filter_map(|path| self.guard.refused_for_good(path))
-            .map(|refusal| problem_of(&refusal))
-            .collect()
     }
 
     /// What [`take_in`](Self::take_in) would do to the tree, without doing it; the refusals if it would do

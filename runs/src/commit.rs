@@ -73,7 +73,6 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         chosen: ready.chosen(),
         same_failures: args.same_failures,
         restore_on_failure: args.on_failure == OnFailure::Restore,
-        early_stop: args.early_stop,
         no_check: args.on_unfit == OnUnfit::GoOn,
         key: args.key.clone(),
         ..plan(settings, tree, ready.task.clone())?

@@ -20,7 +20,6 @@ pub fn warn_in_the_clear(base: &BaseUrl, output: &Output) {
 
 pub(crate) fn asking(settings: &Settings) -> Asking {
     Asking {
-        early_stop: false,
         stream: settings.stream.value,
         temperature: settings.temperature.value,
         call_limit: settings.patience().call,

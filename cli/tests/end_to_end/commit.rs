@@ -367,20 +367,6 @@ fn a_second_run_at_the_same_time_says_who_holds_the_lock() {
 }
 
 #[test]
-fn an_answer_that_names_a_forbidden_path_may_be_ended_early() {
-    let long = format!("^^^.git/config\n{}^^^end\n", "line\n".repeat(20_000));
-    let slow = Step { pieces: Some(50), ..Step::text(&long) };
-    let scene = Scene::new(Script::new([slow, Step::text(MENDS_IT)]));
-    let ran = scene.commit(&["--early-stop"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(scene.recorded("1-response.txt").len() < long.len(), "the whole answer was taken");
-    insta::assert_snapshot!(scene.recorded("1-build.txt"), @"
-    The reply was not used and no file was changed, because:
-    - `.git/config` is or looks like git's own folder; leave it as it is.
-    ");
-}
-
-#[test]
 fn a_path_copied_out_of_a_diff_is_refused_with_the_path_that_was_meant() {
     let copied = MENDS_IT.replace("^^^src/greet.sh", "^^^b/src/greet.sh");
     let scene = Scene::with_replies([copied.as_str(), MENDS_IT]);

@@ -118,17 +118,6 @@ fn whoever_watches_sees_the_whole_of_an_answer_that_goes_on_and_nothing_twice() 
 }
 
 #[test]
-fn what_is_enough_is_told_from_the_whole_text() {
-    let server = server([part("one "), Step { pieces: Some(3), ..Step::text("two and three") }]);
-    let mut notes = Notes { enough_at: Some("e two".into()), ..Notes::default() };
-    let request = Request { prompt: "hi", stream: true, ..Request::default() };
-    let reply = model(&server).call(&request, &mut notes).unwrap();
-    assert_eq!(reply.finish, Finish::Stopped);
-    assert_eq!(reply.text, notes.streamed);
-    assert!(reply.text.starts_with("one two") && !reply.text.contains("three"), "{}", reply.text);
-}
-
-#[test]
 fn an_answer_that_goes_on_is_not_whole_before_its_service_says_so() {
     let call = |last: Step| {
         let server = server([part("one"), last]);
@@ -322,21 +311,6 @@ fn the_callers_time_ends_an_attempt_too() {
     let request = Request { time_left: Some(Duration::from_millis(80)), ..Request::default() };
     let error = model(&server).call(&request, &mut Notes::default()).unwrap_err();
     assert_eq!(error.to_string(), "no whole answer after 0.08 s");
-}
-
-#[test]
-fn a_stream_that_is_enough_is_ended_early() {
-    let text = "first words, ^^^../etc/passwd, and so on ".repeat(50);
-    let step = Step { pieces: Some(40), ..Step::text(&text) };
-    let server = server([step, Step::text("next")]);
-    let model = model(&server);
-    let mut notes = Notes { enough_at: Some("passwd".into()), ..Notes::default() };
-    let reply = model.call(&Request { stream: true, ..Request::default() }, &mut notes).unwrap();
-    assert_eq!(reply.finish, Finish::Stopped);
-    assert!(reply.text.contains("passwd") && reply.text.len() < text.len(), "{}", reply.text.len());
-    assert_eq!(raw(&reply).pointer("/candidates/0/content/parts/0/text"), Some(&json!(reply.text)));
-    assert_eq!(notes.attempts[0].status, AttemptStatus::Cancelled);
-    assert_eq!(model.call(&Request::default(), &mut Notes::default()).unwrap().text, "next");
 }
 
 #[test]

@@ -3,9 +3,7 @@
 use std::time::{Duration, Instant};
 
 use code_commit_engine::{Attempted, Note};
-use code_commit_guard::Guard;
 use code_commit_llm::{Attempt, ModelId, Progress, Waited, Watch};
-use code_commit_parser::partial::Openers;
 use code_commit_runner::Cancel;
 
 use super::partial::Partial;
@@ -21,8 +19,6 @@ pub(super) struct Call<'c> {
     pub(super) record: &'c mut Record,
     pub(super) cancel: &'c Cancel,
     pub(super) began: Instant,
-    pub(super) forbid: Option<&'c Guard>,
-    pub(super) openers: Openers,
     pub(super) is_streamed: bool,
     pub(super) has_text: bool,
     /// The record could not be kept; this stops the run, not the call.
@@ -49,7 +45,6 @@ impl Watch for Call<'_> {
             Progress::Body(bytes) => self.partial.add(bytes, self.record.folder()),
             Progress::Restarted => {
                 self.partial.end();
-                self.openers = Openers::default();
                 self.has_text = false;
             }
             Progress::Connected | _ => {}
@@ -79,11 +74,6 @@ impl Watch for Call<'_> {
             let note = Note::Attempted(Attempted { round: self.round, attempt: attempt.clone() });
             self.failed = self.record.note(&note).err();
         }
-    }
-
-    fn enough(&mut self, text_so_far: &str) -> bool {
-        let Some(guard) = self.forbid else { return false };
-        self.openers.read(text_so_far).into_iter().any(|path| guard.refused_for_good(path).is_some())
     }
 
     fn cancelled(&self) -> bool {

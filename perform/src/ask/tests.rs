@@ -10,9 +10,8 @@ use super::*;
 use crate::record::RecordError;
 use crate::{Observer, Past, Silent};
 
-/// A call that should end early if the answer names a file that `forbid` refuses. Gives its record.
+/// A call, and its record.
 fn with_call(
-    forbid: Option<&Guard>,
     observer: impl Observer + 'static,
     check: impl FnOnce(&mut Call<'_>),
 ) -> (tempfile::TempDir, RunFolder) {
@@ -28,8 +27,6 @@ fn with_call(
         record: &mut record,
         cancel: &Cancel::new().unwrap(),
         began: now(),
-        forbid,
-        openers: Openers::default(),
         is_streamed: true,
         has_text: false,
         failed: None,
@@ -42,7 +39,7 @@ fn with_call(
 
 #[test]
 fn nothing_is_noted_behind_an_attempt_that_could_not_be() {
-    let (_base, folder) = with_call(None, Silent, |call| {
+    let (_base, folder) = with_call(Silent, |call| {
         let attempt = |number| Attempt { number, ..Attempt::default() };
         call.attempt(&attempt(1));
         let source = serde_json::from_str::<u8>("").unwrap_err();
@@ -53,20 +50,6 @@ fn nothing_is_noted_behind_an_attempt_that_could_not_be() {
     let lines = Past::read(folder.path()).unwrap().lines;
     let [Line::Attempted(only)] = lines.as_slice() else { panic!("{lines:?}") };
     assert_eq!(only.attempt.number, 1);
-}
-
-#[test]
-fn an_answer_that_begins_anew_is_read_from_its_beginning() {
-    let root = tempfile::tempdir().unwrap();
-    let guard = Guard::open(root.path(), code_commit_guard::Policy::commit()).unwrap();
-    let shown = "^^^^guide.md\nWrite so:\n^^^.git/config\n^^^end\n^^^^end\n";
-    with_call(Some(&guard), Silent, |call| {
-        assert!(!call.enough("One moment.\n"));
-        call.progress(Progress::Restarted);
-        assert!(!call.enough(shown), "a name inside of a longer fence is content");
-        call.progress(Progress::Restarted);
-        assert!(call.enough("^^^.git/config\n"));
-    });
 }
 
 /// Whether the model was shown as thinking, for each piece of its answer.
@@ -84,7 +67,7 @@ impl Observer for Shown {
 #[test]
 fn a_model_thinks_until_its_text_begins_and_again_when_it_begins_anew() {
     let shown = Rc::new(RefCell::new(Shown::default()));
-    with_call(None, Rc::clone(&shown), |call| {
+    with_call(Rc::clone(&shown), |call| {
         for progress in [
             Progress::Bytes(10),
             Progress::Bytes(20),
@@ -125,7 +108,7 @@ fn ask_out_of_quota(wait: Duration, named: Option<f64>) -> (AskAnswer, Vec<Line>
     let files = Files { prompt: "p".to_owned(), raw: "raw".to_owned(), reply: "r".to_owned() };
     let question = Question { round: 1, prompt: "hi", stable: 0, schema: None, files: &files };
     let cancel = Cancel::new().unwrap();
-    let asker = Asker { model: &model, asking: &asking, cancel: &cancel, forbid: None };
+    let asker = Asker { model: &model, asking: &asking, cancel: &cancel };
     let answer = asker.ask(&question, &mut record).unwrap();
     drop(record);
     let is_shown = shown.borrow().0;

@@ -42,16 +42,6 @@ fn rejected(rules: &Rules, answer: &Reply) -> Vec<String> {
 }
 
 #[test]
-fn a_reply_that_was_ended_early_is_not_used_whatever_the_guard_has_to_say_of_it() {
-    let top = tempfile::tempdir().unwrap();
-    let rules = rules(top.path());
-    let refused = answer("^^^a.txt\na\n^^^end\n^^^.git/config\nx", &Finish::Stopped);
-    assert_eq!(rejected(&rules, &refused), ["dot-git"]);
-    let whole = answer("^^^a.txt\na\n^^^end\n", &Finish::Stopped);
-    assert_eq!(rejected(&rules, &whole), ["reply-stopped"]);
-}
-
-#[test]
 fn a_reply_that_was_cut_off_is_told_in_which_file() {
     let top = tempfile::tempdir().unwrap();
     let cut = answer("^^^a.txt\na\n^^^end\n^^^src/b.rs\nfn", &Finish::Truncated);

@@ -98,7 +98,7 @@ impl Live<Ask> for OrderWorld<'_> {
         self.make_parent(&files.prompt)?;
         let question =
             Question { round: *round, prompt, stable: *stable, schema: Some(&self.schema), files: &files };
-        let asker = Asker { model: &*self.model, asking: &self.asking, cancel: &self.cancel, forbid: None };
+        let asker = Asker { model: &*self.model, asking: &self.asking, cancel: &self.cancel };
         asker.ask(&question, &mut self.record)
     }
 }

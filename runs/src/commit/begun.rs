@@ -29,7 +29,6 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         chosen: Vec::new(),
         same_failures: None,
         restore_on_failure: false,
-        early_stop: false,
         no_check: false,
         key: None,
         sealed: sealed(&settings, tree.root(), task.binds()),

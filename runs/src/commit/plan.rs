@@ -38,9 +38,6 @@ pub struct Plan {
     pub rounds: u32,
     /// Give up after this many rounds with the same failure.
     pub same_failures: Option<u32>,
-    /// Whether to end a streamed answer as soon as it names a path that is certain to be refused.
-    #[serde(default)]
-    pub early_stop: bool,
     /// Whether a run goes on although the machine lacks what the build needs.
     #[serde(default)]
     pub no_check: bool,
@@ -77,7 +74,7 @@ fn and_deciders(policy: Policy, settings: &Settings, root: &Path) -> Policy {
 }
 
 /// What a run is asked for besides its settings: the texts, and what it may do. The roll-up may be newer.
-type AsksFor<'p> = (&'p str, Option<&'p str>, u32, Option<u32>, [bool; 3]);
+type AsksFor<'p> = (&'p str, Option<&'p str>, u32, Option<u32>, [bool; 2]);
 
 impl Plan {
     pub(super) fn asks_for(&self) -> AsksFor<'_> {
@@ -85,7 +82,7 @@ impl Plan {
             Task::Commit { query, .. } => (query.text(), None),
             Task::Implement { system, query, .. } => (query.text(), Some(system.text())),
         };
-        let may = [self.restore_on_failure, self.early_stop, self.no_check];
+        let may = [self.restore_on_failure, self.no_check];
         (query, system, self.rounds, self.same_failures, may)
     }
 

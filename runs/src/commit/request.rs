@@ -32,8 +32,6 @@ pub struct Request {
     pub require_clean: bool,
     /// What to do with the changes if the run fails.
     pub on_failure: OnFailure,
-    /// End a streamed reply as soon as it names a path that is certain to be refused.
-    pub early_stop: bool,
     /// Give up after this many rounds in a row with the same failure.
     pub same_failures: Option<u32>,
     /// What to do if the machine lacks what the build needs.

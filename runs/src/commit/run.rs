@@ -217,7 +217,7 @@ impl Loop for Commit<'_> {
         *self.said_log.borrow_mut() = SaidLog::open(&plan.task, self.tree, past, host.output)?;
         // The sandbox protects what exists, and hides the listed records.
         let confinement = sandbox::confine(self.tree, plan, self.without_sandbox, *host)?;
-        let asking = Asking { early_stop: plan.early_stop, paid, ..asking(&plan.settings) };
+        let asking = Asking { paid, ..asking(&plan.settings) };
         asking.spending.count(&past.lines, plan.settings.model.value.first());
         Ok(CommitWorld {
             record,
