@@ -50,8 +50,9 @@ fn main() -> ExitCode {
 
 /// A panic, which was already printed, is an internal error.
 fn or_fault<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_| Err(Failure::from(anyhow!("the program came to a place where it cannot be"))))
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        Err(Failure::from(anyhow!("internal error: unreachable state; please report this")))
+    })
 }
 
 /// Help and version go to standard output, usage errors to standard error: they may contain a key. With

@@ -168,7 +168,7 @@ fn no_script(error: ScriptError) -> Failure {
     let help = if matches!(error, ScriptError::Malformed { .. } | ScriptError::UnknownError { .. }) {
         "fix that entry, or take it out"
     } else {
-        "name a file of replies, parted by lines that say `--- next reply ---`"
+        "name a file of replies, separated by lines that say `--- next reply ---`"
     };
     Failure::refused(error, help)
 }

@@ -61,7 +61,7 @@ fn believed(known: &Known, name: &str) -> Result<(), Failure> {
     if known.is_believed() {
         return Ok(());
     }
-    let error = anyhow!("{name} was made elsewhere, and nobody whom you trust vouches for it");
+    let error = anyhow!("{name} was made elsewhere and is not signed by a trusted signer");
     Err(Failure::refused(
         error,
         "start its command here: the answers of an unfinished run are used again; or import it with --trust, or with --allowed-signers",

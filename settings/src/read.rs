@@ -52,7 +52,7 @@ impl ReadError {
             Self::Io { .. } => "check its permissions",
             Self::NoFile(_) => "put a configuration in its place, or move it away",
             Self::NotUtf8 { .. } => "save it as UTF-8",
-            Self::Line(_) => "put the line right, or take it out",
+            Self::Line(_) => "fix or remove the line",
         }
     }
 }

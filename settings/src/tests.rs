@@ -84,7 +84,7 @@ fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
     "#);
     for host in ["https://a", "a/b", "", "a:0", "a:b", "user@a", "[a]", "*.a", "a:+443"] {
         let error = wrong(&format!("[sandbox]\nhosts = [\"{host}\"]\n"));
-        assert!(error.contains(&format!("`{host}` is no host")), "{host}: {error}");
+        assert!(error.contains(&format!("`{host}` is not a valid host")), "{host}: {error}");
     }
     for host in ["a", "a.example:8443", "[::1]", "[::1]:80", "10.0.0.1:80"] {
         assert_eq!(host.parse::<HostName>().unwrap().0, host);

@@ -244,7 +244,7 @@ fn size(text: &str) -> Result<u64, String> {
         let number: u64 = numbers::number(text.strip_suffix(unit)?)?;
         number.checked_mul(worth).filter(|bytes| *bytes > 0)
     });
-    bytes.ok_or_else(|| format!("`{text}` is no size; write it like 500KiB, 64MiB or 1GiB"))
+    bytes.ok_or_else(|| format!("`{text}` is not a valid size; write it like 500KiB, 64MiB or 1GiB"))
 }
 
 fn command(text: &str) -> Result<CommandLine, String> {
@@ -284,8 +284,9 @@ fn host(text: &str) -> Result<String, String> {
         None => !name.is_empty() && name.chars().all(is_letter),
     };
     let is_host = is_name && numbers::number::<u16>(port).is_some_and(|port| port > 0);
-    let escaped =
-        || format!("`{}` is no host; write it like example.org or example.org:443", text.escape_debug());
+    let escaped = || {
+        format!("`{}` is not a valid host; write it like example.org or example.org:443", text.escape_debug())
+    };
     is_host.then(|| text.to_owned()).ok_or_else(escaped)
 }
 

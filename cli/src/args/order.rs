@@ -66,7 +66,7 @@ pub struct RunOrderArgs {
     /// Of each order; an order's own `max_cost` counts where it is less.
     #[command(flatten)]
     pub settings: OrderSettingArgs,
-    /// Of several orders: go on behind one that fails
+    /// With several orders: continue after a failure
     #[arg(long)]
     pub keep_going: bool,
     /// Commit what an order that passes has written, so that the next one finds a clean tree

@@ -58,7 +58,7 @@ pub struct UndoArgs {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("which").args(["keep", "older_than", "caches"]).required(true).multiple(true))]
 pub struct CleanArgs {
-    /// Keep the newest so many of each loop
+    /// Keep the newest N runs of each loop
     #[arg(long, value_name = "NUMBER", value_parser = whole_number::<usize>, allow_negative_numbers = true)]
     pub keep: Option<usize>,
     /// Keep what was written in so many days; with --keep, a run goes only if both let it go

@@ -40,7 +40,7 @@ pub struct RunArgs {
     /// What to work on; @FILE takes it from a file
     #[arg(long, value_name = "TEXT|@FILE", required_unless_present = "resume")]
     pub focus: Option<String>,
-    /// Go on with the newest run if it was interrupted, or if its agent could not be used; flags that are not given are those of then
+    /// Go on with the newest run if it was interrupted, or if its agent could not be used; other flags keep their original values
     #[arg(long, conflicts_with = "focus")]
     pub resume: bool,
     /// Begin a new run, even if one on the same focus is not finished
@@ -85,7 +85,7 @@ pub struct AgentArgs {
     /// Its model, if not the one that it is set up for
     #[arg(long = "model", value_name = "NAME")]
     pub agent_model: Option<String>,
-    /// Whether it may use its tools without asking; nobody is there to ask [default: skip]
+    /// Allow tools without confirmation [default: skip]
     #[arg(long, value_name = "WHETHER", value_parser = named::<Permissions>(PERMISSIONS))]
     pub permissions: Option<Permissions>,
     /// Where its service is, if not where it looks by itself; for Claude Code and Gemini CLI

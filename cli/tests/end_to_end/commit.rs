@@ -274,7 +274,7 @@ fn uncommitted_changes_are_named_and_refuse_the_run_only_where_that_is_asked_for
     --- out
     --- err
     error: not committed: src/other.sh
-     help: commit or stash them, or leave --require-clean away
+     help: commit or stash them, or drop `--require-clean`
     ");
     let ran = scene.commit(&[]);
     assert!(ran.err.contains("warning: not committed: src/other.sh"), "{ran}");

@@ -139,7 +139,7 @@ fn an_error_in_a_file_points_at_its_line_and_nothing_is_touched() {
       |
     2 | timeout = "10 minutes"
       |           ^^^^^^^^^^^^
-     help: put the line right, or take it out
+     help: fix or remove the line
     "#);
     scene.project_file("[sandbox]\nnetwrok = true\n");
     insta::assert_snapshot!(scene.commit(&[]), @"
@@ -151,7 +151,7 @@ fn an_error_in_a_file_points_at_its_line_and_nothing_is_touched() {
       |
     2 | netwrok = true
       | ^^^^^^^
-     help: put the line right, or take it out
+     help: fix or remove the line
     ");
     assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
 }

@@ -89,7 +89,7 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
                           |
                         2 | max_calls = 0
                           |             ^
-                        help: put the line right, or take it out
+                        help: fix or remove the line
     ok  sandbox         OFF, commands run with all your rights (asked for)
     NO  key             there is no key for gemini/gemini-3.8-flash
                         help: set GEMINI_API_KEY, or put the key into agent-config/gemini-key.txt

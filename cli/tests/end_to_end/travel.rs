@@ -130,7 +130,7 @@ fn an_order_that_was_killed_is_finished_on_another_path_and_no_answer_is_paid_fo
         } else {
             let refused = elsewhere(&root, &["resume", &name], &identity);
             assert!(
-                refused.code == Some(3) && refused.err.contains("nobody whom you trust"),
+                refused.code == Some(3) && refused.err.contains("not signed by a trusted signer"),
                 "{}",
                 refused.err
             );
@@ -397,7 +397,7 @@ fn an_imported_run_is_shown_and_replayed_and_nothing_of_it_is_put_into_the_tree(
     cloned(scene.project.root(), &root);
     let imported = elsewhere(&root, &["import", file.to_str().unwrap()], &[]);
     let name = imported.out.split(':').next().unwrap().to_owned();
-    assert!(imported.err.contains("nobody whom you trust vouches for it"), "{}", imported.err);
+    assert!(imported.err.contains("not signed by a trusted signer"), "{}", imported.err);
     let ran = |args: &[&str]| elsewhere(&root, args, &[]);
     assert!(ran(&["runs"]).out.contains(", imported  The tests in "), "{}", ran(&["runs"]).out);
     assert!(ran(&["show", &name]).out.contains("round 2"), "{}", ran(&["show", &name]).out);

@@ -141,7 +141,7 @@ fn a_run_on_an_unfit_machine_ends_after_one_call_and_goes_on_once_it_is_mended()
     let ran = scene.commit(&[]);
     assert_eq!((ran.code, scene.server.requests().len()), (Some(8), 1), "{ran}");
     assert!(
-        ran.out.contains("Unfit: the build fails alike without the changes: the program `no-such-tool`"),
+        ran.out.contains("Unfit: the build also fails without the changes: the program `no-such-tool`"),
         "{ran}"
     );
     assert!(ran.err.contains("go on with the same settings: code-commit resume"), "{ran}");

@@ -34,7 +34,7 @@ pub struct Limits {
     pub on_unfit: OnUnfit,
 }
 
-/// What to do if the build fails alike without the run's changes, because the machine or the project lacks
+/// What to do if the build also fails without the run's changes, because the machine or the project lacks
 /// something.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnUnfit {

@@ -71,10 +71,7 @@ fn clean_enough(
     if !dirty.is_empty() {
         let text = format!("not committed: {}", phrases::first(&dirty, NAMED_FILES));
         if args.require_clean {
-            return Err(Failure::refused(
-                anyhow!(text),
-                "commit or stash them, or leave --require-clean away",
-            ));
+            return Err(Failure::refused(anyhow!(text), "commit or stash them, or drop `--require-clean`"));
         }
         output.warn(&format!("{text}; code-commit undo restores them as they are now"));
     }

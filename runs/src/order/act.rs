@@ -280,7 +280,7 @@ fn table(rows: &[Row], of: usize, output: &Output) {
     }
     let skipped = of - rows.len();
     if skipped > 0 {
-        output.report(&format!("{skipped} not begun (--keep-going goes on behind one that fails)"));
+        output.report(&format!("{skipped} not begun (--keep-going continues after a failure)"));
     }
     let rows: Vec<_> = rows
         .iter()

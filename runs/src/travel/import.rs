@@ -105,7 +105,7 @@ fn tell(about: &About, folder: &Path, imported: Imported, signed: &Signed, outpu
     output.report(&format!("{name}: {}, {}", printable(&about.line()), printable(&in_words(signed))));
     if believed.is_none() {
         output.note(
-            "nobody whom you trust vouches for it: it can be shown and replayed, and its answers are used again; \
+            "not signed by a trusted signer: it can be shown and replayed, and its answers are used again; \
              --trust believes the rest",
         );
     }

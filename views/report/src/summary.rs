@@ -184,10 +184,8 @@ impl Summary {
                 &format!("Failed after {}: the same failure occurred {times} times in a row.", rounds(*took)),
             ),
             Outcome::Unfit { cause, .. } => {
-                let text = format!(
-                    "Unfit: the build fails alike without the changes: {}",
-                    printable(&cause.message)
-                );
+                let text =
+                    format!("Unfit: the build also fails without the changes: {}", printable(&cause.message));
                 let remedy = cause.remedy.as_deref().map(|r| format!("\nhelp: {}", printable(r)));
                 format!("{}{}", output.paint(BAD, &text), remedy.unwrap_or_default())
             }
