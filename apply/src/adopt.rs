@@ -1,20 +1,20 @@
 //! Turns changes that a command has already made in the tree into a set, which `undo` can revert like an
 //! applied one.
 
-use std::fs;
-use std::io::{self, Read, Seek as _};
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use code_commit_dir::{Folder, Interrupt, link_or_copy};
+use code_commit_dir::{Attributes, Folder, Interrupt, copy_all, link_or_copy};
 use code_commit_guard::Before;
 use code_commit_model::{Action, Changed};
-use rustix::fs::FileType;
+use rustix::fs::{AtFlags, FileType};
 use sha2::{Digest, Sha256};
 
 use crate::error::ApplyError;
-use crate::journal::{Entry, Journal, MANIFEST, Old, hex, kept_name};
+use crate::journal::{Entry, Journal, MANIFEST, Old, SHARED, hex, kept_name};
 use crate::place::{Finder, is_blocked};
-use crate::report::Applied;
+use crate::report::{Applied, Warning};
 
 /// A regular file that a command created, changed or removed.
 pub struct Found<'f> {
@@ -40,10 +40,12 @@ pub struct PreImageOf<'f> {
     pub mode: u32,
     /// User and group.
     pub owner: (u32, u32),
+    /// A file that has its attributes, if there is one.
+    pub model: Option<File>,
 }
 
-/// Records the changes in `undo`, with pre-images and a manifest; `folders` are those that the command
-/// created. `now` holds the files after the command: the tree itself, or the layer with its changes. Both are
+/// Records the changes in `undo`, with pre-images and a manifest; `folders` are those that the command created, and
+/// those that it removed, with their permission bits. `now` holds the files after the command: the tree itself, or the layer with its changes. Both are
 /// only read.
 ///
 /// Replaces a set that an earlier call left unfinished in `undo`. When this returns, everything is on disk. If it is
@@ -53,7 +55,7 @@ pub fn adopt<'f>(
     now: &Path,
     undo: &Path,
     found: impl IntoIterator<Item = Found<'f>>,
-    mut folders: Vec<String>,
+    (mut folders, removed): (Vec<String>, Vec<(String, u32)>),
     interrupt: Interrupt<'_>,
 ) -> Result<Applied, ApplyError> {
     code_commit_dir::remove(undo).map_err(ApplyError::io("remove", undo))?;
@@ -63,7 +65,7 @@ pub fn adopt<'f>(
     let changed = std::sync::Arc::new(Folder::open(now).map_err(ApplyError::io("open", now))?);
     let mut journal = Journal::new(tree.id());
     folders.sort_unstable();
-    journal.created_folders = folders;
+    (journal.created_folders, journal.removed_folders) = (folders, removed);
     let (mut finder, mut old_finder) = (Finder::new(&changed), Finder::new(&tree));
     for (number, Found { path, before }) in found.into_iter().enumerate() {
         let failed = |doing| ApplyError::io(doing, PathBuf::from(&path));
@@ -73,22 +75,28 @@ pub fn adopt<'f>(
             OldFile::Copy(before) => copy(&kept, number, before),
         };
         let old = before.map(keep).transpose().map_err(failed("keep"))?;
-        let after_sha256 = after.as_ref().map(|after| hex(after.sha256));
-        let change = Changed {
-            action: if after.is_some() { Action::Write } else { Action::Delete },
-            created: old.is_none(),
-            before_sha256: old.as_ref().map(|(_, sha256, _)| sha256.clone()),
-            before_mode: old.as_ref().map(|(_, _, mode)| *mode),
-            after_mode: after.map(|after| after.mode & 0o7777),
-            after_sha256,
-            path,
-        };
-        journal.entries.push(Entry { change, old: old.map(|(old, ..)| old), new_id: None });
+        if after.is_some() && old.as_ref().is_some_and(|(old, ..)| old.links > 1) {
+            journal.warnings.push(Warning::LinkBroken { path: path.clone() });
+        }
+        journal.entries.push(entry(path, old, after.as_ref()));
     }
     journal.write(&kept, "manifest.tmp").map_err(ApplyError::io("write", undo))?;
     kept.rename("manifest.tmp", &kept, MANIFEST).map_err(ApplyError::io("publish", undo))?;
     kept.sync().map_err(ApplyError::io("write to the disk", undo))?;
     Ok(journal.applied())
+}
+
+fn entry(path: String, old: Option<(Old, String, u32)>, after: Option<&Before>) -> Entry {
+    let change = Changed {
+        action: if after.is_some() { Action::Write } else { Action::Delete },
+        created: old.is_none(),
+        before_sha256: old.as_ref().map(|(_, sha256, _)| sha256.clone()),
+        before_mode: old.as_ref().map(|(_, _, mode)| *mode),
+        after_mode: after.map(|after| after.mode & 0o7777),
+        after_sha256: after.map(|after| hex(after.sha256)),
+        path,
+    };
+    Entry { change, old: old.map(|(old, ..)| old), new_id: None }
 }
 
 /// The regular file at the path; anything else there is not part of the set.
@@ -123,23 +131,28 @@ fn link(
     let folder = place.parent().ok_or(io::ErrorKind::NotFound)?;
     let mut file = folder.open_file(place.name())?;
     let before = Before::of_large(&mut file, interrupt)?;
+    let (name, twin) = (place.name(), kept_name(number));
+    if before.links > 1 {
+        // Its inode is what `undo` restores as long as it is unchanged; on another disk it cannot be.
+        let _ = rustix::fs::linkat(folder, name, kept, format!("{number}.{SHARED}"), AtFlags::empty());
+    }
     let linked = match before.links {
-        1 => link_or_copy(folder, place.name(), kept, &kept_name(number)),
+        1 => link_or_copy(folder, name, kept, &twin),
         _ => Err(io::ErrorKind::CrossesDevices.into()),
     };
-    match linked {
+    let kept_id = match linked {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            file.rewind()?;
-            let (mode, owner) = (before.mode, before.owner);
-            copy(kept, number, PreImageOf { content: Box::new(file), mode, owner })
+            copy_all(folder, name, kept, &twin)?;
+            kept.stat(&twin)?.map_or((0, 0), |stat| (stat.st_dev, stat.st_ino))
         }
-        linked => Ok((Old::new(&before, linked?), hex(before.sha256), before.mode & 0o7777)),
-    }
+        linked => linked?,
+    };
+    Ok((Old::new(&before, kept_id), hex(before.sha256), before.mode & 0o7777))
 }
 
 /// Writes one pre-image; returns its entry, hash and mode.
 fn copy(kept: &Folder, number: usize, before: PreImageOf<'_>) -> io::Result<(Old, String, u32)> {
-    let PreImageOf { mut content, mode, owner } = before;
+    let PreImageOf { mut content, mode, owner, model } = before;
     let mut file = kept.create_file(kept_name(number), 0o600)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 64 << 10];
@@ -151,6 +164,10 @@ fn copy(kept: &Folder, number: usize, before: PreImageOf<'_>) -> io::Result<(Old
     }
     let stat = rustix::fs::fstat(&file)?;
     let id = (stat.st_dev, stat.st_ino);
+    let _ = std::os::unix::fs::fchown(&file, Some(owner.0), Some(owner.1));
+    let attributes = model.map_or_else(|| Ok(Attributes::default()), |model| Attributes::of(&model))?;
+    // An undo reads it.
+    attributes.give(&file, mode & 0o777 | 0o400)?;
     file.sync_all()?;
     Ok((Old { id, kept_id: id, owner, links: 1 }, hex(hasher.finalize().into()), mode & 0o7777))
 }

@@ -2,15 +2,17 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use code_commit_dir::{Folder, copy_all};
+use code_commit_dir::{Folder, copy_all, reach};
+use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
 use crate::error::RecoverError;
-use crate::journal::{Journal, MANIFEST, Steps, TXN_FOLDER, kept_name};
+use crate::journal::{Journal, MANIFEST, Old, SHARED, Steps, TXN_FOLDER, kept_name};
 use crate::location::Location;
 use crate::lock::Lock;
 use crate::place::Place;
@@ -24,7 +26,7 @@ pub(crate) struct Finished {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Removes emptied folders and moves the pre-images to the `undo` folder, or keeps them in the
+/// Restores removed folders, removes emptied ones and moves the pre-images to the `undo` folder, or keeps them in the
 /// state folder if there is none. Can be repeated after an interruption at any point.
 pub(crate) fn finish(
     lock: &Lock,
@@ -35,6 +37,12 @@ pub(crate) fn finish(
     steps: Steps<'_>,
 ) -> Result<Finished, RecoverError> {
     let mut warnings = Vec::new();
+    for (path, mode) in &journal.restored_folders {
+        steps("restore a folder");
+        let reason = restore_folder(root, journal, path, *mode).err();
+        let reason = reason.map(|error| format!("cannot restore {path}: {error}"));
+        warnings.extend(reason.map(|reason| Warning::CleanUp { reason }));
+    }
     for path in &journal.emptied_folders {
         steps("remove an emptied folder");
         // A folder that cannot be removed must not prevent all later runs from starting.
@@ -53,15 +61,34 @@ pub(crate) fn finish(
     Ok(Finished { undo, warnings })
 }
 
-/// Keeps only the manifest and the pre-images, and makes sure that none shares its inode with a
-/// file that may still change.
+/// Makes a folder that is missing, and gives one that this transaction has made its old mode.
+fn restore_folder(root: &Arc<Folder>, journal: &Journal, path: &str, mode: u32) -> io::Result<()> {
+    let place = Place::find_unless_blocked(root, path)?;
+    let Some(parent) = place.parent().filter(|_| journal.created_folders.iter().any(|made| made == path))
+    else {
+        return Ok(());
+    };
+    match parent.make_folder(place.name(), 0o700) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    reach::set_mode(parent.as_fd(), place.name().as_ref(), Mode::from_raw_mode(mode))
+}
+
+/// Keeps only the manifest and the pre-images, and makes sure that none shares its inode with a file that may still
+/// change. Such an inode stays beside the copy: as long as it is unchanged, it is what `undo` restores.
 fn tidy(txn: &Folder, journal: &Journal) -> io::Result<()> {
     for (number, entry) in journal.entries.iter().enumerate() {
         let (name, copied) = (kept_name(number), format!("{number}.copy"));
-        let is_shared = entry.old.as_ref().is_some_and(|old| old.links > 1 && old.id == old.kept_id);
-        if is_shared {
+        let was_shared = |old: &&Old| old.links > 1 && old.id == old.kept_id;
+        let Some(old) = entry.old.as_ref().filter(was_shared) else { continue };
+        // Otherwise it is the copy that an interrupted clean-up has made.
+        if txn.stat(&name)?.is_some_and(|stat| stat.st_ino == old.kept_id.1) {
             remove_if_there(txn, &copied)?;
             copy_all(txn, &name, txn, &copied)?;
+            let shared = format!("{number}.{SHARED}");
+            remove_if_there(txn, &shared)?;
+            rustix::fs::linkat(txn, &name, txn, &shared, AtFlags::empty())?;
             txn.rename(&copied, txn, &name)?;
         }
     }
@@ -87,7 +114,7 @@ fn hand_over(lock: &Lock, txn: &Folder, undo: &Path, steps: Steps<'_>) -> io::Re
     let mut names: Vec<String> =
         txn.entries()?.into_iter().filter_map(|(name, _)| String::from_utf8(name).ok()).collect();
     names.sort_by_key(|name| name == MANIFEST);
-    for name in names {
+    for name in names.into_iter().filter(|name| !name.ends_with(SHARED)) {
         remove_if_there(&target, &name)?;
         copy_all(txn, &name, &target, &name)?;
     }
@@ -96,7 +123,7 @@ fn hand_over(lock: &Lock, txn: &Folder, undo: &Path, steps: Steps<'_>) -> io::Re
     drop_record(lock, txn, MANIFEST, steps)
 }
 
-fn remove_if_there(folder: &Folder, name: &str) -> io::Result<()> {
+pub(crate) fn remove_if_there(folder: &Folder, name: impl AsRef<OsStr>) -> io::Result<()> {
     match folder.remove_file(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,

@@ -46,6 +46,12 @@ pub(crate) struct Journal {
     pub(crate) created_folders: Vec<String>,
     /// The folders to remove after the commit if they are empty, innermost first.
     pub(crate) emptied_folders: Vec<String>,
+    /// The folders that a command has removed, with their permission bits.
+    #[serde(default)]
+    pub(crate) removed_folders: Vec<(String, u32)>,
+    /// The folders to make after the commit, outermost first, with their permission bits.
+    #[serde(default)]
+    pub(crate) restored_folders: Vec<(String, u32)>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) warnings: Vec<Warning>,
 }
@@ -77,6 +83,8 @@ impl Journal {
             root_id,
             created_folders: Vec::new(),
             emptied_folders: Vec::new(),
+            removed_folders: Vec::new(),
+            restored_folders: Vec::new(),
             entries: Vec::new(),
             warnings: Vec::new(),
         }
@@ -129,6 +137,9 @@ pub(crate) fn staged_name(number: usize) -> String {
 pub fn kept_name(number: usize) -> String {
     format!("{number}.old")
 }
+
+/// The ending, instead of `old`, of an old inode that has other names in the tree.
+pub(crate) const SHARED: &str = "shared";
 
 pub(crate) fn hex(hash: [u8; 32]) -> String {
     let digits = hash.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);

@@ -66,7 +66,7 @@ pub mod seam {
         let site = super::transaction::Site { lock, root, root_path: &root_path, undo: &undo };
         let changes = set.into_changes();
         let emptied = super::change::emptied_folders(&site.root, &changes);
-        super::transaction::run(&site, &changes, emptied, steps)
+        super::transaction::run(&site, &changes, (emptied, Vec::new()), steps)
     }
 
     pub fn recover(lock: &Lock, root: &Path, steps: Steps<'_>) -> Result<Recovery, RecoverError> {

@@ -23,6 +23,10 @@ pub enum Warning {
     /// The file now belongs to the user of this process.
     #[error("{path}: its owner or group could not be kept")]
     OwnerNotKept { path: String },
+    #[error("{path}: these attributes could not be kept: {}", names.join(", "))]
+    AttributesNotKept { path: String, names: Vec<String> },
+    #[error("{path}: it was replaced, so the hard links to it keep the old content")]
+    LinkBroken { path: String },
     #[error("the changes are in place, but cleaning up failed: {reason}")]
     CleanUp { reason: String },
 }

@@ -76,5 +76,5 @@ pub fn dry_run(set: &ChangeSet<'_>) -> Applied {
 fn change<'a>(path: &Admitted, content: Option<Cow<'a, [u8]>>) -> Change<'a> {
     let before = path.before().cloned();
     let content = content.map(Content::Bytes);
-    Change { place: Place::of(path), before, content, attributes: None, model: None }
+    Change { place: Place::of(path), before, content, attributes: None }
 }

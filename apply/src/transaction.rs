@@ -23,9 +23,12 @@ use crate::error::{ApplyError, with_causes};
 use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, Steps, TXN_FOLDER, kept_name, staged_name};
 use crate::location::Location;
 use crate::lock::Lock;
-use crate::place::Folders;
+use crate::place::{Folders, Place};
 use crate::report::{Applied, Warning};
 use crate::{finish, recover};
+
+/// Folders to remove if they are empty, innermost first; folders to make, outermost first, with their modes.
+pub(crate) type FoldersAfter = (Vec<String>, Vec<(String, u32)>);
 
 pub(crate) struct Site<'a> {
     pub(crate) lock: &'a Lock,
@@ -34,16 +37,16 @@ pub(crate) struct Site<'a> {
     pub(crate) undo: &'a Path,
 }
 
-/// Applies everything or nothing. `emptied` names folders to remove after the commit if they are
-/// empty.
+/// Applies everything or nothing. `after` holds the folders to remove after the commit if they are empty, and those to
+/// restore then.
 pub(crate) fn run(
     site: &Site<'_>,
     changes: &[Change<'_>],
-    emptied: Vec<String>,
+    after: FoldersAfter,
     steps: Steps<'_>,
 ) -> Result<Applied, ApplyError> {
     let txn = begin(site)?;
-    let mut transaction = Transaction { site, txn, journal: new_journal(site, emptied), steps };
+    let mut transaction = Transaction { site, txn, journal: new_journal(site, after), steps };
     if let Err(error) = transaction.prepare(changes) {
         // Only staged files remain, which the next start discards.
         let _ = finish::discard(site.lock, transaction.steps);
@@ -98,9 +101,9 @@ fn begin(site: &Site<'_>) -> Result<Folder, ApplyError> {
     }
 }
 
-fn new_journal(site: &Site<'_>, emptied: Vec<String>) -> Journal {
+fn new_journal(site: &Site<'_>, after: FoldersAfter) -> Journal {
     let mut journal = Journal::new(site.root.id());
-    journal.emptied_folders = emptied;
+    (journal.emptied_folders, journal.restored_folders) = after;
     journal
 }
 
@@ -141,16 +144,7 @@ impl Transaction<'_, '_> {
             .map_err(|error| failed("stage", &change.place.path, error, self.site))?;
         entry.new_id = Some(staged.id);
         entry.change.after_mode = Some(staged.mode);
-        let path = || change.place.path.clone();
-        // The mode of the replaced file, and the former mode of a file that is restored.
-        let there = change.before.as_ref().map(|before| before.mode);
-        let mut modes = there.into_iter().chain(change.attributes.map(|(mode, _)| mode));
-        if modes.any(|mode| mode & 0o7000 != 0) {
-            self.journal.warnings.push(Warning::SpecialBitsDropped { path: path() });
-        }
-        if !staged.owner_kept {
-            self.journal.warnings.push(Warning::OwnerNotKept { path: path() });
-        }
+        self.journal.warnings.extend(staged.warnings);
         Ok(entry)
     }
 
@@ -159,6 +153,11 @@ impl Transaction<'_, '_> {
         let written = written.filter(|(_, entry)| entry.change.action == Action::Write);
         let mut folders: Vec<String> =
             written.flat_map(|(change, _)| change.place.missing().to_vec()).collect();
+        let is_missing = |path: &&String| {
+            Place::find(&self.site.root, &format!("{path}/x")).is_ok_and(|place| place.parent().is_none())
+        };
+        folders
+            .extend(self.journal.restored_folders.iter().map(|(path, _)| path).filter(is_missing).cloned());
         folders.sort_unstable();
         folders.dedup();
         self.journal.created_folders = folders;

@@ -30,7 +30,8 @@ pub(crate) fn find_root(
     given: &Path,
 ) -> Result<Root, RecoverError> {
     let files = journal.entries.iter().map(|entry| &entry.change.path);
-    let folders = journal.created_folders.iter().chain(&journal.emptied_folders);
+    let restored = journal.restored_folders.iter().map(|(path, _)| path);
+    let folders = journal.created_folders.iter().chain(&journal.emptied_folders).chain(restored);
     if let Some(path) = files.chain(folders).find(|path| !may_be_written(path)) {
         return Err(RecoverError::Blocked { path: path.clone() });
     }

@@ -16,7 +16,7 @@ use crate::journal::{MANIFEST, Steps, hex, kept_name};
 use crate::lock::Lock;
 use crate::place::folders_above;
 use crate::report::Applied;
-use crate::transaction::{self, Site};
+use crate::transaction::{self, FoldersAfter, Site};
 use history::{File, History, manifest};
 
 /// What to do about files that have changed since.
@@ -78,10 +78,10 @@ pub(crate) fn undo_with(
     let newest = undo_folders.last().unwrap_or(&lock.path);
     let newest = std::path::absolute(newest).map_err(failed(newest))?;
     let mut undone = Undone { applied: Applied::default(), replaced: Vec::new() };
-    let mut run = |changes: &[Change<'_>], emptied| -> Result<(), UndoError> {
+    let mut run = |changes: &[Change<'_>], after| -> Result<(), UndoError> {
         let replaced = free_name(&newest);
         let site = Site { lock, root: Arc::clone(&folder), root_path: root, undo: &replaced };
-        let applied = transaction::run(&site, changes, emptied, steps)?;
+        let applied = transaction::run(&site, changes, after, steps)?;
         undone.applied.changes.extend(applied.changes);
         undone.applied.warnings.extend(applied.warnings);
         undone.replaced.push(replaced);
@@ -99,8 +99,8 @@ pub(crate) fn undo_with(
     Ok(undone)
 }
 
-/// Runs one transaction; the folders are removed after it if they are empty.
-type Run<'r> = dyn FnMut(&[Change<'_>], Vec<String>) -> Result<(), UndoError> + 'r;
+/// Runs one transaction, and then what is to happen to folders.
+type Run<'r> = dyn FnMut(&[Change<'_>], FoldersAfter) -> Result<(), UndoError> + 'r;
 
 /// Runs the changes as one transaction, or as two if something is in their way.
 fn in_order(
@@ -113,11 +113,11 @@ fn in_order(
     if !first.is_empty() || !emptied.is_empty() {
         // If an undo is interrupted between the two transactions, it can be repeated: files that
         // are gone by then are already restored.
-        run(&first, emptied)?;
+        run(&first, (emptied, Vec::new()))?;
         changes = history.changes(folder)?;
         changes.retain(|change| first.iter().all(|done| done.place.path != change.place.path));
     }
-    run(&changes, history.created_folders.clone())
+    run(&changes, (history.created_folders.clone(), history.removed.clone().into_iter().collect()))
 }
 
 /// Takes out the files that must be removed before a file can replace a folder, or the other way
@@ -198,8 +198,9 @@ pub fn changed_anything(undo_folders: &[PathBuf]) -> Result<bool, UndoError> {
     for folder in undo_folders {
         manifest(folder)?.ok_or_else(|| UndoError::NoManifest { path: folder.join(MANIFEST) })?;
     }
-    let History { files, created_folders } = History::read(undo_folders)?;
-    Ok(!files.is_empty() || !created_folders.is_empty())
+    let history = History::read(undo_folders)?;
+    let is_any = !history.created_folders.is_empty() || !history.removed.is_empty();
+    Ok(is_any || !history.files.is_empty())
 }
 
 /// Refuses sets that no undo could restore: one of their pre-images is not the file that the manifest names, or a

@@ -3,7 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -48,7 +48,7 @@ pub fn read(path: &Path, most: u64, links: Links) -> io::Result<Option<Vec<u8>>>
     Ok(Some(content).filter(|content| content.len() as u64 <= most))
 }
 
-/// Copies a file with its mode, or a symlink as a symlink, completely or not at all. Anything else is
+/// Copies a file with its mode and attributes, or a symlink as a symlink, completely or not at all. Anything else is
 /// an error, and is not opened.
 pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::create_dir_all(to.parent().unwrap_or(to))?;
@@ -62,7 +62,7 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
 pub fn copy_open(file: &mut File, to: &Path) -> io::Result<()> {
     let part = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(to))?;
     io::copy(file, &mut part.as_file())?;
-    part.as_file().set_permissions(file.metadata()?.permissions())?;
+    crate::Attributes::of(file)?.give(part.as_file(), file.metadata()?.mode() & 0o7777)?;
     part.persist_noclobber(to).map(drop).map_err(Into::into)
 }
 

@@ -1,16 +1,14 @@
 //! What is at a path below a folder, and how to create a file like a previous one.
 
 use std::ffi::{CString, OsStr};
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, BufRead};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
-use crate::Folder;
+use crate::{Attributes, Folder};
 
 /// What is at a path. The content of a file is an open descriptor, or whatever the caller kept.
 #[derive(Debug)]
@@ -31,23 +29,27 @@ pub enum Found<C = File> {
 }
 
 /// A file's metadata.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Inode {
     /// Its permission bits.
     pub mode: u32,
+    /// User and group.
+    pub owner: (u32, u32),
     /// In bytes.
     pub len: u64,
-    /// When it was last modified, so that a restored file does not look newer than what was built from
-    /// it. `None` before 1970.
-    pub modified: Option<SystemTime>,
+    /// When it was last modified, in seconds and nanoseconds, so that a restored file does not look newer than what was
+    /// built from it.
+    pub modified: (i64, i64),
+    /// Its access list and other attributes.
+    pub attributes: Attributes,
 }
 
 impl<C> Found<C> {
     /// The same with the content of a file kept in another way.
-    pub fn keep<D>(self, keep: impl FnOnce(C, Inode) -> io::Result<D>) -> io::Result<Found<D>> {
+    pub fn keep<D>(self, keep: impl FnOnce(C, &Inode) -> io::Result<D>) -> io::Result<Found<D>> {
         Ok(match self {
             Found::Absent => Found::Absent,
-            Found::File { content, inode } => Found::File { content: keep(content, inode)?, inode },
+            Found::File { content, inode } => Found::File { content: keep(content, &inode)?, inode },
             Found::Link(target) => Found::Link(target),
             Found::Other(mode) => Found::Other(mode),
         })
@@ -72,34 +74,33 @@ impl Folder {
             return Ok(Found::Other(stat.st_mode));
         }
         match folder.open_file(name) {
-            Ok(content) => Ok(Found::File { content, inode: Inode::of(&stat) }),
+            Ok(content) => Ok(Found::File { inode: Inode::of(&stat, &content)?, content }),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Found::Other(stat.st_mode)),
             Err(error) => Err(error),
         }
     }
 
-    /// Creates a file with this content, mode and time.
-    pub fn make_file(&self, name: &OsStr, mut content: &mut dyn BufRead, inode: Inode) -> io::Result<()> {
-        let mut file = self.create_file(name, inode.mode & 0o777)?;
+    /// Creates a file with this content, this metadata and, if permitted, this owner.
+    pub fn make_file(&self, name: &OsStr, mut content: &mut dyn BufRead, inode: &Inode) -> io::Result<()> {
+        let mut file = self.create_file(name, 0o600)?;
         io::copy(&mut content, &mut file)?;
-        if let Some(modified) = inode.modified {
-            file.set_modified(modified)?;
-        }
-        file.set_permissions(Permissions::from_mode(inode.mode))
+        let (uid, gid) = inode.owner;
+        // Set-id bits would be another owner's.
+        let is_owned = std::os::unix::fs::fchown(&file, Some(uid), Some(gid)).is_ok();
+        inode.attributes.give(&file, if is_owned { inode.mode } else { inode.mode & 0o777 })?;
+        let time = Timespec { tv_sec: inode.modified.0, tv_nsec: inode.modified.1 };
+        let times = Timestamps { last_access: time, last_modification: time };
+        Ok(rustix::fs::futimens(&file, &times)?)
     }
 }
 
 impl Inode {
-    fn of(stat: &Stat) -> Self {
+    fn of(stat: &Stat, content: &File) -> io::Result<Self> {
+        let (mode, owner) = (stat.st_mode & 0o7777, (stat.st_uid, stat.st_gid));
         let len = u64::try_from(stat.st_size).unwrap_or(0);
-        Self { mode: stat.st_mode & 0o7777, len, modified: modified(stat) }
+        let modified = (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0));
+        Ok(Self { mode, owner, len, modified, attributes: Attributes::of(content)? })
     }
-}
-
-/// `None` for a time before 1970, which no build produces.
-fn modified(stat: &Stat) -> Option<SystemTime> {
-    let (seconds, nanos) = (stat.st_mtime.try_into().ok()?, stat.st_mtime_nsec.try_into().ok()?);
-    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
 }
 
 /// A folder on the path is missing or not a folder; or it is another mount or inaccessible, so what
@@ -123,12 +124,14 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let folder = Folder::open(scratch.path()).unwrap();
         folder.make_folder("folder", 0o755).unwrap();
-        let old = Inode { mode: 0o640, len: 2, modified: Some(SystemTime::UNIX_EPOCH) };
-        folder.open_in("folder").unwrap().make_file("file".as_ref(), &mut &b"ab"[..], old).unwrap();
+        let owner = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let attributes = Attributes::default();
+        let old = Inode { mode: 0o640, owner, len: 2, modified: (0, 0), attributes };
+        folder.open_in("folder").unwrap().make_file("file".as_ref(), &mut &b"ab"[..], &old).unwrap();
         symlink("folder", scratch.path().join("link")).unwrap();
         let look = |path: &str| folder.look(Path::new(path)).unwrap();
         assert!(
-            matches!(look("folder/file"), Found::File { inode: Inode { mode: 0o640, len: 2, modified }, .. } if modified == old.modified)
+            matches!(look("folder/file"), Found::File { inode: Inode { mode: 0o640, len: 2, modified, .. }, .. } if modified == old.modified)
         );
         assert!(matches!(look("link"), Found::Link(target) if target.as_bytes() == b"folder"));
         assert!(matches!(look("folder"), Found::Other(_)));

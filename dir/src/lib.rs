@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod attributes;
 mod change;
 mod file;
 mod folder;
@@ -11,6 +12,7 @@ pub mod reach;
 mod replace;
 mod twin;
 
+pub use attributes::{Attributes, inherit_list};
 pub use file::{Links, append, append_once, copy, copy_open, open_regular, read};
 pub use folder::Folder;
 pub use found::{Found, Inode};
@@ -19,4 +21,4 @@ pub use list::{Entry, List, list};
 pub use replace::{remove, replace, replace_with};
 /// The type of an [`Entry`].
 pub use rustix::fs::FileType;
-pub use twin::{copy_all, link_or_copy, protect_like};
+pub use twin::{copy_all, link_or_copy};

@@ -230,10 +230,10 @@ impl Account {
         let mut accounted = Accounted { put_back, ..Accounted::default() };
         let places = Places { root, now: root, undo, interrupt };
         let old = |path: &Path, was: &Seen| {
-            let content = self.source.read(path, was)?;
-            Some(OldFile::Copy(PreImageOf { content: Box::new(content), mode: was.mode, owner: was.owner }))
+            let (content, model) = (Box::new(self.source.read(path, was)?), self.source.copy(path));
+            Some(OldFile::Copy(PreImageOf { content, mode: was.mode, owner: was.owner, model }))
         };
-        match places.adopt(&decisions.stays, folders, &old, &mut accounted) {
+        match places.adopt(&decisions.stays, (folders, decisions.gone.clone()), &old, &mut accounted) {
             Err(_) if interrupt().is_err() => return put_all_back(&mut attic),
             adopted => adopted?,
         }

@@ -143,7 +143,7 @@ impl Seal {
         attic.clear(&folder, name, &sealed.path)?;
         match &sealed.state {
             Found::File { content, inode } => {
-                folder.make_file(name, &mut *self.contents.read(content)?, *inode)
+                folder.make_file(name, &mut *self.contents.read(content)?, inode)
             }
             Found::Link(target) => folder.make_link(name, target),
             Found::Absent | Found::Other(_) => Ok(()),

@@ -52,8 +52,10 @@ macro_rules! settings {
             }
         )*
 
-        /// Every setting of a run. They are recorded, so that a resumed run uses the same ones.
+        /// Every setting of a run. They are recorded, so that a resumed run uses the same ones; what a record does not
+        /// have came later, and has its default.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(default)]
         pub struct Settings {
             $($(#[doc = concat!("`", $name, stringify!($key), "`")] pub $field: $Setting,)*)*
         }

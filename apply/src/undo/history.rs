@@ -22,6 +22,8 @@ pub(super) struct History {
     pub(super) files: BTreeMap<String, File>,
     /// Innermost first.
     pub(super) created_folders: Vec<String>,
+    /// With their permission bits.
+    pub(super) removed: BTreeMap<String, u32>,
 }
 
 /// One file, from before the first set until after the last one.
@@ -37,6 +39,14 @@ impl History {
         let mut history = History::default();
         for undo in undo_folders {
             let Some(journal) = manifest(undo)? else { continue };
+            for (path, mode) in journal.removed_folders {
+                if !may_be_written(&path) {
+                    return Err(UndoError::Blocked { path });
+                }
+                if !history.created_folders.contains(&path) {
+                    history.removed.entry(path).or_insert(mode);
+                }
+            }
             history.created_folders.extend(journal.created_folders);
             for (number, entry) in journal.entries.into_iter().enumerate() {
                 if entry.change.action == Action::None {
@@ -92,7 +102,7 @@ impl History {
             None => None,
         };
         let Some((kept, mode, owner)) = &file.kept else {
-            return Ok(Change { place, before, content: None, attributes: None, model: None });
+            return Ok(Change { place, before, content: None, attributes: None });
         };
         let hashed = std::fs::File::open(kept).and_then(|mut kept| Before::of(&mut kept));
         let sha256 = hashed.map_err(|source| UndoError::Io { path: kept.clone(), source })?.sha256;
@@ -100,7 +110,7 @@ impl History {
             return Err(UndoError::Damaged { path: path.to_owned(), kept: kept.clone() });
         }
         let (content, attributes) = (Some(Content::Kept(kept.clone(), sha256)), Some((*mode, *owner)));
-        Ok(Change { place, before, content, attributes, model: Some(kept.clone()) })
+        Ok(Change { place, before, content, attributes })
     }
 
     /// A file that the sets put in the place of a folder is no obstacle: another change removes it.

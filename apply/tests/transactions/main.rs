@@ -5,6 +5,7 @@
 #![expect(clippy::print_stderr, reason = "what was skipped must be seen")]
 
 mod disks;
+mod metadata;
 mod planted;
 mod random;
 mod recovery;

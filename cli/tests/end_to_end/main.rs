@@ -38,6 +38,7 @@ mod implement;
 mod interrupt;
 mod limits;
 mod litellm;
+mod metadata;
 mod models;
 mod order;
 mod page;

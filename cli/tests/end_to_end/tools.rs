@@ -166,7 +166,7 @@ fn two_paths_for_guard_that_are_not_utf8_stay_two() {
 }
 
 #[test]
-fn apply_and_undo_say_what_a_replaced_file_has_lost() {
+fn apply_says_what_a_replaced_file_has_lost_and_undo_brings_it_back() {
     let scene = Scene::with_replies([]);
     let tool = scene.project.root().join("tool.sh");
     let modes = |mode| std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -177,7 +177,9 @@ fn apply_and_undo_say_what_a_replaced_file_has_lost() {
     let applied = scene.run(&["apply", "reply"]);
     assert!(applied.code == Some(0) && applied.err.contains(lost), "{applied}");
     let undone = scene.run(&["undo"]);
-    assert!(undone.code == Some(0) && undone.err.contains(lost), "{undone}");
+    assert!(undone.code == Some(0) && !undone.err.contains(lost), "{undone}");
+    let mode = std::fs::metadata(&tool).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o4755);
 }
 
 #[test]

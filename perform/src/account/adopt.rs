@@ -10,6 +10,7 @@ use code_commit_guard::{Difference, Seen};
 
 use super::accounted::{Accounted, named};
 use crate::fault::Fault;
+use crate::intake::untidy;
 
 /// The old state of a file, if available.
 pub(super) type Old<'o> = &'o dyn Fn(&Path, &Seen) -> Option<OldFile<'static>>;
@@ -24,11 +25,12 @@ pub(super) struct Places<'p> {
 }
 
 impl Places<'_> {
-    /// Stores the pre-images, if the old content is known; warns of the others. `folders` were created.
+    /// Stores the pre-images, if the old content is known; warns of the others. `folders` were created,
+    /// and others removed.
     pub(super) fn adopt(
         &self,
         stays: &[&Difference],
-        folders: Vec<String>,
+        folders: (Vec<String>, Vec<(String, u32)>),
         old: Old<'_>,
         accounted: &mut Accounted,
     ) -> Result<(), Fault> {
@@ -41,10 +43,12 @@ impl Places<'_> {
             );
             accounted.warnings.push(Problem::new("no-copy", message));
         }
-        if !found.is_empty() || !folders.is_empty() {
+        if !found.is_empty() || !folders.0.is_empty() || !folders.1.is_empty() {
             let applied =
                 code_commit_apply::adopt(self.root, self.now, self.undo, found, folders, self.interrupt);
-            accounted.changes = applied.map_err(Fault::Apply)?.changes;
+            let applied = applied.map_err(Fault::Apply)?;
+            accounted.warnings.extend(applied.warnings.iter().map(untidy));
+            accounted.changes = applied.changes;
         }
         Ok(())
     }

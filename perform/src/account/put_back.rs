@@ -3,9 +3,8 @@
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
-use code_commit_dir::{Folder, Inode};
+use code_commit_dir::{Attributes, Folder, Inode};
 use code_commit_guard::{Difference, Seen, Survey};
 use rustix::fs::Mode;
 
@@ -71,8 +70,10 @@ impl<'p, 'r> PutBack<'p, 'r> {
         if let Some(mut content) = self.source.read(path, was).filter(|_| was.kind().is_file()) {
             let folder = self.folder_of(path)?;
             self.clear(&folder, path)?;
-            let inode = Inode { mode: was.mode & 0o7777, len: was.len, modified: modified(was) };
-            return folder.make_file(name, &mut content, inode).map(|()| true);
+            let attributes = self.source.copy(path).map(|copy| Attributes::of(&copy)).transpose()?;
+            let (mode, owner, len, modified) = (was.mode & 0o7777, was.owner, was.len, was.mtime);
+            let inode = Inode { mode, owner, len, modified, attributes: attributes.unwrap_or_default() };
+            return folder.make_file(name, &mut content, &inode).map(|()| true);
         }
         if was.kind().is_fifo() {
             let folder = self.folder_of(path)?;
@@ -120,9 +121,4 @@ impl<'p, 'r> PutBack<'p, 'r> {
     fn clear(&mut self, folder: &Folder, path: &Path) -> io::Result<()> {
         self.attic.clear(folder, last(path)?, path)
     }
-}
-
-fn modified(seen: &Seen) -> Option<SystemTime> {
-    let (seconds, nanos) = (seen.mtime.0.try_into().ok()?, seen.mtime.1.try_into().ok()?);
-    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
 }

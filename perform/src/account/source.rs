@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::{Path, PathBuf};
 
-use code_commit_dir::Folder;
+use code_commit_dir::{Attributes, Folder};
 use code_commit_engine::Problem;
 use code_commit_guard::{Difference, Seen, Survey};
 use code_commit_repo::{Committed, OnDisk, WorkTree};
@@ -49,7 +49,9 @@ impl Source {
             if is_link {
                 self.links.extend(link(&top, path).map(|target| (path.clone(), target)));
             }
-            let counts = is_link || (seen.kind().is_file() && !self.is_in_git(path, seen));
+            // Git has no attributes.
+            let is_whole = || self.is_in_git(path, seen) && !Attributes::are_at(&root.join(path));
+            let counts = is_link || (seen.kind().is_file() && !is_whole());
             if counts && self.copies.get(path) != Some(seen) {
                 wanted.push((seen.len, path));
             }
@@ -100,11 +102,16 @@ impl Source {
     /// The old content of a file, if available.
     pub(super) fn read(&self, path: &Path, seen: &Seen) -> Option<Box<dyn BufRead + 'static>> {
         if self.copies.contains_key(path) {
-            let copy = code_commit_dir::open_regular(&self.folder.join(path)).ok().flatten()?;
-            return Some(Box::new(BufReader::new(copy)));
+            return Some(Box::new(BufReader::new(self.copy(path)?)));
         }
         let content = self.committed.as_ref()?.read(path, on_disk(seen))?;
         Some(Box::new(Cursor::new(content)))
+    }
+
+    /// The copy of a file, which has its attributes, too. Git has those that have none.
+    pub(super) fn copy(&self, path: &Path) -> Option<File> {
+        self.copies.get(path)?;
+        code_commit_dir::open_regular(&self.folder.join(path)).ok().flatten()
     }
 
     /// The old target of a symlink.

@@ -30,6 +30,8 @@ pub(super) struct Decisions<'d> {
     dropped: Vec<&'d Difference>,
     /// New folders, whatever happens to them.
     pub(super) made: Vec<String>,
+    /// Removed folders, with their permission bits.
+    pub(super) gone: Vec<(String, u32)>,
 }
 
 /// Paths of which none is below another.
@@ -105,6 +107,9 @@ impl Account {
         come_back_whole(differences, &mut decisions);
         let mut sorted = Decisions::default();
         for (one, decision) in differences.iter().zip(decisions) {
+            if matches!(decision, Decision::Follows | Decision::Stays) {
+                sorted.gone.extend(removed_folder(one));
+            }
             match decision {
                 Decision::Stays => sorted.stays.push(one),
                 Decision::PutBack => sorted.back.push(one),
@@ -177,6 +182,12 @@ fn come_back_whole(differences: &[Difference], decisions: &mut [Decision]) {
     let whole =
         differences.iter().zip(decisions).filter(|(one, _)| of(one).is_some_and(|top| back.contains(top)));
     whole.for_each(|(_, decision)| *decision = Decision::PutBack);
+}
+
+/// With its permission bits.
+fn removed_folder(one: &Difference) -> Option<(String, u32)> {
+    let was = one.before.filter(|was| was.kind().is_dir() && !is_folder(one.after.as_ref()))?;
+    Some((one.path.to_str()?.to_owned(), was.mode & 0o7777))
 }
 
 fn is_made(one: &Difference) -> bool {

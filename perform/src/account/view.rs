@@ -121,7 +121,7 @@ impl Account {
         let tree = Folder::open(guard.root()).map_err(failed)?;
         let is_readable = |path: &Path| matches!(tree.open_file_below(path), Ok(Some(_)));
         let old = |path: &Path, _: &_| is_readable(path).then_some(OldFile::InTree);
-        places.adopt(&decisions.stays, folders, &old, &mut accounted)?;
+        places.adopt(&decisions.stays, (folders, decisions.gone), &old, &mut accounted)?;
         let made = decisions.made;
         Ok(Judged { differences, refused, made, attic, accounted })
     }
