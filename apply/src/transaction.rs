@@ -67,15 +67,12 @@ pub(crate) fn run(
         });
     }
     let mut applied = transaction.journal.applied();
-    let finished = finish::finish(
-        site.lock,
-        &transaction.txn,
-        &transaction.journal,
-        &site.root,
-        Some(site.undo),
-        transaction.steps,
-    );
-    match finished {
+    let mut finish = || {
+        let Transaction { txn, journal, steps, .. } = &mut transaction;
+        finish::finish(site.lock, txn, journal, &site.root, Some(site.undo), *steps)
+    };
+    // What failed once may succeed the second time.
+    match finish().or_else(|_| finish()) {
         Ok(finished) => applied.warnings.extend(finished.warnings),
         Err(error) => applied.warnings.push(Warning::CleanUp { reason: with_causes(&error) }),
     }

@@ -316,7 +316,7 @@ impl Account {
         put_back.finish()
     }
 
-    /// The tree is restored by other means. As without a view, ignored files stay.
+    /// The tree is restored by git, and here what git does not see. As without a view, ignored files stay.
     pub fn reset(&mut self, guard: &Guard, run: &RunFolder) -> Result<Option<Problem>, Fault> {
         match std::mem::take(&mut self.state) {
             State::InView(layers) => self.bring_in_ignored(&layers, guard, run),
@@ -324,7 +324,8 @@ impl Account {
             State::Surveyed(before) => {
                 let differences = self.differences(&before, guard)?;
                 let layout = Layout { now: guard.root(), guard };
-                let is_left = |one: &&Difference| layout.role(one) == Role::Dangerous;
+                let is_left =
+                    |one: &&Difference| layout.role(one) == Role::Dangerous || is_unseen_by_git(one);
                 let left: Vec<&Difference> = differences.iter().filter(is_left).collect();
                 self.put_back(guard.root(), &before, &left, &mut Attic::of(run.path()))?;
                 forget_note(run).map(|()| None)
@@ -351,6 +352,13 @@ impl Account {
         differences.retain(|one| layout.role(one) != Role::Harmless && !self.source.is_same(root, one));
         Ok(differences)
     }
+}
+
+/// Whether git's status does not name it: a FIFO, a socket or a device, or rules that hide what is beside them.
+fn is_unseen_by_git(one: &Difference) -> bool {
+    let is_seen = |kind: rustix::fs::FileType| kind.is_file() || kind.is_dir() || kind.is_symlink();
+    one.path.file_name().is_some_and(|name| name == ".gitignore")
+        || one.after.is_some_and(|after| !is_seen(after.kind()))
 }
 
 fn forget_note(run: &RunFolder) -> Result<(), Fault> {

@@ -24,7 +24,8 @@ use crate::site::Site;
 /// Cleans up after a killed run: none of its processes keep writing, and the tree is in its old or its new
 /// state. Leaves processes and tree alone if another run is active.
 pub fn recover_in(folder: &Path, host: Host<'_>) -> Result<(), Failure> {
-    if ![code_commit_apply::TXN_FOLDER, code_commit_apply::LOCK]
+    // The note stays where a run ended before it could revert what its command had changed.
+    if ![code_commit_apply::TXN_FOLDER, code_commit_apply::LOCK, UNDER_WAY]
         .iter()
         .any(|name| code_commit_repo::may_hold_state(folder, name))
     {

@@ -98,6 +98,7 @@ impl History {
         let place = self.place(finder, path).map_err(unreachable)?;
         let before = match place.parent() {
             Some(parent) if self.is_made(parent, path).map_err(unreachable)? => None,
+            Some(parent) if self.is_back(parent, path, file).map_err(unreachable)? => None,
             Some(parent) => look(parent, place.name()).map_err(unreachable)?,
             None => None,
         };
@@ -143,6 +144,16 @@ impl History {
             }
         }
         Ok(true)
+    }
+
+    /// Whether the sets put a file in the place of a folder, and the folder is there again.
+    fn is_back(&self, parent: &Folder, path: &str, file: &File) -> io::Result<bool> {
+        let inside = format!("{path}/");
+        let mut below =
+            self.files.range(inside.clone()..).take_while(|(other, _)| other.starts_with(&inside));
+        Ok(file.was.is_none()
+            && below.any(|(_, file)| file.was.is_some())
+            && is_folder(parent, name_of(path))?)
     }
 
     fn makes(&self, folder: &str) -> bool {

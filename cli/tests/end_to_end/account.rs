@@ -199,6 +199,45 @@ fn killed(seed: usize, command: impl Fn(&Scene) -> Command) -> (Scene, Tree, Str
     (scene, before, format!("killed at {call} {count} ({killed})"))
 }
 
+/// The kernel marks the uppermost of the folders alone.
+#[test]
+fn a_file_is_gone_if_a_build_makes_the_folders_around_it_anew_without_it() {
+    for sandbox in ["auto", "off"] {
+        let build = "#!/bin/sh\nrm -r d\nmkdir -p d/e/f\necho anew > d/e/b\n";
+        let files = [
+            (".gitignore", "/agent-config\n"),
+            ("build.sh", build),
+            ("d/e/f/a", "a\n"),
+            ("d/e/b", "b\n"),
+            ("model", "old\n"),
+        ];
+        let scene = Scene::with_files(&files, Script::new(REPLIES.map(Step::text)));
+        scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+        let before = tree(scene.project.root());
+        let ran = scene.ran(&mut command(&scene, sandbox));
+        assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
+        assert!(!scene.project.root().join("d/e/f/a").exists(), "{sandbox}: {ran}");
+        let undone = scene.run(&["undo"]);
+        assert_eq!((undone.code, tree(scene.project.root())), (Some(0), before), "{sandbox}: {undone}");
+    }
+}
+
+#[test]
+fn a_run_that_restored_a_folder_in_the_place_of_a_file_has_nothing_more_to_undo() {
+    for sandbox in ["auto", "off"] {
+        let build = "#!/bin/sh\nrm -r d\necho flat > d\nexit 1\n";
+        let files =
+            [(".gitignore", "/agent-config\n"), ("build.sh", build), ("d/e/a", "a\n"), ("model", "old\n")];
+        let scene = Scene::with_files(&files, Script::new(REPLIES.map(Step::text)));
+        scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+        let before = tree(scene.project.root());
+        let ran = scene.ran(command(&scene, sandbox).args(["--on-failure", "restore"]));
+        assert_eq!((ran.code, tree(scene.project.root())), (Some(1), before.clone()), "{sandbox}: {ran}");
+        let undone = scene.run(&["undo"]);
+        assert_eq!((undone.code, tree(scene.project.root())), (Some(0), before), "{sandbox}: {undone}");
+    }
+}
+
 /// The product of a build, and what it changed, are in the tree while the model is asked again.
 #[test]
 fn what_a_build_changed_stays_if_the_harness_is_killed_while_the_model_is_asked_again() {

@@ -7,6 +7,7 @@ use code_commit_fixtures::demo::{FILES, MENDS_IT};
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
+use crate::scenes::files;
 use crate::scenes::kills::every;
 use crate::scenes::order;
 use crate::scenes::program::{Ran, below};
@@ -97,6 +98,51 @@ fn a_disk_that_is_full_once_is_no_failed_attempt_of_an_order() {
         }
     }
     assert!(stopped > 1, "nothing was synced");
+}
+
+#[test]
+fn a_disk_that_fails_once_while_names_are_changed_costs_no_undo() {
+    let mut tried = 0;
+    for number in (1..).step_by(every()).chain([3]) {
+        let scene = Scene::with_replies([MENDS_IT]);
+        let old = files::named(&scene.project.root().join("src"));
+        let args = [&scene.flags()[..], &["--no-stream"]].concat();
+        let injection = format!("renameat,renameat2:error=EIO:when={number}");
+        let Some(ran) = injected(&scene, &injection, &args) else { return };
+        // Finishes what could not be finished.
+        assert_eq!(scene.run(&["rollup"]).code, Some(0), "rename {number}: {}", ran.words);
+        let undone = scene.run(&["undo"]);
+        assert!(matches!(undone.code, Some(0 | 7)), "rename {number}: {}\n{undone}", ran.words);
+        assert_eq!(
+            files::named(&scene.project.root().join("src")),
+            old,
+            "rename {number}: {}\n{undone}",
+            ran.words
+        );
+        tried += 1;
+        if !ran.was_hit {
+            break;
+        }
+    }
+    assert!(tried > 1, "nothing was renamed");
+}
+
+#[test]
+fn what_a_build_left_in_the_tree_when_the_disk_failed_goes_with_the_next_command() {
+    for number in 1.. {
+        let build = "#!/bin/sh\necho evil > .envrc\nexit 1\n";
+        let files = [(".gitignore", "/agent-config\n"), ("build.sh", build), ("a", "a\n")];
+        let scene = Scene::with_files(&files, Script::new([Step::text("^^^a\nnew\n^^^end\n")]));
+        scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+        let args = [&scene.flags()[..], &["--no-stream", "--rounds", "1"]].concat();
+        let Some(ran) = injected(&scene, &format!("rename:error=EIO:when={number}+"), &args) else { return };
+        let next = scene.run(&["rollup"]);
+        assert_eq!(next.code, Some(0), "rename {number}: {}\n{next}", ran.words);
+        assert!(!scene.project.root().join(".envrc").exists(), "rename {number}: {}\n{next}", ran.words);
+        if !ran.was_hit {
+            return assert!(number > 2, "nothing was renamed");
+        }
+    }
 }
 
 #[test]

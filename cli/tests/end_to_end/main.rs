@@ -60,6 +60,7 @@ mod touched;
 mod trace;
 mod traces;
 mod travel;
+mod tree_model;
 mod typed;
 mod unfit;
 mod unlucky;

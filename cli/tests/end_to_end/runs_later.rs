@@ -97,7 +97,9 @@ fn what_a_person_allows_a_build_to_leave_stays_and_a_repository_cannot_allow_it_
 
 /// A row's pattern; the program that is started; files, of which those with `#!` can be executed; a shell line that
 /// nobody would take for one that runs them. Whatever runs makes the file `ran`.
-const SHOWN: &[(&str, &str, &[(&str, &str)], &str)] = &[
+type Shown = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static str);
+
+const SHOWN: &[Shown] = &[
     (
         ".gitattributes",
         "git",

@@ -39,6 +39,9 @@ struct Level {
     tree: Option<Folder>,
     path: PathBuf,
     belongs: Belongs,
+    /// Whether nothing of the tree's folder shows through, since this one or one above it was made anew. The kernel
+    /// marks the uppermost alone.
+    is_opaque: bool,
 }
 
 struct Entry {
@@ -91,7 +94,7 @@ impl<'l> Layer<'l> {
                 return Ok(false);
             }
             if entry.belongs == Belongs::Unaccounted {
-                if self.tracked.has_below(&entry.path) && entry.covers_folder(level) {
+                if self.tracked.has_below(&entry.path) && entry.covers_folder(level) && !level.is_opaque {
                     found.extend(self.hidden_below(&entry.path, interrupt)?);
                 }
                 // Of what git ignores, only what git would read.
@@ -110,7 +113,8 @@ impl<'l> Layer<'l> {
                 let after = (!is_whiteout(&entry.upper)).then(|| Seen::of(&entry.upper));
                 found.push(Difference { path: entry.path.clone(), before, after });
             }
-            if entry.covers_folder(level) {
+            // Below an opaque folder all was listed with it.
+            if entry.covers_folder(level) && !level.is_opaque {
                 found.extend(self.hidden_below(&entry.path, interrupt)?);
             }
             Ok(is_folder(&entry.upper) && entry.name != ".git")
@@ -145,6 +149,7 @@ impl<'l> Layer<'l> {
             tree: Some(self.tree.try_clone()?),
             path: PathBuf::new(),
             belongs: Belongs::Accounted,
+            is_opaque: false,
         })
     }
 
@@ -229,7 +234,8 @@ impl Level {
             Some(Err(closed)) if closed.kind() == io::ErrorKind::PermissionDenied => return Err(closed),
             opened => opened.and_then(Result::ok),
         };
-        Ok(Level { upper: self.upper.open_in(name)?, tree, path: self.path.join(name), belongs })
+        let is_opaque = self.is_opaque || is_opaque(&self.upper, name);
+        Ok(Level { upper: self.upper.open_in(name)?, tree, path: self.path.join(name), belongs, is_opaque })
     }
 }
 
@@ -270,7 +276,7 @@ impl Entry {
     /// Whether the layer hides the content of a folder of the tree.
     fn covers_folder(&self, level: &Level) -> bool {
         self.tree.as_ref().is_some_and(is_folder)
-            && (!is_folder(&self.upper) || is_opaque(&level.upper, &self.name))
+            && (!is_folder(&self.upper) || level.is_opaque || is_opaque(&level.upper, &self.name))
     }
 }
 

@@ -408,6 +408,59 @@ fn a_folder_comes_back_whole_if_something_in_it_has_to() {
 }
 
 #[test]
+fn a_program_with_a_set_id_bit_is_put_back_whatever_it_was() {
+    for place in [Where::Tree, Where::View] {
+        let mut project = Project::new(&[("a", "a\n"), ("b", "b\n")]).works(place);
+        let before = project.all();
+        let accounted = project.command(|root| {
+            fs::write(root.join("new"), "new\n").unwrap();
+            for (path, mode) in [("a", 0o2755), ("b", 0o4755), ("new", 0o6755)] {
+                fs::set_permissions(root.join(path), Permissions::from_mode(mode)).unwrap();
+            }
+        });
+        assert_eq!(accounted.put_back, ["a", "b", "new"], "{place:?}");
+        assert_eq!(project.all(), before, "{place:?}");
+    }
+}
+
+#[test]
+fn a_file_is_gone_if_the_folders_around_it_were_removed_and_made_again_without_it() {
+    for place in [Where::Tree, Where::View] {
+        let mut project =
+            Project::new(&[("d/e/f/gone", "gone\n"), ("d/e/kept", "kept\n"), ("d/x.o", "x\n")]).works(place);
+        let before = project.all();
+        let accounted = project.command(|root| {
+            fs::remove_dir_all(root.join("d")).unwrap();
+            fs::create_dir_all(root.join("d/e/f")).unwrap();
+            fs::write(root.join("d/e/kept"), "kept\n").unwrap();
+        });
+        assert_eq!(shown(&accounted), "D d/e/f/gone\nD d/x.o", "{place:?}");
+        assert!(!project.root().join("d/e/f/gone").exists(), "{place:?}");
+        project.undo();
+        assert_eq!(project.all(), before, "{place:?}");
+    }
+}
+
+#[test]
+fn a_file_in_scope_that_was_moved_away_with_its_folder_is_gone_and_the_others_are_put_back() {
+    for place in [Where::Tree, Where::View] {
+        let mut project = Project::new(&[("d/mine", "mine\n"), ("d/other", "other\n")]);
+        project.account = Account::new("a command", Policy::scoped(["d/mine"]), Vec::new());
+        project = project.works(place);
+        let before = project.all();
+        let accounted = project.command(|root| fs::rename(root.join("d"), root.join("e")).unwrap());
+        assert_eq!(
+            shown(&accounted),
+            "D d/mine\nput back d/other\nput back e/mine\nput back e/other",
+            "{place:?}"
+        );
+        assert!(!project.root().join("d/mine").exists(), "{place:?}");
+        project.undo();
+        assert_eq!(project.all(), before, "{place:?}");
+    }
+}
+
+#[test]
 fn a_folder_made_below_one_whose_mode_is_restored_gives_way_to_its_file_again() {
     for place in [Where::Tree, Where::View] {
         let mut project = Project::new(&[("d/file", "old\n")]).works(place);

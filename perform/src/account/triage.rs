@@ -12,6 +12,9 @@ use code_commit_guard::{Difference, Guard, Seen};
 use super::Account;
 use super::layout::{Layout, Role};
 
+/// The set-user-ID and the set-group-ID bit.
+const SET_ID: u32 = 0o6000;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decision {
     Stays,
@@ -130,10 +133,11 @@ impl Account {
             Role::None => {}
         }
         let Some(text) = path.to_str() else { return Decision::PutBack };
-        // A folder that is not in scope itself may hold a file that is.
+        // A folder that is not in scope itself may hold a file that is, and so may one that is gone.
+        let is_for_its_files = is_made(one) || (is_folder(before.as_ref()) && after.is_none());
         let refusal = self.may_change.refuses(text);
         let refusal = refusal
-            .filter(|refusal| !(is_made(one) && refusal.code() == code_commit_guard::Code::OutOfScope));
+            .filter(|refusal| !(is_for_its_files && refusal.code() == code_commit_guard::Code::OutOfScope));
         // The contents of a folder that its own owner may not enter cannot be judged.
         let is_closed = is_made(one) && after.is_some_and(|after| after.mode & 0o500 != 0o500);
         if path.file_name() == Some(OsStr::new(".git")) || refusal.is_some() || is_closed {
@@ -154,7 +158,9 @@ impl Account {
                 None => Decision::Follows,
             },
             _ => {
-                let is_ordinary = |seen: &Seen| seen.kind().is_file() || is_folder(Some(seen));
+                // A program with a set-id bit runs with the rights of whoever ran the command, whoever starts it.
+                let is_ordinary =
+                    |seen: &Seen| is_folder(Some(seen)) || (seen.kind().is_file() && seen.mode & SET_ID == 0);
                 let both = before.iter().chain(after);
                 let is_mode_of_folder = is_folder(before.as_ref()) && is_folder(after.as_ref());
                 if both.into_iter().all(is_ordinary) && !is_mode_of_folder {

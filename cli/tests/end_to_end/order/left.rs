@@ -109,6 +109,20 @@ fn what_a_command_puts_in_the_place_of_a_file_that_the_run_wrote_is_taken_away()
 }
 
 #[test]
+fn what_git_does_not_show_is_rolled_back_too() {
+    for does in [
+        "mkfifo fifo src/fifo",
+        "echo \"*\" > src/.gitignore",
+        "mkdir src/new; echo \"*\" > src/new/.gitignore; echo x > src/new/x",
+    ] {
+        let scene = Scene::with(&[&greet(BAD)]);
+        let before = scene.state();
+        failed(&scene, does);
+        assert_eq!(scene.state(), before, "{does}");
+    }
+}
+
+#[test]
 fn a_small_ignored_file_that_a_command_removes_or_changes_is_put_back() {
     let scene = Scene::with(&[&greet(BAD)]);
     scene.project.write(".env.local", b"KEEP=1\n").unwrap();

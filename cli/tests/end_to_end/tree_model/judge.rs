@@ -1,0 +1,169 @@
+//! What stays of what a command did, by the rules that the documents state, computed from two trees alone.
+
+use std::collections::BTreeSet;
+
+use super::tree::{Node, Tree, above, is_at_or_below, join, parent};
+
+/// Names that some program runs later; the product has many more.
+pub const LATER: [&str; 8] = [
+    ".envrc",
+    "conftest.py",
+    ".github/workflows/x.yml",
+    ".cargo/config.toml",
+    "build.rs",
+    "evil.pth",
+    ".vscode/settings.json",
+    ".husky/pre-commit",
+];
+/// Names that only a person writes, in any folder.
+pub const PERSONS: [&str; 3] = [".gitignore", ".gitmodules", ".cuggino.json"];
+
+/// Who may leave what.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// The only files that a command of an order may leave.
+    pub scope: Option<Vec<String>>,
+    /// What git ignores is for the commands of an order to say, where by-products are kept.
+    pub is_order: bool,
+    /// Files that git tracks although it ignores them.
+    pub forced: BTreeSet<String>,
+}
+
+/// What must be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected {
+    pub tree: Tree,
+    /// Ignored files beside a folder or a file that was put back whole: nobody accounts for them, so they may be there or not.
+    pub loose: BTreeSet<String>,
+}
+
+impl Expected {
+    pub fn exactly(tree: Tree) -> Self {
+        Self { tree, loose: BTreeSet::new() }
+    }
+}
+
+/// What git ignores here: `*.o` and `/ign/`.
+pub fn is_ignored(path: &str) -> bool {
+    is_at_or_below(path, "ign") || path.split('/').any(|name| name.strip_suffix(".o").is_some())
+}
+
+/// A character that no change may have in its path, or an end that other systems cut off.
+fn is_odd(path: &str) -> bool {
+    let is_bad = |char: char| char.is_control() || char == '\u{fffd}' || ":*?<>|\"\\".contains(char);
+    path.chars().any(is_bad) || path.split('/').any(|name| name.ends_with(['.', ' ']))
+}
+
+/// Whether a path is one of these names, or below one that is a folder, at any level.
+fn is_later(path: &str) -> bool {
+    let tails = std::iter::once(path).chain(path.match_indices('/').map(|(at, _)| &path[at + 1..]));
+    let folders = [".vscode", ".husky", ".github/workflows"];
+    tails.into_iter().any(|tail| {
+        LATER.contains(&tail)
+            || tail.strip_suffix(".pth").is_some()
+            || folders.iter().any(|folder| is_at_or_below(tail, folder))
+    })
+}
+
+impl Rules {
+    pub fn accounts_for(&self, path: &str) -> bool {
+        !is_ignored(path) || self.forced.contains(path)
+    }
+
+    /// Whether nothing at this path may be left by a command.
+    fn refuses(&self, path: &str, is_new_folder: bool) -> bool {
+        if is_odd(path) || path.split('/').any(|name| name == ".git") {
+            return true;
+        }
+        match &self.scope {
+            // A folder is nothing by itself.
+            Some(allowed) => !is_new_folder && !allowed.iter().any(|file| file == path),
+            None => {
+                let is_persons =
+                    |name: &str| PERSONS.contains(&name) && !(self.is_order && name == ".gitignore");
+                is_later(path) || path.split('/').any(is_persons)
+            }
+        }
+    }
+
+    /// What stays of `now`, where `was` was there before.
+    pub fn judge(&self, was: &Tree, now: &Tree) -> Expected {
+        let all: BTreeSet<&String> = was.paths().chain(now.paths()).collect();
+        let differing: Vec<&String> = all
+            .iter()
+            .copied()
+            .filter(|path| self.accounts_for(path) && was.get(path) != now.get(path))
+            .collect();
+        let mut back: BTreeSet<&String> = BTreeSet::new();
+        let mut whole: Vec<&String> = Vec::new();
+        for path in &differing {
+            if whole.iter().any(|top| is_at_or_below(path, top)) {
+                continue;
+            }
+            let is_new_folder = now.is_folder(path) && !was.is_folder(path);
+            if is_new_folder && self.goes_whole(was, now, path) {
+                whole.push(path);
+            } else if self.refuses(path, is_new_folder) || !is_plain(was, now, path) {
+                back.insert(path);
+            }
+        }
+        // A folder that gave way to something comes back with all that was in it, or not at all.
+        for top in &differing {
+            let gave_way = was.is_folder(top) && now.has(top) && !now.is_folder(top);
+            if gave_way && back.iter().any(|path| is_at_or_below(path, top)) {
+                back.extend(differing.iter().filter(|path| is_at_or_below(path, top)));
+            }
+        }
+        let mut tree = Tree::default();
+        let mut loose = BTreeSet::new();
+        for path in all {
+            let is_in_whole = whole.iter().any(|top| is_at_or_below(path, top));
+            let came_back = back.contains(path) || is_in_whole;
+            let is_moved = |above: &str| was.has(above) != now.has(above) || back.contains(&above.to_owned());
+            if !self.accounts_for(path) && (is_in_whole || above(path).any(is_moved)) {
+                loose.insert(path.clone());
+            }
+            let there = if came_back { was } else { now };
+            if let Some(node) = there.get(path) {
+                tree.0.insert(path.clone(), node.clone());
+            }
+        }
+        let needed: Vec<String> = tree.paths().flat_map(|path| above(path).map(str::to_owned)).collect();
+        for folder in needed {
+            if !tree.is_folder(&folder) {
+                // Only an ignored one can be in the way: a file that git tracks in it is back.
+                loose.insert(folder.clone());
+                tree.0.insert(folder.clone(), was.get(&folder).cloned().unwrap_or(Node::Folder(0o755)));
+            }
+        }
+        Expected { tree, loose }
+    }
+
+    /// Whether a new folder does not stay, whatever is in it.
+    fn goes_whole(&self, was: &Tree, now: &Tree, path: &str) -> bool {
+        let has = |name: &str| now.has(&join(path, name));
+        let Some(Node::Folder(mode)) = now.get(path) else { return false };
+        let is_closed = mode & 0o500 != 0o500;
+        let is_repository = has(".git") || (has("HEAD") && has("objects") && has("refs"));
+        // A cache of some tool, which git would not show.
+        let ignores_itself = now.text(&join(path, ".gitignore")) == Some("*\n");
+        let stood_for_a_link = was.has(path) && !was.is_file(path);
+        self.refuses(path, true) || is_closed || is_repository || ignores_itself || stood_for_a_link
+    }
+}
+
+/// Whether regular files without set-id bits, and folders, are all that there was and is.
+fn is_plain(was: &Tree, now: &Tree, path: &str) -> bool {
+    let is_plain = |node: &Node| match node {
+        Node::Folder(_) => true,
+        Node::File(mode, _) => mode & 0o6000 == 0,
+        Node::Link(_) | Node::Other => false,
+    };
+    let has_other_mode = was.is_folder(path) && now.is_folder(path);
+    was.get(path).is_none_or(is_plain) && now.get(path).is_none_or(is_plain) && !has_other_mode
+}
+
+/// The top folder or file that a path belongs to.
+pub fn top(path: &str) -> &str {
+    if parent(path).is_empty() { path } else { path.split('/').next().unwrap() }
+}
