@@ -18,7 +18,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::access::Access;
 use super::descriptors::{descriptors, memory_file, pair, send_descriptors};
@@ -104,7 +104,7 @@ fn small_file(mount: &Mount) -> Option<(PathBuf, OsString)> {
 /// The harness's end of the socket.
 pub(crate) struct Control {
     socket: OwnedFd,
-    /// Found out while the helper starts.
+    /// Found out while the helpers start.
     task: Option<Box<dyn FnOnce() -> Task>>,
     /// The proxy, and the socket through which it gets its listener.
     proxy: Option<(Proxy, OwnedFd)>,
@@ -121,9 +121,11 @@ fn proxy(access: &Access) -> io::Result<(Proxy, OwnedFd)> {
 }
 
 impl Control {
-    /// Sends the task, and what the command gets as its standard input.
+    /// Lets the helper start the first process, and sends that the task, and what the command gets as its standard
+    /// input.
     pub(crate) fn hand_over(&mut self, stdin: BorrowedFd<'_>) -> io::Result<()> {
         let Some(task) = self.task.take() else { return Ok(()) };
+        send(&self.socket, b"+", SendFlags::NOSIGNAL)?;
         let task = memory_file("task", &task().encode())?;
         let proxy = self.proxy.iter().map(|(_, socket)| socket.as_fd());
         let descriptors: Vec<_> = [task.as_fd(), stdin].into_iter().chain(proxy).collect();
