@@ -8,17 +8,22 @@
 //! The harness and the first process share a socket. It is the standard input of both helpers; the command gets
 //! the harness's choice instead, so that it can neither read its instructions nor forge a report.
 
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::access::Access;
 use super::descriptors::{descriptors, memory_file, pair, send_descriptors};
 use super::launch::{Launch, NotStarted, environment};
+use super::mount::Mount;
 use super::plan::{self, overlays};
 use super::{caches, helper, own_files};
 use crate::command::Group;
@@ -66,10 +71,14 @@ pub(super) fn prepare(
 }
 
 fn task(command: Command, access: &Access, group: Group) -> Task {
+    let mounts = plan::plan(access);
+    let own = own_files::files(access);
+    let is_own = |path: &Path| own.iter().any(|(place, _)| place == path);
+    let copied = mounts.iter().filter(|mount| !is_own(mount.place())).filter_map(small_file);
     Task {
         overlays: overlays(access),
-        mounts: plan::plan(access),
-        files: own_files::files(access),
+        files: copied.chain(own.iter().map(|(path, content)| (path.clone(), content.into()))).collect(),
+        mounts,
         temporary_bytes: command.limits.resources.temporary_bytes,
         processes: command.limits.resources.processes,
         has_network: access.network,
@@ -81,10 +90,21 @@ fn task(command: Command, access: &Access, group: Group) -> Task {
     }
 }
 
+/// A larger file of `/etc` is mounted.
+const MOST_BYTES: u64 = 1 << 14;
+
+/// A file of `/etc`, of which a copy costs less than a mount.
+fn small_file(mount: &Mount) -> Option<(PathBuf, OsString)> {
+    let Mount::ReadOnly(path) = mount else { return None };
+    let is_small = |found: &Metadata| found.is_file() && found.len() <= MOST_BYTES;
+    path.starts_with("/etc").then(|| path.metadata().ok().filter(is_small)).flatten()?;
+    Some((path.clone(), OsString::from_vec(fs::read(path).ok()?)))
+}
+
 /// The harness's end of the socket.
 pub(crate) struct Control {
     socket: OwnedFd,
-    /// Found out while the helper starts.
+    /// Found out while the helpers start.
     task: Option<Box<dyn FnOnce() -> Task>>,
     /// The proxy, and the socket through which it gets its listener.
     proxy: Option<(Proxy, OwnedFd)>,
@@ -101,9 +121,11 @@ fn proxy(access: &Access) -> io::Result<(Proxy, OwnedFd)> {
 }
 
 impl Control {
-    /// Sends the task, and what the command gets as its standard input.
+    /// Lets the helper start the first process, and sends that the task, and what the command gets as its standard
+    /// input.
     pub(crate) fn hand_over(&mut self, stdin: BorrowedFd<'_>) -> io::Result<()> {
         let Some(task) = self.task.take() else { return Ok(()) };
+        send(&self.socket, b"+", SendFlags::NOSIGNAL)?;
         let task = memory_file("task", &task().encode())?;
         let proxy = self.proxy.iter().map(|(_, socket)| socket.as_fd());
         let descriptors: Vec<_> = [task.as_fd(), stdin].into_iter().chain(proxy).collect();

@@ -151,4 +151,4 @@ class LeastWork(Peer):
         return task.least(programs, project, server)
 
 
-ALL = [LeastWork(), Ours("off"), Ours("bwrap"), Codex(), MiniSweAgent(), Aider()]
+ALL = [LeastWork(), Ours("off"), Ours("namespaces"), Codex(), MiniSweAgent(), Aider()]

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::ExitCode;
-use std::time::Duration;
 
+use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setpgid};
 use rustix::thread::{
     CapabilitySets, UnshareFlags, capabilities, configure_capability_in_ambient_set, set_capabilities,
@@ -16,7 +16,6 @@ use crate::procfs::own_pid;
 use crate::program::program;
 use crate::sandbox::helper::FIRST;
 use crate::sandbox::view::{during, own_namespaces};
-use crate::wait::wait_for;
 
 /// Runs as the outer helper, with the harness's process ID and two words as arguments.
 pub(in crate::sandbox) fn outer(mut words: impl Iterator<Item = OsString>) -> ExitCode {
@@ -48,8 +47,8 @@ fn follow(harness: Option<i32>, has_network: bool, is_attended: bool) -> io::Res
         return Err(io::Error::other("the harness is gone"));
     }
     keep_rights().map_err(during("keep the rights to mount"))?;
-    // The harness sends the task when it has set our limits, which the first process inherits.
-    wait_for(&io::stdin(), Duration::MAX);
+    // The harness sends one message when it has set our limits, which the first process inherits, and the task later.
+    recv(io::stdin(), &mut [0; 1], RecvFlags::empty()).map_err(during("listen to the harness"))?;
     let mut first = program("/proc/self/exe");
     first.arg0(FIRST).arg(own_pid().to_string());
     let mut child = first.spawn()?;

@@ -4,13 +4,15 @@
 //! and the host's is detached. At the end, every mount that the plan does not make writable becomes read-only:
 //! what was forgotten, and what is mounted below something that is shown, cannot be written.
 
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2, symlinkat};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
@@ -43,30 +45,30 @@ const CONSOLE: &str = "/dev/console";
 /// Builds the root folder and enters it.
 pub(super) fn enter(task: &Task) -> io::Result<()> {
     let mut root = Root::new(task.temporary_bytes)?;
-    let is_made = |mount: &&Mount| !task.files.iter().any(|(path, _)| path == mount.place());
+    let files: HashSet<&Path> = task.files.iter().map(|(path, _)| path.as_path()).collect();
+    let is_made = |mount: &&Mount| !files.contains(mount.place());
     task.mounts.iter().filter(is_made).try_for_each(|mount| root.add(mount))?;
     for (path, content) in &task.files {
         root.write(path, content)?;
     }
     root.devices(task.has_terminal)?;
     root.folder(Path::new("/run"))?;
-    let proc = root.folder(Path::new("/proc"))?;
-    attach(&in_memory("proc", &[])?, &proc)?;
+    root.attach(&in_memory("proc", &[])?, Path::new("/proc"))?;
     root.become_root()?;
     no_more_user_namespaces()?;
-    restrict(|place| rights(task, place))
+    let plan = task.mounts.iter().map(|mount| (mount.place(), mount)).collect();
+    restrict(|place| rights(&plan, place))
 }
 
 /// By what the mount was made for or, if it came along with another, by the innermost one above it.
-fn rights(task: &Task, place: &Path) -> Rights {
+fn rights(plan: &HashMap<&Path, &Mount>, place: &Path) -> Rights {
     if place == Path::new(TERMINALS) {
         return Rights::Same;
     }
     if DEVICES.iter().chain(&[CONSOLE]).any(|device| Path::new(device) == place) {
         return Rights::Device;
     }
-    let above = task.mounts.iter().filter(|mount| place.starts_with(mount.place()));
-    match above.max_by_key(|mount| mount.place().components().count()) {
+    match place.ancestors().find_map(|above| plan.get(above)) {
         _ if place == Path::new(SHARED_MEMORY) => Rights::Write,
         Some(Mount::Writable(_) | Mount::At(..) | Mount::Private(_)) => Rights::Write,
         Some(Mount::ReadOnly(_) | Mount::EmptyFolder(_) | Mount::EmptyFile(_) | Mount::Link(..)) | None => {
@@ -97,7 +99,7 @@ impl Root {
         let size = temporary_bytes.map(|bytes| bytes.to_string());
         let size = size.iter().map(|size| ("size", size.as_str()));
         let options: Vec<(&str, &str)> = size.chain([("mode", "0755")]).collect();
-        attach(&in_memory("tmpfs", &options)?, &root.folder(Path::new(SCRATCH))?)?;
+        root.attach(&in_memory("tmpfs", &options)?, Path::new(SCRATCH))?;
         Ok(root)
     }
 
@@ -106,7 +108,7 @@ impl Root {
             Mount::ReadOnly(path) | Mount::Writable(path) => self.bind(path, path),
             Mount::At(from, path) => self.bind(from, path),
             Mount::Private(path) | Mount::EmptyFolder(path) => self.private(path),
-            Mount::EmptyFile(path) => self.write(path, ""),
+            Mount::EmptyFile(path) => self.write(path, OsStr::new("")),
             Mount::Link(to, path) => {
                 let (parent, name) = self.parent(path)?;
                 symlinkat(to, parent, name).map_err(at("link", path))
@@ -116,9 +118,7 @@ impl Root {
 
     /// Shows a file or a folder of the host.
     fn bind(&self, from: &Path, path: &Path) -> io::Result<()> {
-        let source = clone_of(CWD, from)?;
-        let is_folder = rustix::fs::fstat(&source)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
-        attach(&source, &self.make(path, is_folder)?)
+        self.attach(&clone_of(CWD, from)?, path)
     }
 
     /// A new folder, which is gone with the sandbox.
@@ -128,13 +128,20 @@ impl Root {
         self.show(&name, path)
     }
 
-    fn write(&mut self, path: &Path, content: &str) -> io::Result<()> {
-        let name = self.next();
-        let (parent, file) = self.parent(&name)?;
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = openat(parent, file, flags, Mode::from_raw_mode(0o644)).map_err(at("make", path))?;
+    /// Into the root itself, which will be read-only, if nothing of the host is there: every mount costs time again when
+    /// it is restricted, and when the sandbox ends.
+    fn write(&mut self, path: &Path, content: &OsStr) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        if fstat(&parent)?.st_dev == fstat(&self.folder)?.st_dev
+            && let Ok(file) = new_file(&parent, name)
+        {
+            return io::Write::write_all(&mut fs::File::from(file), content.as_bytes());
+        }
+        let scratch = self.next();
+        let (parent, name) = self.parent(&scratch)?;
+        let file = new_file(parent, name).map_err(at("make", path))?;
         io::Write::write_all(&mut fs::File::from(file), content.as_bytes())?;
-        self.show(&name, path)
+        self.show(&scratch, path)
     }
 
     fn next(&mut self) -> PathBuf {
@@ -145,10 +152,9 @@ impl Root {
     /// Mounts a private file or folder in its place.
     fn show(&self, name: &Path, path: &Path) -> io::Result<()> {
         let source = self.open(name).map_err(at("open", name))?;
-        let is_folder = rustix::fs::fstat(&source)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
         let source =
             open_tree(&source, "", CLONE | OpenTreeFlags::AT_EMPTY_PATH).map_err(at("show", path))?;
-        attach(&source, &self.make(path, is_folder)?)
+        self.attach(&source, path)
     }
 
     fn devices(&mut self, has_terminal: bool) -> io::Result<()> {
@@ -156,14 +162,14 @@ impl Root {
             self.bind(Path::new(device), Path::new(device))?;
         }
         if let Some(terminal) = self.terminal.take().filter(|_| has_terminal) {
-            attach(&terminal, &self.make(Path::new(CONSOLE), false)?)?;
+            self.attach(&terminal, Path::new(CONSOLE))?;
         }
         for (to, link) in DEVICE_LINKS {
             self.add(&Mount::Link(to.into(), link.into()))?;
         }
         self.private(Path::new(SHARED_MEMORY))?;
         let terminals = in_memory("devpts", &[("ptmxmode", "0666"), ("mode", "0620")])?;
-        attach(&terminals, &self.folder(Path::new(TERMINALS))?)
+        self.attach(&terminals, Path::new(TERMINALS))
     }
 
     /// Opens a path of the new root. No symlink leads out of it.
@@ -171,31 +177,41 @@ impl Root {
         openat2(&self.folder, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT)
     }
 
+    /// Opens a folder of the new root, which is created with its parents if it does not exist.
     fn folder(&self, path: &Path) -> io::Result<OwnedFd> {
-        self.make(path, true)
-    }
-
-    /// Opens a path of the new root, which is created with its parents if it does not exist.
-    fn make(&self, path: &Path, is_folder: bool) -> io::Result<OwnedFd> {
         match self.open(path) {
-            Err(Errno::NOENT) => {}
-            opened => return opened.map_err(at("open", path)),
+            Err(Errno::NOENT) => self.make(path, true).and_then(|()| Ok(self.open(path)?)),
+            opened => opened.map_err(at("open", path)),
         }
-        let (parent, name) = self.parent(path)?;
-        if is_folder {
-            mkdirat(parent, name, Mode::from_raw_mode(0o755)).map_err(at("make", path))?;
-        } else {
-            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-            openat(parent, name, flags, Mode::from_raw_mode(0o644)).map_err(at("make", path))?;
-        }
-        self.open(path).map_err(at("open", path))
     }
 
-    fn parent<'p>(&self, path: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(io::Error::other(format!("{} cannot be mounted over", path.display())));
+    fn make(&self, path: &Path, is_folder: bool) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        new(parent, name, is_folder).map_err(at("make", path))
+    }
+
+    /// Mounts something at a path, which is created with its parents if it does not exist.
+    fn attach(&self, mount: &OwnedFd, path: &Path) -> io::Result<()> {
+        let is_folder = fstat(mount)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
+        let (parent, name) = self.parent(path)?;
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        let moved = match new(&parent, name, is_folder) {
+            Ok(()) => move_mount(mount, "", parent, name, flags),
+            Err(Errno::EXIST) => {
+                let place = self.open(path).map_err(at("open", path))?;
+                move_mount(mount, "", place, "", flags | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH)
+            }
+            Err(error) => Err(error),
         };
-        Ok((self.folder(parent)?, name))
+        moved.map_err(at("mount", path))
+    }
+
+    /// The folder of a path, and the name in it: `.` for a path without a name.
+    fn parent<'p>(&self, path: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
+        match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => Ok((self.folder(parent)?, name)),
+            _ => Ok((self.open(path).map_err(at("open", path))?, OsStr::new("."))),
+        }
     }
 
     /// Only now is the host's root out of reach.
@@ -229,9 +245,16 @@ fn in_memory(kind: &str, options: &[(&str, &str)]) -> io::Result<OwnedFd> {
     make().map_err(at("mount", Path::new(kind)))
 }
 
-fn attach(mount: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
-    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    move_mount(mount, "", place, "", flags).map_err(during("mount what is visible"))
+fn new(parent: impl AsFd, name: &OsStr, is_folder: bool) -> rustix::io::Result<()> {
+    if is_folder {
+        return mkdirat(parent, name, Mode::from_raw_mode(0o755));
+    }
+    new_file(parent, name).map(drop)
+}
+
+fn new_file(parent: impl AsFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::from_raw_mode(0o644))
 }
 
 /// In a namespace below ours a process would have all capabilities, and the kernel more to attack.

@@ -16,8 +16,8 @@ pub(super) struct Task {
     /// To be mounted first.
     pub(super) overlays: Vec<Overlay>,
     pub(super) mounts: Vec<Mount>,
-    /// Files of the sandbox's own, with their content.
-    pub(super) files: Vec<(PathBuf, String)>,
+    /// Files of the sandbox's own, and copies of the host's, with their content.
+    pub(super) files: Vec<(PathBuf, OsString)>,
     /// The size of all private folders together.
     pub(super) temporary_bytes: Option<u64>,
     pub(super) processes: Option<u64>,
@@ -65,7 +65,7 @@ impl Task {
         let mut words = Reader { bytes };
         let overlays = words.list(Reader::overlay)?;
         let mounts = words.list(Reader::mount)?;
-        let files = words.list(|words| Some((words.path()?, words.word()?.into_string().ok()?)))?;
+        let files = words.list(|words| Some((words.path()?, words.word()?)))?;
         let limit = |number| (number != NO_LIMIT).then_some(number);
         let (temporary_bytes, processes) = (limit(words.number()?), limit(words.number()?));
         let (has_network, has_proxy, has_terminal) = (words.flag()?, words.flag()?, words.flag()?);
@@ -282,7 +282,7 @@ mod tests {
                 Mount::Link(path("usr/bin"), path("/bin")),
                 Mount::At(path("/sys/c"), path("/c")),
             ],
-            files: vec![(path("/etc/hosts"), "127.0.0.1 localhost\n".to_owned())],
+            files: vec![(path("/etc/hosts"), "127.0.0.1 localhost\n".into())],
             temporary_bytes: Some(1 << 40),
             processes: None,
             has_network: true,
