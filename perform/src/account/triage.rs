@@ -97,11 +97,12 @@ impl Account {
         // Sorted: a folder comes before its content.
         let mut whole = Tops::default();
         let mut decisions = Vec::new();
-        for one in differences {
+        for (one, next) in differences.iter().zip(differences.iter().skip(1).map(Some).chain([None])) {
             interrupt()?;
             // Decided with the folder.
             let is_below = whole.over(&one.path).is_some();
-            let decision = if is_below { Decision::Follows } else { self.decision(layout, one) };
+            let has_content = next.is_some_and(|next| next.path.starts_with(&one.path));
+            let decision = if is_below { Decision::Follows } else { self.decision(layout, one, has_content) };
             if is_made(one) && matches!(decision, Decision::PutBack | Decision::Dropped) {
                 whole.insert(&one.path);
             }
@@ -125,7 +126,8 @@ impl Account {
         Ok(sorted)
     }
 
-    fn decision(&self, layout: Layout<'_>, one: &Difference) -> Decision {
+    /// `has_content`: whether anything below it differs, too.
+    fn decision(&self, layout: Layout<'_>, one: &Difference, has_content: bool) -> Decision {
         let Difference { path, before, after } = one;
         match layout.role(one) {
             Role::Dangerous => return Decision::PutBack,
@@ -134,7 +136,7 @@ impl Account {
         }
         let Some(text) = path.to_str() else { return Decision::PutBack };
         // A folder that is not in scope itself may hold a file that is, and so may one that is gone.
-        let is_for_its_files = is_made(one) || (is_folder(before.as_ref()) && after.is_none());
+        let is_for_its_files = is_made(one) || (has_content && is_folder(before.as_ref()) && after.is_none());
         let refusal = self.may_change.refuses(text);
         let refusal = refusal
             .filter(|refusal| !(is_for_its_files && refusal.code() == code_commit_guard::Code::OutOfScope));
