@@ -153,9 +153,6 @@ impl Account {
                 None => Decision::Follows,
             },
             _ => {
-                // A program with a set-id bit runs with the rights of whoever ran the command, whoever starts it.
-                let is_ordinary =
-                    |seen: &Seen| is_folder(Some(seen)) || (seen.kind().is_file() && seen.mode & SET_ID == 0);
                 let both = before.iter().chain(after);
                 let is_mode_of_folder = is_folder(before.as_ref()) && is_folder(after.as_ref());
                 if both.into_iter().all(is_ordinary) && !is_mode_of_folder {
@@ -183,6 +180,11 @@ fn come_back_whole(differences: &[Difference], decisions: &mut [Decision]) {
     let whole =
         differences.iter().zip(decisions).filter(|(one, _)| of(one).is_some_and(|top| back.contains(top)));
     whole.for_each(|(_, decision)| *decision = Decision::PutBack);
+}
+
+/// A program with a set-id bit is not: it runs with the rights of whoever ran the command, whoever starts it.
+fn is_ordinary(seen: &Seen) -> bool {
+    is_folder(Some(seen)) || (seen.kind().is_file() && seen.mode & SET_ID == 0)
 }
 
 fn is_made(one: &Difference) -> bool {

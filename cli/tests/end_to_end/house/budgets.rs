@@ -42,7 +42,6 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
         &[
             ("apply/src/adopt.rs adopt", 42),
             ("apply/src/recover.rs roll_back", 41),
-            ("apply/src/transaction.rs run", 42),
             ("apply/src/undo.rs undo_with", 47),
             ("guard/src/survey.rs", 357),
             ("guard/src/survey.rs look_into", 51),

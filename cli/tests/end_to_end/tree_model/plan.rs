@@ -192,7 +192,11 @@ fn reply(
                 let mode = if let Some(Node::File(mode, _)) = tree.get(path) { *mode } else { 0o644 };
                 tree.write(path, mode, text);
             }
-            None => tree.remove(path),
+            // With the folders that are empty then.
+            None => {
+                tree.remove(path);
+                *tree = tree.clone().without_empty_folders();
+            }
         }
     }
     if let Some((path, _, new)) = &reply.edit {
