@@ -170,6 +170,8 @@ fn reply(
             && reply.edit.is_none()
             && text.ends_with('\n')
             && !untracked.contains(&path)
+            // It may hold keys, so no model is shown it.
+            && path.rsplit('/').next() != Some(".envrc")
             && dice.below(2) == 0
         {
             reply.edit = Some((path, text, format!("edited {number}\n")));
