@@ -324,8 +324,7 @@ impl Account {
             State::Surveyed(before) => {
                 let differences = self.differences(&before, guard)?;
                 let layout = Layout { now: guard.root(), guard };
-                let is_left =
-                    |one: &&Difference| layout.role(one) == Role::Dangerous || is_unseen_by_git(one);
+                let is_left = |one: &&Difference| layout.is_unsafe_to_leave(one);
                 let left: Vec<&Difference> = differences.iter().filter(is_left).collect();
                 self.put_back(guard.root(), &before, &left, &mut Attic::of(run.path()))?;
                 forget_note(run).map(|()| None)
@@ -352,13 +351,6 @@ impl Account {
         differences.retain(|one| layout.role(one) != Role::Harmless && !self.source.is_same(root, one));
         Ok(differences)
     }
-}
-
-/// Whether git's status does not name it: a FIFO, a socket or a device, or rules that hide what is beside them.
-fn is_unseen_by_git(one: &Difference) -> bool {
-    let is_seen = |kind: rustix::fs::FileType| kind.is_file() || kind.is_dir() || kind.is_symlink();
-    one.path.file_name().is_some_and(|name| name == ".gitignore")
-        || one.after.is_some_and(|after| !is_seen(after.kind()))
 }
 
 fn forget_note(run: &RunFolder) -> Result<(), Fault> {

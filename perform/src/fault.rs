@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use code_commit_apply::{Applied, Warning};
 use code_commit_logging::FolderError;
 use rustix::io::Errno;
 
@@ -72,6 +73,18 @@ impl Fault {
 impl From<FolderError> for Fault {
     fn from(error: FolderError) -> Self {
         Self::Record(error.into())
+    }
+}
+
+/// Fails if the pre-images could not be moved to their folder: no answer could name their manifest, so nobody could
+/// undo what is in place. The next command moves them, and the run can be resumed.
+pub(crate) fn finished(applied: Applied, undo: &Path) -> Result<Applied, Fault> {
+    let failed = applied.warnings.iter().find(|warning| matches!(warning, Warning::CleanUp { .. }));
+    match failed {
+        Some(warning) if code_commit_apply::read_applied(undo).map_err(Fault::Undo)?.is_none() => {
+            Err(Fault::file("move the old files to", undo)(io::Error::other(warning.to_string())))
+        }
+        Some(_) | None => Ok(applied),
     }
 }
 

@@ -14,7 +14,6 @@ mod prefix;
 mod proposal;
 mod remarks;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -27,7 +26,7 @@ use code_commit_parser::partial::Openers;
 use code_commit_parser::{ErrorCode, FileAction};
 
 use self::remarks::{flagged, habits};
-use crate::fault::Fault;
+use crate::fault::{Fault, finished};
 
 pub use edits::{Code, Shown};
 pub use proposal::{InPrompt, Taken};
@@ -130,8 +129,7 @@ impl Rules {
         warnings.extend(admitted.iter().filter_map(|path| flagged(path, &self.guard)));
         let set = change_set(&reply, admitted, &contents);
         let applied = code_commit_apply::apply(&self.lock, &self.root, set, undo).map_err(Fault::Apply)?;
-        is_finished(&applied, undo)?;
-        applied_as(Some(&reply), applied, warnings, undo)
+        applied_as(Some(&reply), finished(applied, undo)?, warnings, undo)
     }
 
     /// What [`take_in`](Self::take_in) would do to the tree, without doing it; the refusals if it would do
@@ -248,18 +246,6 @@ fn malformed(errors: &code_commit_parser::Errors, said: Vec<String>) -> Intake {
     let form = if is_prose { format!("\n{FORM}") } else { String::new() };
     let report = format!("{NOT_USED}{}\n{form}", errors.for_model());
     Intake::Rejected { problems, report, said }
-}
-
-/// Fails if the pre-images could not be moved to their folder: no answer could name their manifest, so nobody could
-/// undo what is in place. The next command moves them, and the run can be resumed.
-fn is_finished(applied: &Applied, undo: &Path) -> Result<(), Fault> {
-    let failed =
-        |warning: &code_commit_apply::Warning| matches!(warning, code_commit_apply::Warning::CleanUp { .. });
-    let Some(warning) = applied.warnings.iter().find(|warning| failed(warning)) else { return Ok(()) };
-    match code_commit_apply::read_applied(undo).map_err(Fault::Undo)? {
-        Some(_) => Ok(()),
-        None => Err(Fault::file("move the old files to", undo)(io::Error::other(warning.to_string()))),
-    }
 }
 
 /// The result of a reply whose changes are on disk.

@@ -17,6 +17,7 @@ use code_commit_dir::{Folder, Interrupt, Interruptible};
 use code_commit_guard::{Difference, Guard, Seen, Tracked};
 use rustix::fs::{FileType, Stat};
 
+use super::layout::is_of_repository;
 use crate::seal::are_equal;
 
 /// Reads the layer and brings changes from it into the tree.
@@ -278,13 +279,6 @@ impl Entry {
         self.tree.as_ref().is_some_and(is_folder)
             && (!is_folder(&self.upper) || level.is_opaque || is_opaque(&level.upper, &self.name))
     }
-}
-
-/// Whether a path may be a part of a repository.
-fn is_of_repository(path: &Path) -> bool {
-    const PARTS: [&str; 7] = ["HEAD", "config", "config.worktree", "commondir", "hooks", "objects", "refs"];
-    let is_part = |name: &OsStr| PARTS.iter().any(|part| name == *part);
-    path.file_name().is_some_and(is_part) || path.iter().any(|name| name == "hooks")
 }
 
 /// `None` if the command, or the user, removed their own permissions for the folder.

@@ -1,5 +1,6 @@
 //! What git would read as a part of a repository in the tree that results, whoever made which part of it.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use code_commit_guard::{Difference, Guard};
@@ -53,6 +54,15 @@ impl Layout<'_> {
         }
     }
 
+    /// Whether a rollback by git would leave it: git may run a program for it, or its status does not name it, as with a
+    /// FIFO, a socket, a device, or rules that hide what is beside them.
+    pub(super) fn is_unsafe_to_leave(self, one: &Difference) -> bool {
+        let is_seen = |kind: rustix::fs::FileType| kind.is_file() || kind.is_dir() || kind.is_symlink();
+        one.path.file_name().is_some_and(|name| name == ".gitignore")
+            || one.after.is_some_and(|after| !is_seen(after.kind()))
+            || self.role(one) == Role::Dangerous
+    }
+
     /// Whether git takes a folder for a repository, with a work tree or without (gitrepository-layout(5)). What
     /// a layer hides counts as there.
     pub(super) fn is_repository(self, folder: &Path) -> bool {
@@ -93,4 +103,11 @@ impl Layout<'_> {
         let bases = [self.now, self.guard.root()];
         bases.iter().find_map(|base| base.join(path).symlink_metadata().ok())
     }
+}
+
+/// Whether a path may be a part of a repository.
+pub(super) fn is_of_repository(path: &Path) -> bool {
+    const PARTS: [&str; 7] = ["HEAD", "config", "config.worktree", "commondir", "hooks", "objects", "refs"];
+    let is_part = |name: &OsStr| PARTS.iter().any(|part| name == *part);
+    path.file_name().is_some_and(is_part) || path.iter().any(|name| name == "hooks")
 }

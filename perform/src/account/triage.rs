@@ -160,9 +160,6 @@ impl Account {
                 None => Decision::Follows,
             },
             _ => {
-                // A program with a set-id bit runs with the rights of whoever ran the command, whoever starts it.
-                let is_ordinary =
-                    |seen: &Seen| is_folder(Some(seen)) || (seen.kind().is_file() && seen.mode & SET_ID == 0);
                 let both = before.iter().chain(after);
                 let is_mode_of_folder = is_folder(before.as_ref()) && is_folder(after.as_ref());
                 if both.into_iter().all(is_ordinary) && !is_mode_of_folder {
@@ -196,6 +193,11 @@ fn come_back_whole(differences: &[Difference], decisions: &mut [Decision]) {
 fn removed_folder(one: &Difference) -> Option<(String, u32)> {
     let was = one.before.filter(|was| was.kind().is_dir() && !is_folder(one.after.as_ref()))?;
     Some((one.path.to_str()?.to_owned(), was.mode & 0o7777))
+}
+
+/// A program with a set-id bit is not: it runs with the rights of whoever ran the command, whoever starts it.
+fn is_ordinary(seen: &Seen) -> bool {
+    is_folder(Some(seen)) || (seen.kind().is_file() && seen.mode & SET_ID == 0)
 }
 
 fn is_made(one: &Difference) -> bool {

@@ -14,10 +14,10 @@ use code_commit_parser::proposal::{self, Change, Edit, FileWrite, Limits, Propos
 
 use super::edits::{self, Quotes, Shown};
 use super::remarks::{changed_content, flagged};
-use super::{Rules, is_finished, unusable};
+use super::{Rules, unusable};
 use code_commit_engine::{Problem, Reply, WhyRefused};
 
-use crate::fault::{Fault, is_of_the_machine};
+use crate::fault::{Fault, finished, is_of_the_machine};
 use crate::intake::problem_of;
 
 /// The result of a proposal.
@@ -82,9 +82,7 @@ impl Rules {
             set.write(path, content.as_bytes());
         }
         match code_commit_apply::apply(&self.lock, &self.root, set, undo) {
-            Ok(applied) => {
-                is_finished(&applied, undo).map(|()| Taken::Written { touched, applied, warnings })
-            }
+            Ok(applied) => Ok(Taken::Written { touched, applied: finished(applied, undo)?, warnings }),
             Err(error) if error.leaves_tree_changed() || is_of_the_machine(&error) => {
                 Err(Fault::Apply(error))
             }

@@ -170,6 +170,8 @@ fn reply(
             && reply.edit.is_none()
             && text.ends_with('\n')
             && !untracked.contains(&path)
+            // It may hold keys, so no model is shown it.
+            && path.rsplit('/').next() != Some(".envrc")
             && dice.below(2) == 0
         {
             reply.edit = Some((path, text, format!("edited {number}\n")));
@@ -192,7 +194,11 @@ fn reply(
                 let mode = if let Some(Node::File(mode, _)) = tree.get(path) { *mode } else { 0o644 };
                 tree.write(path, mode, text);
             }
-            None => tree.remove(path),
+            // With the folders that are empty then.
+            None => {
+                tree.remove(path);
+                *tree = tree.clone().without_empty_folders();
+            }
         }
     }
     if let Some((path, _, new)) = &reply.edit {
