@@ -10,7 +10,7 @@ use crate::scenes::files;
 const FILE: usize = 300;
 const FUNCTION: usize = 40;
 /// Of all sources. It is to come down to 73,000.
-const ALL: usize = 78_744;
+const ALL: usize = 78_746;
 
 /// What is longer than its budget, by the reason. None may grow; whatever has become short enough goes from here.
 const LONGER: &[(&str, &[(&str, usize)])] = &[
@@ -44,10 +44,10 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("apply/src/undo.rs undo_with", 47),
             ("guard/src/survey.rs", 357),
             ("guard/src/survey.rs look_into", 51),
-            ("perform/src/account.rs", 370),
-            ("perform/src/account/layer.rs", 325),
+            ("perform/src/account.rs", 362),
+            ("perform/src/account/layer.rs", 319),
             ("perform/src/account/layer/bring_in.rs entry", 42),
-            ("perform/src/account/triage.rs decision", 46),
+            ("perform/src/account/triage.rs decision", 43),
             ("perform/src/commit.rs", 361),
         ],
     ),
@@ -91,7 +91,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("perform/src/agents/turn/cut_off.rs cut_off", 44),
             ("perform/src/agents/world.rs", 338),
             ("perform/src/ask.rs ask_one", 47),
-            ("perform/src/intake/proposal.rs", 320),
+            ("perform/src/intake/proposal.rs", 318),
             ("repo/src/git.rs", 308),
             ("repo/src/lib.rs", 313),
             ("runner/src/run.rs run_now", 45),
