@@ -3,8 +3,6 @@
 # they say SKIPPED.
 set -euo pipefail
 cd "$(dirname "$0")"
-# What both workspaces depend on in the same form is compiled once.
-export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/../target}
 
 step() { printf '\n== fleet: %s\n' "$*"; "$@"; }
 
