@@ -82,13 +82,16 @@ pub enum Outcome {
 // The row lock makes calls of one order wait for each other here, so that no two of them can be opened for one request.
 const ORDER: &str = "
     SELECT id, epoch, tenant, batch FROM orders WHERE token = $1 AND state = 'leased' FOR NO KEY UPDATE";
-const KEPT: &str = "
-    SELECT content_type, answer FROM calls WHERE order_id = $1 AND request_sha256 = $2 AND state = 'answered'";
-// Whoever asks is alive, even if the database was away for so long that no gateway has beaten.
-const IN_FLIGHT: &str = "
-    SELECT 1 FROM calls c JOIN gateways g ON g.id = c.gateway
-    WHERE c.order_id = $1 AND c.request_sha256 = $2 AND c.state = 'open'
-      AND (g.id = $4 OR g.beat_at > now() - make_interval(secs => $3))";
+// One statement, so that a call that is settled at this moment is seen either before that or after it. Whoever asks is alive, even if
+// the database was away for so long that no gateway has beaten.
+const EARLIER: &str = "
+    SELECT c.state, c.content_type, c.answer FROM calls c JOIN gateways g ON g.id = c.gateway
+    WHERE c.order_id = $1 AND c.request_sha256 = $2
+      AND (c.state = 'answered' OR c.state = 'open'
+        AND (g.id = $4 OR g.beat_at > now() - make_interval(secs => $3)))
+    ORDER BY c.state = 'answered' DESC LIMIT 1";
+const ANSWERED: &str = "
+    SELECT 1 FROM calls WHERE order_id = $1 AND request_sha256 = $2 AND state = 'answered'";
 const PACE: &str = "INSERT INTO pace (model) VALUES ($1) ON CONFLICT DO NOTHING";
 // The lock is that of [`Store::cap`]: from here on no cap begins that this reservation does not see.
 const FREE_IN: &str = "
@@ -225,12 +228,12 @@ async fn earlier(
     gateway: i64,
     need: &Need<'_>,
 ) -> Result<Option<Reserved>, StoreError> {
-    if let Some(row) = all.query_opt(KEPT, &[&order, &need.request_sha256]).await? {
-        return Ok(Some(Reserved::Kept(Kept { content_type: row.get(0), body: row.get(1) })));
-    }
     let patience = seconds(need.patience);
-    let in_flight = all.query_opt(IN_FLIGHT, &[&order, &need.request_sha256, &patience, &gateway]).await?;
-    Ok(in_flight.map(|_| Reserved::InFlight))
+    let row = all.query_opt(EARLIER, &[&order, &need.request_sha256, &patience, &gateway]).await?;
+    Ok(row.map(|row| match row.get(0) {
+        "answered" => Reserved::Kept(Kept { content_type: row.get(1), body: row.get(2) }),
+        _ => Reserved::InFlight,
+    }))
 }
 
 /// How long the model is not free; if it is, and calls have an interval, this call takes its turn.
@@ -276,7 +279,7 @@ impl<'o> Ended<'o> {
         let (order, request): (i64, &str) = (call.get(0), call.get(1));
         // Serializes two answers of one request: the second one was paid for, too, and is listed.
         all.query_one("SELECT 1 FROM orders WHERE id = $1 FOR NO KEY UPDATE", &[&order]).await?;
-        let is_first = all.query_opt(KEPT, &[&order, &request]).await?.is_none();
+        let is_first = all.query_opt(ANSWERED, &[&order, &request]).await?.is_none();
         let (state, kept) = match kept {
             None => ("wasted", None),
             Some(_) if !is_first => ("again", None),

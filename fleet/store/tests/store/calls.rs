@@ -79,6 +79,24 @@ async fn a_call_that_is_under_way_is_not_made_again() {
     open(&scene.reserve(gateway, &need(&lease, "r", 1.0)).await).unwrap();
 }
 
+/// Between two looks, for what is kept and for what is under way, the call would be neither.
+#[tokio::test]
+async fn a_call_that_is_settled_while_it_is_asked_for_again_is_not_made_again() {
+    let Some(scene) = Scene::new().await else { return };
+    let gateway = scene.store.gateway().await.unwrap();
+    let lease = scene.leased("one").await;
+    for request in 0..200 {
+        let request = request.to_string();
+        let need = need(&lease, &request, 1.0);
+        let call = open(&scene.reserve(gateway, &need).await).unwrap();
+        let settled = answer("hello", 0.5);
+        let (settled, again) =
+            tokio::join!(scene.store.settle(call, &settled), scene.reserve(gateway, &need));
+        settled.unwrap();
+        assert!(matches!(again, Reserved::InFlight | Reserved::Kept(_)), "{again:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_gateway_trusts_its_own_calls_even_if_the_database_was_away_for_longer_than_its_patience() {
     let Some(scene) = Scene::new().await else { return };
