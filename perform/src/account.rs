@@ -35,10 +35,10 @@ use self::adopt::Places;
 use self::layers::Layers;
 use self::layout::{Layout, Role};
 use self::note::BEFORE;
-use self::put_back::PutBack;
+use self::put_back::put_back;
 use self::source::Source;
+use crate::attic::Attic;
 use crate::fault::Fault;
-use crate::seal::Attic;
 
 /// What commands may change for good, and which paths to skip.
 #[derive(Debug)]
@@ -56,8 +56,6 @@ pub struct Account {
     source: Source,
     /// Files that are accounted for although git's rules ignore them.
     tracked: Tracked,
-    /// Whether notes are saved to disk, for [`settle`]. A loop that rolls back with git needs none.
-    is_noted: bool,
     /// Whether changes that the policy allows stay.
     keeps: bool,
     state: State,
@@ -80,7 +78,7 @@ impl Account {
     pub fn new(who: &'static str, may_change: Policy, own: Vec<PathBuf>) -> Self {
         let (source, products, state) = (Source::default(), Vec::new(), State::Idle);
         let (layers, tracked) = (None, Tracked::default());
-        Self { who, may_change, own, products, layers, source, tracked, is_noted: true, keeps: true, state }
+        Self { who, may_change, own, products, layers, source, tracked, keeps: true, state }
     }
 
     /// Also skips these folders, relative to the root, which are for products of the build.
@@ -106,12 +104,6 @@ impl Account {
         self.layers = None;
     }
 
-    /// The same for a loop that can recover from a kill by other means.
-    #[must_use]
-    pub fn unnoted(self) -> Self {
-        Self { is_noted: false, ..self }
-    }
-
     /// Lets nothing that a command changes stay, except ignored files.
     #[must_use]
     pub fn keeping_nothing(self) -> Self {
@@ -135,10 +127,8 @@ impl Account {
             .source
             .fill(guard.root(), &before, &folder)
             .map_err(Fault::file("keep copies in", &folder))?;
-        if self.is_noted {
-            note::write(&folder, &self.own, &before)
-                .map_err(Fault::file("note what the tree held in", &folder))?;
-        }
+        note::write(&folder, &self.own, &before)
+            .map_err(Fault::file("note what the tree held in", &folder))?;
         self.state = State::Surveyed(before);
         Ok(without)
     }
@@ -180,7 +170,7 @@ impl Account {
             return self.forget(guard, run);
         }
         let folder = run.path().join(BEFORE);
-        if self.is_open() && self.is_noted {
+        if self.is_open() {
             note::adopting(&folder, undo).map_err(Fault::file("note what is adopted in", &folder))?;
         }
         match std::mem::take(&mut self.state) {
@@ -217,7 +207,7 @@ impl Account {
             .map_err(Fault::file("look at", root))?;
         let mut attic = Attic::of(run.path());
         let put_all_back = |attic: &mut Attic<'_>| {
-            let gone = self.put_back(root, before, &differences.iter().collect::<Vec<_>>(), attic)?;
+            let gone = self.put_back(root, before, &Vec::from_iter(&differences), attic)?;
             self.interrupted(attic.folder(), &gone, run, undo)
         };
         if interrupt().is_err() {
@@ -267,33 +257,43 @@ impl Account {
         if !matches!(self.state, State::InView(_)) {
             return self.abandon(guard, run);
         }
-        let warnings = self.reset(guard, run)?.into_iter().collect();
+        let warnings = self.reset(guard, run, &mut Attic::of(run.path()))?.into_iter().collect();
         Ok(Accounted { warnings, ..Accounted::default() })
     }
 
     /// Restores everything: the command did not finish, or its changes are not wanted.
     pub fn abandon(&mut self, guard: &Guard, run: &RunFolder) -> Result<Accounted, Fault> {
-        let before = match std::mem::take(&mut self.state) {
-            State::Idle => return Ok(Accounted::default()),
-            State::InView(layers) => {
-                layers.remove().map_err(Fault::file("remove", &layers.upper()))?;
-                return Ok(Accounted::default());
-            }
-            State::Surveyed(before) => before,
-        };
-        let differences = self.differences(&before, guard)?;
+        if let State::InView(layers) = &self.state {
+            layers.remove().map_err(Fault::file("remove", &layers.upper()))?;
+            self.state = State::Idle;
+        }
         let mut attic = Attic::of(run.path());
-        let gone =
-            self.put_back(guard.root(), &before, &differences.iter().collect::<Vec<_>>(), &mut attic)?;
-        forget_note(run)?;
-        let mut accounted = Accounted::default();
-        accounted.warnings.extend(not_restored(self.who, &gone));
+        let mut warnings: Vec<Problem> = self.reset(guard, run, &mut attic)?.into_iter().collect();
         if let Some(attic) = attic.folder() {
             let message =
                 format!("restored what {} had changed; what was there is in {}", self.who, attic.display());
-            accounted.warnings.push(Problem::new("put-back", message));
+            warnings.push(Problem::new("put-back", message));
         }
-        Ok(accounted)
+        Ok(Accounted { warnings, ..Accounted::default() })
+    }
+
+    /// Restores everything but ignored files, which a view brings into the tree. What was there goes to the attic.
+    pub(crate) fn reset(
+        &mut self,
+        guard: &Guard,
+        run: &RunFolder,
+        attic: &mut Attic<'_>,
+    ) -> Result<Option<Problem>, Fault> {
+        let warning = match std::mem::take(&mut self.state) {
+            State::Idle => None,
+            State::InView(layers) => self.bring_in_ignored(&layers, guard, run)?,
+            State::Surveyed(before) => {
+                let differences = self.differences(&before, guard)?;
+                let gone = self.put_back(guard.root(), &before, &Vec::from_iter(&differences), attic)?;
+                not_restored(self.who, &gone)
+            }
+        };
+        forget_note(run).map(|()| warning)
     }
 
     /// New folders that are out of scope and empty by now go, innermost first.
@@ -310,26 +310,7 @@ impl Account {
         differences: &[&Difference],
         attic: &mut Attic<'_>,
     ) -> Result<Vec<String>, Fault> {
-        let mut put_back =
-            PutBack::new(root, before, &self.source, attic).map_err(Fault::file("open", root))?;
-        differences.iter().for_each(|one| put_back.restore(one));
-        put_back.finish()
-    }
-
-    /// The tree is restored by git, and here what git does not see. As without a view, ignored files stay.
-    pub fn reset(&mut self, guard: &Guard, run: &RunFolder) -> Result<Option<Problem>, Fault> {
-        match std::mem::take(&mut self.state) {
-            State::InView(layers) => self.bring_in_ignored(&layers, guard, run),
-            State::Idle => forget_note(run).map(|()| None),
-            State::Surveyed(before) => {
-                let differences = self.differences(&before, guard)?;
-                let layout = Layout { now: guard.root(), guard };
-                let is_left = |one: &&Difference| layout.is_unsafe_to_leave(one);
-                let left: Vec<&Difference> = differences.iter().filter(is_left).collect();
-                self.put_back(guard.root(), &before, &left, &mut Attic::of(run.path()))?;
-                forget_note(run).map(|()| None)
-            }
-        }
+        put_back(root, before, &self.source, differences, attic)
     }
 
     /// The run is over: its copies are not needed any more.

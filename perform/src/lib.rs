@@ -3,6 +3,7 @@
 mod account;
 mod agents;
 mod ask;
+mod attic;
 mod build;
 mod commit;
 mod fault;
@@ -15,6 +16,7 @@ mod places;
 mod record;
 mod replay;
 mod reserve;
+mod restore;
 mod seal;
 mod spending;
 mod stash;
@@ -28,6 +30,7 @@ pub use agents::{
     taken, watch_over,
 };
 pub use ask::Asking;
+pub use attic::has_taken_in;
 pub use build::BuildCommand;
 pub use code_commit_engine::{Event, Observer, Silent};
 pub use commit::CommitWorld;
@@ -42,6 +45,5 @@ pub use record::{
     note_withheld, output_text, withheld,
 };
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
-pub use seal::has_taken_in;
 pub use spending::Spending;
 pub use stash::{bring_back, were_undone};

@@ -3,7 +3,6 @@
 mod baseline;
 mod command;
 mod commit;
-mod foreign;
 mod ignored;
 mod world;
 

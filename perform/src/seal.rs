@@ -2,26 +2,21 @@
 //!
 //! The build script, the configuration and the protected files are compared before and after each build. What
 //! a build changed is restored, and the build runs again; its exit code counts, unless it breaks the seal
-//! again. Every lookup starts at the root's descriptor and follows no symlink, since a build may replace a
-//! folder with a symlink.
+//! again.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io;
-use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use code_commit_dir::{Folder, Found};
-use rustix::fs::{FileType, Mode, Stat};
 
+use crate::attic::Attic;
 use crate::fault::Fault;
+use crate::restore::{Restore, Was, last};
 use content::{Contents, Place};
 
-pub(crate) use attic::Attic;
-pub use attic::has_taken_in;
 pub(crate) use content::are_equal;
 
-mod attic;
 mod content;
 
 /// The sealed files as they were before a build.
@@ -138,43 +133,18 @@ impl Seal {
     }
 
     fn put_back(&self, sealed: &Sealed, attic: &mut Attic<'_>) -> io::Result<()> {
-        let folder = self.make_folders(&sealed.path, attic)?;
-        let name = last(&sealed.path)?;
-        attic.clear(&folder, name, &sealed.path)?;
-        match &sealed.state {
-            Found::File { content, inode } => {
-                folder.make_file(name, &mut *self.contents.read(content)?, inode)
+        let mut content;
+        let was = match &sealed.state {
+            Found::File { content: place, inode } => {
+                content = self.contents.read(place)?;
+                Was::File(&mut *content, inode)
             }
-            Found::Link(target) => folder.make_link(name, target),
-            Found::Absent | Found::Other(_) => Ok(()),
-        }
+            Found::Link(target) => Was::Link(target),
+            Found::Absent | Found::Other(_) => Was::Nothing,
+        };
+        let mode_of = |folder: &Path| self.folders.get(folder).copied();
+        Restore { root: &self.root, mode_of: &mode_of, attic }.restore(&sealed.path, was)
     }
-
-    /// The folder that holds `path`. Missing folders are made, and a file or symlink in place of one is
-    /// replaced, so that writes below it cannot end up elsewhere.
-    fn make_folders(&self, path: &Path, attic: &mut Attic<'_>) -> io::Result<Folder> {
-        let (mut folder, mut so_far) = (self.root.try_clone()?, PathBuf::new());
-        for name in path.parent().into_iter().flat_map(Path::iter) {
-            so_far.push(name);
-            let is_folder = |stat: &Stat| FileType::from_raw_mode(stat.st_mode).is_dir();
-            let there = folder.stat(name)?.filter(is_folder);
-            if there.is_none() {
-                attic.clear(&folder, name, &so_far)?;
-                folder.make_folder(name, 0o700)?;
-            }
-            if there.is_none_or(|stat| stat.st_mode & 0o700 != 0o700) {
-                let mode = self.folders.get(&so_far).copied().unwrap_or(0o755) | 0o700;
-                code_commit_dir::reach::set_mode(folder.as_fd(), name, Mode::from_raw_mode(mode))?;
-            }
-            folder = folder.open_in(name)?;
-        }
-        Ok(folder)
-    }
-}
-
-/// The file name of a path below the root.
-pub(crate) fn last(path: &Path) -> io::Result<&OsStr> {
-    Ok(path.file_name().ok_or(io::ErrorKind::InvalidInput)?)
 }
 
 #[cfg(test)]

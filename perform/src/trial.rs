@@ -7,9 +7,10 @@ use code_commit_runner::{Confinement, Output};
 
 use code_commit_engine::Problem;
 
+use crate::attic::Attic;
 use crate::fault::Fault;
 use crate::record::{Record, RecordError};
-use crate::seal::{Attic, Seal};
+use crate::seal::Seal;
 
 /// Code of the hint on how to widen the sandbox.
 const SANDBOX: &str = "sandbox";

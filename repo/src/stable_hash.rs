@@ -89,6 +89,10 @@ pub fn empty_folders(root: &Path) -> Result<Vec<EmptyFolder>, TreeError> {
             filled.push(path.clone());
             Descend::No
         }
+        Entry::Closed(path) => {
+            filled.push(path.join("whatever is in it"));
+            Descend::No
+        }
     })?;
     let parents: std::collections::BTreeSet<&Path> =
         filled.iter().flat_map(|path| path.ancestors().skip(1)).collect();
@@ -130,6 +134,8 @@ enum Entry {
     Folder(PathBuf),
     /// A symlink, a FIFO, a socket, a device.
     Other(PathBuf),
+    /// A folder that cannot be read, after it was seen; an error if it must be.
+    Closed(PathBuf),
 }
 
 enum Descend {
@@ -142,6 +148,12 @@ fn walk(root: &Path, see: &mut dyn FnMut(&Entry) -> Descend) -> Result<(), TreeE
     while let Some(folder) = todo.pop() {
         let entries = match code_commit_dir::list(&folder) {
             Err(source) if folder == root => return Err(error(root, source)),
+            Err(closed)
+                if closed.kind() == io::ErrorKind::PermissionDenied
+                    && matches!(see(&Entry::Closed(folder.clone())), Descend::No) =>
+            {
+                continue;
+            }
             entries => unless_gone(entries).map_err(|source| error(&folder, source))?,
         };
         for entry in entries.into_iter().flatten() {
@@ -169,6 +181,7 @@ fn counts(root: &Path, entry: &Entry) -> bool {
         }
         Entry::File(path) => path.file_name().is_none_or(|name| name != ".git"),
         Entry::Other(_) => false,
+        Entry::Closed(_) => true,
     }
 }
 

@@ -227,7 +227,7 @@ fn the_rollback_of_an_order() {
         all += &format!("{sandbox}: {}\n", lost(&before, scene.root()));
     }
     insta::assert_snapshot!(all, @r"
-    off: 1 bits of files; 2 bits of folders; 3 attributes, edited in place; 3 attributes, replaced; 4 access list, edited in place; 4 access list, replaced; 5 owner; 6 time of what was restored; 9 hard link
+    off: 9 hard link
     auto:
     ");
 }

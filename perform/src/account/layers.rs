@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use code_commit_dir::Folder;
 use code_commit_runner::View;
 
-use crate::seal::Attic;
+use crate::attic::Attic;
 
 /// Folder in the state folder: on the file system of the tree, since changes are moved.
 const VIEW: &str = "view";
@@ -37,7 +37,7 @@ impl Layers {
 
     /// An empty layer.
     pub(super) fn renew(&self, run: &Path) -> io::Result<()> {
-        self.clear(&mut Attic::of(run))?;
+        self.clear(&mut self.attic(run))?;
         fs::create_dir_all(self.upper())?;
         fs::File::create_new(self.folder.join(SINCE)).map(drop)
     }
@@ -57,24 +57,25 @@ impl Layers {
 
     /// Removes the layer. If a harness was stopped while it brought in changes, files of the tree may be in it: then
     /// it goes to the attic.
-    pub(super) fn clear<'s>(&'s self, attic: &mut Attic<'s>) -> io::Result<()> {
+    pub(super) fn clear(&self, attic: &mut Attic<'_>) -> io::Result<()> {
         if self.folder.join(OUT).symlink_metadata().is_err() {
             return self.remove();
         }
         self.keep(attic)
     }
 
-    /// Moves the layer to the attic; beside itself if that is on another disk.
-    pub(super) fn keep<'s>(&'s self, attic: &mut Attic<'s>) -> io::Result<()> {
-        let above = self.folder.parent().unwrap_or(&self.folder);
-        let state = Folder::open(above)?;
-        match attic.take_in(&state, VIEW.as_ref(), VIEW.as_ref()) {
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                *attic = Attic::of(above);
-                attic.take_in(&state, VIEW.as_ref(), VIEW.as_ref())
-            }
-            taken => taken,
-        }
+    /// Moves the layer to the attic.
+    pub(super) fn keep(&self, attic: &mut Attic<'_>) -> io::Result<()> {
+        attic.take_in(&Folder::open(self.state())?, VIEW.as_ref(), VIEW.as_ref())
+    }
+
+    /// An attic for it.
+    pub(super) fn attic<'s>(&'s self, run: &'s Path) -> Attic<'s> {
+        Attic::of(run).or_in(self.state())
+    }
+
+    fn state(&self) -> &Path {
+        self.folder.parent().unwrap_or(&self.folder)
     }
 
     pub(super) fn remove(&self) -> io::Result<()> {

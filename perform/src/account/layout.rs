@@ -54,15 +54,6 @@ impl Layout<'_> {
         }
     }
 
-    /// Whether a rollback by git would leave it: git may run a program for it, or its status does not name it, as with a
-    /// FIFO, a socket, a device, or rules that hide what is beside them.
-    pub(super) fn is_unsafe_to_leave(self, one: &Difference) -> bool {
-        let is_seen = |kind: rustix::fs::FileType| kind.is_file() || kind.is_dir() || kind.is_symlink();
-        one.path.file_name().is_some_and(|name| name == ".gitignore")
-            || one.after.is_some_and(|after| !is_seen(after.kind()))
-            || self.role(one) == Role::Dangerous
-    }
-
     /// Whether git takes a folder for a repository, with a work tree or without (gitrepository-layout(5)). What
     /// a layer hides counts as there.
     pub(super) fn is_repository(self, folder: &Path) -> bool {

@@ -12,11 +12,12 @@ use code_commit_timeline::{Step, What};
 
 use super::layers::Layers;
 use super::note::BEFORE;
-use super::{Account, note, view};
+use super::{Account, note};
+use crate::attic::Attic;
 use crate::fault::Fault;
 use crate::kept::{after_build, undo_folders};
 use crate::record::{Past, UNDO};
-use crate::seal::Attic;
+use crate::restore;
 
 /// What was cleaned up after a command.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
         note::remove(&folder).and_then(|()| code_commit_dir::remove(&folder)).map_err(failed)?;
         return Ok(Settled::default());
     }
-    let mut attic = Attic::of(run);
+    let mut attic = layers.attic(run);
     layers.clear(&mut attic).map_err(failed)?;
     let mut restored = Vec::new();
     if let Some(noted) = noted {
@@ -50,7 +51,9 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
         if let Some((own, before)) = noted.survey {
             restored = put_all_back(root, run, own, &before, &mut attic)?;
         } else if let Some(set) = &set {
-            restored = view::revert(lock, root, set, &mut attic)?;
+            if matches!(code_commit_apply::read_applied(set), Ok(Some(_))) {
+                restored = restore::undo(lock, root, std::slice::from_ref(set), &mut attic)?;
+            }
         }
         // Its changes are not in the tree any more.
         set.map_or(Ok(()), |set| code_commit_dir::remove(&set)).map_err(failed)?;
@@ -93,7 +96,7 @@ fn put_all_back(
         let is_rule = |one: &Difference| one.path.file_name() == Some(OsStr::new(".gitignore"));
         let has_rules = differences.iter().any(|one| is_rule(one) && !restored.contains(&one.path));
         differences.retain(|one| !has_rules || is_rule(one));
-        let gone = account.put_back(root, before, &differences.iter().collect::<Vec<_>>(), attic)?;
+        let gone = account.put_back(root, before, &Vec::from_iter(&differences), attic)?;
         restored.extend(differences.into_iter().map(|one| one.path));
         if !has_rules {
             let shown = restored.iter().map(|path| path.display().to_string());

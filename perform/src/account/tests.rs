@@ -549,7 +549,7 @@ fn commands_of_one_account_see_each_others_changes_and_a_sealed_file_comes_back_
     fs::write(upper.join("deep/c"), "new\n").unwrap();
     assert_eq!(broken(&project.account), ["deep/seal/ed"]);
     assert!(upper.join("deep/c").exists() && !upper.join("deep/seal").exists());
-    project.account.reset(&guard, &project.run).unwrap();
+    project.account.reset(&guard, &project.run, &mut crate::attic::Attic::of(project.run.path())).unwrap();
     assert!(!upper.exists() && !project.account.is_open());
 }
 

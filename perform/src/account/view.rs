@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use code_commit_apply::{Action, Force, Lock, OldFile};
+use code_commit_apply::OldFile;
 use code_commit_dir::{Folder, Interrupt};
 use code_commit_engine::Problem;
 use code_commit_guard::{Difference, Guard, Seen};
@@ -19,8 +19,9 @@ use super::layers::{Layers, OUT, SINCE};
 use super::layout::{Layout, Role};
 use super::triage::Tops;
 use super::{Account, State};
+use crate::attic::Attic;
 use crate::fault::Fault;
-use crate::seal::{Attic, last};
+use crate::restore::last;
 
 /// What comes into the tree of a layer, and what does not.
 pub(super) struct Judged<'j> {
@@ -140,9 +141,6 @@ impl Account {
         let brought = layer.bring_in(&incoming, &mut attic).map_err(failed)?;
         accounted.unaccounted_bytes = brought.unaccounted_bytes;
         self.remove_empty(guard.root(), &made);
-        if !self.is_noted {
-            layers.remove().map_err(failed)?;
-        }
         accounted.warnings.extend(others_kept(self.who, &brought.others, &attic));
         accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
         Ok(accounted)
@@ -155,7 +153,7 @@ impl Account {
         run: &RunFolder,
         undo: &Path,
     ) -> Result<Accounted, Fault> {
-        let mut attic = Attic::of(run.path());
+        let mut attic = layers.attic(run.path());
         layers.keep(&mut attic).map_err(Fault::file("keep", &layers.upper()))?;
         self.interrupted(attic.folder(), &[], run, undo)
     }
@@ -188,35 +186,4 @@ fn keep(upper: &Folder, one: &Difference, attic: &mut Attic<'_>) {
         // The tree is right even if there is no room for a copy.
         let _ = attic.take_in(&folder, name, &one.path);
     }
-}
-
-/// Reverts what a killed harness had begun to bring in; its pre-images are complete. Gives the paths. What
-/// somebody has written there since goes to the attic.
-pub(super) fn revert(
-    lock: &Lock,
-    root: &Path,
-    set: &Path,
-    attic: &mut Attic<'_>,
-) -> Result<Vec<String>, Fault> {
-    if !matches!(code_commit_apply::read_applied(set), Ok(Some(_))) {
-        return Ok(Vec::new());
-    }
-    let sets = [set.to_owned()];
-    let left = code_commit_apply::hashes_after(&sets).map_err(Fault::Restore)?;
-    let undone = code_commit_apply::undo(lock, root, &sets, Force::Yes).map_err(Fault::Restore)?;
-    // An earlier attempt may have been killed, too.
-    for entry in code_commit_dir::list(set).map_err(Fault::file("list", set))? {
-        let folder = entry.map_err(Fault::file("list", set))?.path();
-        let Ok(Some(replaced)) = code_commit_apply::read_applied(&folder) else { continue };
-        let kept = Folder::open(&folder).map_err(Fault::file("open", &folder))?;
-        for (number, change) in replaced.changes.iter().enumerate() {
-            let came_out = change.before_sha256.is_some() && change.action != Action::None;
-            if came_out && left.get(&change.path) != Some(&change.before_sha256) {
-                let name = code_commit_apply::kept_name(number);
-                let taken = attic.take_in(&kept, name.as_ref(), change.path.as_ref());
-                taken.map_err(Fault::file("keep", &folder.join(name)))?;
-            }
-        }
-    }
-    Ok(undone.applied.changes.into_iter().map(|change| change.path).collect())
 }

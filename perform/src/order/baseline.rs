@@ -1,5 +1,6 @@
 //! The state that the tree is restored to, and how.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,12 +9,13 @@ use code_commit_repo::{EmptyFolder, Git, Head};
 
 use code_commit_engine::Problem;
 
+use crate::attic::Attic;
 use crate::fault::Fault;
-use crate::kept::{checked, undo_folders};
-use crate::order::foreign::{self, Left, Written};
+use crate::kept::{checked, sha256_on_disk, undo_folders};
 use crate::order::ignored::Ignored;
 use crate::order::world::unreadable;
 use crate::record::UNDO;
+use crate::restore;
 
 /// The tree before the first attempt.
 #[derive(Debug)]
@@ -36,24 +38,36 @@ impl Baseline {
     /// did not write is moved to that folder: it may be from commands or from the user. Gives warnings for the
     /// user.
     pub fn restore(&self, lock: &Lock, root: &Path, run: &Path) -> Result<Vec<Problem>, Fault> {
+        self.restore_into(lock, root, run, Attic::of(run).or_in(lock.state()))
+    }
+
+    /// The same with an attic that may have taken something in.
+    pub(super) fn restore_into(
+        &self,
+        lock: &Lock,
+        root: &Path,
+        run: &Path,
+        mut attic: Attic<'_>,
+    ) -> Result<Vec<Problem>, Fault> {
         let mut warnings = self.commits_left_out()?;
-        let own = foreign::written(run)?;
-        let mut left = Left::new(root, run, lock.state());
-        let mut foreign = foreign::differing(&self.git)?;
+        let own = written(run)?;
+        let mut foreign = differing(&self.git)?;
         foreign.extend(own.keys().map(PathBuf::from));
         foreign.extend(self.ignored.differing(root));
-        foreign.retain(|path| !foreign::is_as_written(root, path, &own));
+        foreign.retain(|path| !is_as_written(root, path, &own));
         for path in &foreign {
-            left.take(path).map_err(Fault::file("move aside", path))?;
+            attic.take_from(root, path).map_err(Fault::file("move aside", path))?;
         }
-        undo(lock, root, run, &own, &mut left)?;
-        let aside = &mut |path: &Path| left.take(path.strip_prefix(root).unwrap_or(path));
+        checked(run)?;
+        restore::undo(lock, root, &undo_folders(run)?, &mut attic)?;
+        let aside = &mut |path: &Path| attic.take_from(root, path.strip_prefix(root).unwrap_or(path));
         self.git.roll_back(&self.head, &self.commit, aside).map_err(Fault::RollBack)?;
         self.restore_folders(root)?;
         let undo = run.join(UNDO);
         code_commit_dir::remove(&undo).map_err(Fault::file("remove", &undo))?;
-        warnings.extend(left.warning());
-        warnings.extend(self.ignored.restore(root, run, &own.into_keys().collect()));
+        let ignored = self.ignored.restore(root, &mut attic, &own.into_keys().collect());
+        warnings.extend(attic.warning());
+        warnings.extend(ignored);
         Ok(warnings)
     }
 
@@ -86,22 +100,37 @@ impl Baseline {
     }
 }
 
-/// Restores what the run wrote. What somebody saved there meanwhile is kept.
-fn undo(lock: &Lock, root: &Path, run: &Path, own: &Written, left: &mut Left<'_>) -> Result<(), Fault> {
-    checked(run)?;
-    let written = undo_folders(run)?;
-    if written.is_empty() {
-        return Ok(());
-    }
-    let undone = code_commit_apply::undo(lock, root, &written, code_commit_apply::Force::Yes)
-        .map_err(Fault::Restore)?;
-    for image in code_commit_apply::pre_images(&undone.replaced).map_err(Fault::Undo)? {
-        if own.get(&image.path) == Some(&image.sha256) {
-            continue;
+/// The hash of each file as the run last wrote it; `None` if the run deleted it.
+type Written = BTreeMap<String, Option<String>>;
+
+/// Everything that differs from the commit that is checked out, including in submodules.
+fn differing(git: &Git) -> Result<BTreeSet<PathBuf>, Fault> {
+    let mut found = BTreeSet::new();
+    let submodules = git.submodules().map_err(Fault::Git)?;
+    found
+        .extend(git.dirty_paths().map_err(Fault::Git)?.into_iter().filter(|path| !submodules.contains(path)));
+    for path in &submodules {
+        let inside = git.folder().join(path);
+        // In an empty folder git would find the enclosing repository.
+        if inside.join(".git").symlink_metadata().is_ok() {
+            found.extend(differing(&git.at(inside))?.into_iter().map(|below| path.join(below)));
         }
-        if let Some(content) = image.content(u64::MAX).map_err(Fault::Undo)? {
-            left.keep(&image.path, &content).map_err(Fault::file("keep", Path::new(&image.path)))?;
-        }
     }
-    Ok(())
+    Ok(found)
+}
+
+/// The files that the run in this folder has written.
+fn written(run: &Path) -> Result<Written, Fault> {
+    let mut written = Written::new();
+    for undo in undo_folders(run)? {
+        let applied = code_commit_apply::read_applied(&undo).map_err(Fault::Undo)?;
+        let changes = applied.into_iter().flat_map(|applied| applied.changes);
+        written.extend(changes.map(|change| (change.path, change.after_sha256)));
+    }
+    Ok(written)
+}
+
+fn is_as_written(root: &Path, path: &Path, own: &Written) -> bool {
+    let Some(Some(sha256)) = path.to_str().and_then(|path| own.get(path)) else { return false };
+    sha256_on_disk(&root.join(path)).as_ref() == Some(sha256)
 }

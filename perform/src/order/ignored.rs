@@ -12,7 +12,8 @@ use code_commit_engine::Problem;
 
 use crate::account::named;
 use crate::fault::Fault;
-use crate::seal::{Attic, Restored, Seal};
+use crate::attic::Attic;
+use crate::seal::{Restored, Seal};
 
 /// Larger files are not remembered.
 const SMALL_BYTES: u64 = 64 << 10;
@@ -76,10 +77,9 @@ impl Ignored {
 
     /// Restores the remembered files, and says which of the others differ; the run's own files are handled
     /// elsewhere.
-    pub(super) fn restore(&self, root: &Path, run: &Path, own: &BTreeSet<String>) -> Option<Problem> {
-        let mut attic = Attic::of(run);
+    pub(super) fn restore(&self, root: &Path, attic: &mut Attic<'_>, own: &BTreeSet<String>) -> Option<Problem> {
         let Restored { lost: mut differ, unseen, .. } =
-            self.small.as_ref().map(|seal| seal.put_all_back(&mut attic)).unwrap_or_default();
+            self.small.as_ref().map(|seal| seal.put_all_back(attic)).unwrap_or_default();
         differ.extend(unseen.into_iter().map(|(path, _)| path.display().to_string()));
         for Group { name, files } in &self.others {
             let differs = |(path, before): &&(PathBuf, Mark)| {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use code_commit_engine::{
     Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, Keep, Kept, Live, Look,
-    Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, RolledBack, Run,
+    Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, Request as _, RolledBack, Run,
     Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use code_commit_llm::Model;
@@ -15,6 +15,7 @@ use rustix::fs::FileType;
 
 use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
+use crate::attic::Attic;
 use crate::fault::{Fault, is_of_the_machine};
 use crate::identity::HoldsNow;
 use crate::intake::{InPrompt, Rules, Taken, untidy};
@@ -53,7 +54,13 @@ impl World for OrderWorld<'_> {
     type Fault = Fault;
 
     fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Fault> {
-        Ok(self.record.answer(entry, is_synced)?)
+        self.record.answer(entry, is_synced)?;
+        if entry.kind != Measure::KIND {
+            return Ok(());
+        }
+        // What commands changed is the run's once the answer that says so is on disk.
+        self.record.sync()?;
+        self.account.recorded(self.record.folder())
     }
 
     fn fetch(&mut self, text: &mut Text) -> Result<(), Fault> {
@@ -106,10 +113,10 @@ impl Live<Ask> for OrderWorld<'_> {
 impl Live<Write> for OrderWorld<'_> {
     fn perform(&mut self, write: &Write) -> Result<Tried<WriteAnswer>, Fault> {
         self.cancel_point()?;
-        let written = self.write(write);
         // An attempt whose write was refused leaves its account open: this one's write is not a command's change.
-        let others = self.account.reset(&self.rules.guard, self.record.folder())?;
+        let others = self.reset()?;
         others.map_or(Ok(()), |warning| self.record.warn(warning))?;
+        let written = self.write(write);
         self.look_before()?;
         tried(&self.record, written)
     }
@@ -124,7 +131,7 @@ impl Live<Run> for OrderWorld<'_> {
             // What commands before this one changed is in the view.
             Err(Fault::Run(RunError::View { .. })) if is_first => {
                 self.account.leave_view();
-                self.account.reset(&self.rules.guard, self.record.folder())?;
+                self.reset()?;
                 self.run_accounted(log, argv)
             }
             ran => ran,
@@ -189,11 +196,21 @@ impl OrderWorld<'_> {
     /// Restores the tree to its state before the run; gives warnings for the user.
     pub fn put_back(&mut self) -> Result<Vec<Problem>, Fault> {
         let (Rules { root, lock, guard, .. }, run) = (&self.rules, self.record.folder());
+        let mut attic = Attic::of(run.path()).or_in(lock.state());
         // First: it may bring in ignored files, some of which are restored.
-        let others = self.account.reset(guard, run)?;
-        let mut warnings = self.baseline.restore(lock, root, run.path())?;
+        let others = self.account.reset(guard, run, &mut attic)?;
+        let mut warnings = self.baseline.restore_into(lock, root, run.path(), attic)?;
         warnings.extend(others);
         Ok(warnings)
+    }
+
+    /// Restores what a command changed before another attempt begins.
+    fn reset(&mut self) -> Result<Option<Problem>, Fault> {
+        let (run, lock) = (self.record.folder(), &self.rules.lock);
+        let mut attic = Attic::of(run.path()).or_in(lock.state());
+        let others = self.account.reset(&self.rules.guard, run, &mut attic)?;
+        attic.warning().map_or(Ok(()), |warning| self.record.warn(warning))?;
+        Ok(others)
     }
 
     fn run_accounted(&mut self, log: &str, argv: &[String]) -> Result<Ran, Fault> {

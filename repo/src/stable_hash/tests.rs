@@ -55,6 +55,18 @@ fn a_name_cannot_stand_in_for_a_content() {
     assert_ne!(hash(&[("a", ""), ("b", "")]), hash(&[("a", "b")]));
 }
 
+/// A command may have closed it; root can read it all the same.
+#[test]
+fn a_folder_that_cannot_be_read_is_not_empty_and_no_error() {
+    let tree = tempfile::tempdir().unwrap();
+    let closed = tree.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::write(closed.join("file"), "").unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    assert_eq!(empty_folders(tree.path()).unwrap(), []);
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
 #[test]
 fn empty_folders_are_found_and_made_again_with_their_modes() {
     let tree = tree(&[("src/a", ""), (".git/refs/x", "")]);

@@ -318,5 +318,5 @@ fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Acc
             Policy::build(Binds::Always).may_write(settings.may_write.iter().map(|pattern| &pattern.value))
         }
     };
-    Account::new("a command", may_change, own).unnoted()
+    Account::new("a command", may_change, own)
 }

@@ -17,7 +17,7 @@ use rustix::fs::{Mode, Stat};
 
 use super::{Belongs, Entry, Layer, Level, is_folder, is_whiteout, through, unless_closed};
 use crate::account::triage::Tops;
-use crate::seal::Attic;
+use crate::attic::Attic;
 
 /// What comes into the tree.
 pub(in crate::account) struct Incoming<'i> {

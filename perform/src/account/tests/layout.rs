@@ -85,7 +85,7 @@ fn nor_does_it_keep_more_after_an_attempt_that_failed() {
         project.begin(in_ignored_folders);
         let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
         let run = project.run.clone();
-        project.account.reset(&guard, &run).unwrap();
+        project.account.reset(&guard, &run, &mut crate::attic::Attic::of(run.path())).unwrap();
         check_ignored(&project, place);
     }
 }
