@@ -229,6 +229,10 @@ mod tests {
     use std::io::Write as _;
     use std::os::unix::fs::{MetadataExt as _, symlink};
 
+    fn write(path: &Path, text: &str) {
+        fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
     #[test]
     fn whatever_is_in_the_way_is_moved_and_nothing_that_was_moved_is_replaced() {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -237,11 +241,8 @@ mod tests {
         ["tree", "run", "state"].iter().for_each(|name| fs::create_dir(at(name)).unwrap());
         let tree = at("tree");
         let odd = Path::new(OsStr::from_bytes(b"odd\xff"));
-        let write = |path: &Path, text: &str| {
-            fs::File::create(tree.join(path)).unwrap().write_all(text.as_bytes()).unwrap();
-        };
-        write(odd, "theirs");
-        write(Path::new("file"), "first");
+        write(&tree.join(odd), "theirs");
+        write(&at("tree/file"), "first");
         mknodat(CWD, tree.join("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
         symlink("/nowhere", tree.join("link")).unwrap();
         let (run, state) = (at("run"), at("state"));
@@ -253,7 +254,7 @@ mod tests {
         attic.take_from(&tree, Path::new("nested")).unwrap();
         let folder = attic.folder().unwrap().to_owned();
         assert!(folder.join("nested/dot-git").exists());
-        write(Path::new("file"), "second");
+        write(&at("tree/file"), "second");
         attic.take_from(&tree, Path::new("file")).unwrap();
         assert_eq!(fs::read_dir(&tree).unwrap().count(), 0);
         let read = |path: &Path| fs::read_to_string(folder.join(path)).unwrap();
@@ -272,14 +273,14 @@ mod tests {
         let (tree, state) = (near.path().join("tree"), near.path().join("state"));
         fs::create_dir_all(tree.join("folder")).unwrap();
         fs::create_dir(&state).unwrap();
-        fs::write(tree.join("folder/file"), "an hour of work").unwrap();
+        write(&tree.join("folder/file"), "an hour of work");
         let inode = fs::metadata(tree.join("folder/file")).unwrap().ino();
         let mut attic = Attic::of(far.path()).or_in(&state);
         attic.take_from(&tree, Path::new("folder")).unwrap();
         let kept = attic.folders[0].join("folder/file");
         assert!(kept.starts_with(&state));
         assert_eq!(fs::metadata(kept).unwrap().ino(), inode);
-        fs::write(tree.join("large"), "fills the disk of the tree").unwrap();
+        write(&tree.join("large"), "fills the disk of the tree");
         attic.take_from(&tree, Path::new("large")).unwrap();
         assert!(attic.folder().unwrap().join("large").starts_with(far.path()));
         assert_eq!(fs::read_dir(&state).unwrap().count(), 1);

@@ -217,7 +217,7 @@ fn ordered(reply: &str, passes: bool, sandbox: &str, keep: bool) -> Option<(orde
     Some((scene, before, ran))
 }
 
-/// In the tree, git restores what commands changed, and knows contents and the executable bit only.
+/// In the tree, what a command edited in place comes back as a file of its own.
 #[test]
 fn the_rollback_of_an_order() {
     let mut all = String::new();

@@ -52,7 +52,9 @@ fn try_one(
             None => return Ok(false),
         },
         Some(was) => {
-            let Some(read) = source.read(path, was).filter(|_| was.kind().is_file()) else { return Ok(false) };
+            let Some(read) = source.read(path, was).filter(|_| was.kind().is_file()) else {
+                return Ok(false);
+            };
             let attributes = source.copy(path).map(|copy| Attributes::of(&copy)).transpose()?;
             let (mode, owner, len, modified) = (was.mode & 0o7777, was.owner, was.len, was.mtime);
             inode = Inode { mode, owner, len, modified, attributes: attributes.unwrap_or_default() };

@@ -50,10 +50,10 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
         let set = noted.adopted.map(|name| run.join(UNDO).join(name));
         if let Some((own, before)) = noted.survey {
             restored = put_all_back(root, run, own, &before, &mut attic)?;
-        } else if let Some(set) = &set {
-            if matches!(code_commit_apply::read_applied(set), Ok(Some(_))) {
-                restored = restore::undo(lock, root, std::slice::from_ref(set), &mut attic)?;
-            }
+        } else if let Some(set) =
+            set.as_ref().filter(|set| matches!(code_commit_apply::read_applied(set), Ok(Some(_))))
+        {
+            restored = restore::undo(lock, root, std::slice::from_ref(set), &mut attic)?;
         }
         // Its changes are not in the tree any more.
         set.map_or(Ok(()), |set| code_commit_dir::remove(&set)).map_err(failed)?;

@@ -11,8 +11,8 @@ use code_commit_repo::Git;
 use code_commit_engine::Problem;
 
 use crate::account::named;
-use crate::fault::Fault;
 use crate::attic::Attic;
+use crate::fault::Fault;
 use crate::seal::{Restored, Seal};
 
 /// Larger files are not remembered.
@@ -77,7 +77,12 @@ impl Ignored {
 
     /// Restores the remembered files, and says which of the others differ; the run's own files are handled
     /// elsewhere.
-    pub(super) fn restore(&self, root: &Path, attic: &mut Attic<'_>, own: &BTreeSet<String>) -> Option<Problem> {
+    pub(super) fn restore(
+        &self,
+        root: &Path,
+        attic: &mut Attic<'_>,
+        own: &BTreeSet<String>,
+    ) -> Option<Problem> {
         let Restored { lost: mut differ, unseen, .. } =
             self.small.as_ref().map(|seal| seal.put_all_back(attic)).unwrap_or_default();
         differ.extend(unseen.into_iter().map(|(path, _)| path.display().to_string()));

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use code_commit_engine::{
     Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, Keep, Kept, Live, Look,
-    Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, RollBack, Request as _, RolledBack, Run,
-    Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
+    Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, Request as _, RollBack,
+    RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use code_commit_llm::Model;
 use code_commit_runner::{Cancel, RunError};
