@@ -39,4 +39,4 @@ pub use outcome::{Cause, HoldsFor, Outcome};
 pub use request::{Answer, Harness, Request, Stops};
 pub use scripted::{NoSuchAnswer, Scripted};
 pub use text::{Digest, Text, digest};
-pub use vocabulary::Problem;
+pub use vocabulary::{Doubt, Doubted, Problem};

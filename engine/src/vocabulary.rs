@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Answer, Request};
+
 /// Something wrong with a reply, or a warning for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
@@ -23,3 +25,22 @@ impl Problem {
         Self { code: code.to_owned(), path: None, line: None, message: message.into() }
     }
 }
+
+/// Record something that the verdict of the run does not prove, as one sentence for a person.
+#[derive(Debug, Clone, Serialize)]
+pub struct Doubt(pub Problem);
+
+impl Request for Doubt {
+    const KIND: &'static str = "doubt";
+    type Answer = Doubted;
+}
+
+/// A doubt about the verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "doubted")]
+pub struct Doubted {
+    /// What is not proved.
+    pub doubt: Problem,
+}
+
+impl Answer for Doubted {}

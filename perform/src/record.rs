@@ -8,7 +8,9 @@ mod unsynced;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use code_commit_engine::{Apply, Build, Measure, Note, Problem, Recorded, Request as _, Stored, Text, Write};
+use code_commit_engine::{
+    Apply, Build, Doubt, Doubted, Measure, Note, Problem, Recorded, Request as _, Stored, Text, Write,
+};
 use code_commit_logging::{FolderError, Journal, RunFolder};
 use code_commit_repo::{Git, Identity};
 use serde_json::{Value, json};
@@ -159,6 +161,13 @@ impl Record {
         let noted = self.note(&Note::Warned { warning: warning.clone() });
         self.tell(&Event::Warning(&warning));
         noted
+    }
+
+    /// Tells a doubt about the verdict, which its answer records.
+    pub(crate) fn doubt(&mut self, Doubt(doubt): &Doubt) -> Doubted {
+        let doubt = self.redacted(doubt.clone());
+        self.tell(&Event::Warning(&doubt));
+        Doubted { doubt }
     }
 
     /// The same for what programs written by a model must not read: the record may be in their tree.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use code_commit_engine::{
     Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Difference,
-    Digest, Live, Outcome, Problem, Recorded, Request, Restore, Restored, Text, World,
+    Digest, Doubt, Doubted, Live, Outcome, Problem, Recorded, Request, Restore, Restored, Text, World,
 };
 use code_commit_logging::RunFolder;
 
@@ -209,6 +209,12 @@ impl Live<Build> for Replayed<'_> {
 impl Live<BuildBaseline> for Replayed<'_> {
     fn perform(&mut self, build: &BuildBaseline) -> Result<BaselineBuilt, ReplayFault> {
         self.only.perform(build)
+    }
+}
+
+impl Live<Doubt> for Replayed<'_> {
+    fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, ReplayFault> {
+        Ok(Doubted { doubt: doubt.clone() })
     }
 }
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use code_commit_engine::{
-    Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, Keep, Kept, Live, Look,
-    Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, Request as _, RollBack,
-    RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
+    Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, Doubt, Doubted, Keep, Kept,
+    Live, Look, Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, Request as _,
+    RollBack, RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use code_commit_llm::Model;
 use code_commit_runner::{Cancel, RunError};
@@ -79,6 +79,13 @@ impl World for OrderWorld<'_> {
         self.account.end(self.record.folder())?;
         let holds_for = (self.holds_for)(outcome, &self.asking.spending.interrupt(&self.cancel));
         Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
+    }
+}
+
+impl Live<Doubt> for OrderWorld<'_> {
+    fn perform(&mut self, doubt: &Doubt) -> Result<Doubted, Fault> {
+        self.cancel_point()?;
+        Ok(self.record.doubt(doubt))
     }
 }
 

@@ -77,6 +77,15 @@ impl Reader {
         }
     }
 
+    fn warned(&mut self, warning: &Problem) {
+        self.tell(Event {
+            tone: Tone::Warning,
+            text: warning.message.clone(),
+            warning: Some(warning.clone()),
+            ..Event::default()
+        });
+    }
+
     /// Lines that end the run or are one sentence.
     #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
     fn other(&mut self, line: &Line) {
@@ -85,12 +94,11 @@ impl Reader {
             Line::Announced(of) => self.announced(&of.event),
             Line::NotCommitted(of) => self.event(Tone::Bad, &format!("not committed: {}", of.message)),
             Line::Broke(Broke { message }) => self.event(Tone::Bad, message),
-            Line::Warned { warning } => self.tell(Event {
-                tone: Tone::Warning,
-                text: warning.message.clone(),
-                warning: Some(warning.clone()),
-                ..Event::default()
-            }),
+            Line::Warned { warning } => self.warned(warning),
+            Line::Doubted(of) => {
+                self.steps.doubts.push(of.doubt.clone());
+                self.warned(&of.doubt);
+            }
             Line::LimitReached(of) => self.event(Tone::Bad, &of.cause.message),
             Line::Looked(Looked { failed }) => {
                 for condition in failed {
