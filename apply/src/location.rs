@@ -1,16 +1,18 @@
 //! Where the transaction in progress works: two symlinks in the state folder. The journal names no path,
 //! since it becomes the manifest of the pre-images, which can be carried to another machine. A link is
-//! synced with its folder, so this costs no sync of its own.
+//! synced with its folder, so this costs no sync of its own. Where there are no symlinks, on vfat, they are files.
 
-use std::ffi::{CString, OsStr};
-use std::io;
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::{CString, OsString};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use code_commit_dir::Folder;
 
 const ROOT: &str = "txn-root";
 const UNDO: &str = "txn-undo";
+/// The kernel accepts no longer path.
+const MOST_BYTES: u64 = 4096;
 
 /// The places that a transaction needs if it is interrupted.
 #[derive(Debug, Default)]
@@ -26,15 +28,24 @@ impl Location {
     pub(crate) fn note(state: &Folder, root: &Path, undo: &Path) -> io::Result<()> {
         Self::forget(state);
         for (name, path) in [(ROOT, root), (UNDO, undo)] {
-            state.make_link(name, &CString::new(path.as_os_str().as_bytes())?)?;
+            let path = path.as_os_str().as_bytes();
+            if state.make_link(name, &CString::new(path)?).is_err() {
+                let mut file = state.create_file(name, 0o600)?;
+                file.write_all(path)?;
+                file.sync_all()?;
+            }
         }
         Ok(())
     }
 
     pub(crate) fn read(state: &Folder) -> Self {
         let read = |name| {
-            let target = state.read_link(name).ok()?;
-            Some(PathBuf::from(OsStr::from_bytes(target.to_bytes())))
+            let read_file = || {
+                let mut path = Vec::new();
+                state.open_file(name).ok()?.take(MOST_BYTES).read_to_end(&mut path).ok().map(|_| path)
+            };
+            let path = state.read_link(name).map_or_else(|_| read_file(), |path| Some(path.into_bytes()))?;
+            Some(PathBuf::from(OsString::from_vec(path)))
         };
         Self { root: read(ROOT), undo: read(UNDO) }
     }

@@ -84,14 +84,15 @@ impl Folder {
     ) -> io::Result<()> {
         let (name, new_name) = (single(name.as_ref())?, single(new_name.as_ref())?);
         match rustix::fs::renameat_with(self, name, to, new_name, RenameFlags::NOREPLACE) {
-            Err(Errno::INVAL | Errno::NOSYS) if to.stat(new_name)?.is_some() => Err(Errno::EXIST.into()),
-            Err(Errno::INVAL | Errno::NOSYS) => Ok(rustix::fs::renameat(self, name, to, new_name)?),
+            Err(error) if lacks(error) && to.stat(new_name)?.is_some() => Err(Errno::EXIST.into()),
+            Err(error) if lacks(error) => Ok(rustix::fs::renameat(self, name, to, new_name)?),
             renamed => Ok(renamed?),
         }
     }
 
     /// Renames without ever replacing a file. On file systems that cannot check and rename in one
-    /// step, the file keeps its old name, too.
+    /// step, the file keeps its old name, too; without hard links it replaces an empty file that claims the
+    /// new name first, and that stays if this process ends in between.
     pub fn place_new(
         &self,
         name: impl AsRef<OsStr>,
@@ -100,11 +101,15 @@ impl Folder {
     ) -> io::Result<()> {
         let (name, new_name) = (single(name.as_ref())?, single(new_name.as_ref())?);
         match rustix::fs::renameat_with(self, name, to, new_name, RenameFlags::NOREPLACE) {
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                Ok(rustix::fs::linkat(self, name, to, new_name, AtFlags::empty())?)
-            }
-            placed => Ok(placed?),
+            Err(error) if lacks(error) => {}
+            placed => return Ok(placed?),
         }
+        match rustix::fs::linkat(self, name, to, new_name, AtFlags::empty()) {
+            Err(error) if lacks(error) => {}
+            linked => return Ok(linked?),
+        }
+        to.create_file(new_name, 0o600)?;
+        self.rename(name, to, new_name)
     }
 
     /// Removes anything but a folder.
@@ -126,4 +131,10 @@ impl Folder {
     pub fn sync_file_system(&self) -> io::Result<()> {
         Ok(rustix::fs::syncfs(self)?)
     }
+}
+
+/// Whether the file system may not have what was asked for: hard links, symlinks or flags of a rename. vfat says
+/// `EPERM`.
+pub(crate) fn lacks(error: Errno) -> bool {
+    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM)
 }

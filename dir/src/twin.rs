@@ -6,6 +6,7 @@ use std::io;
 use rustix::fs::{AtFlags, Gid, Uid};
 use rustix::io::Errno;
 
+use crate::change::lacks;
 use crate::{Attributes, Folder};
 
 /// Makes a hard link, or a copy if that is impossible: no support, too many links, or another user's
@@ -13,7 +14,7 @@ use crate::{Attributes, Folder};
 pub fn link_or_copy(folder: &Folder, name: &str, to: &Folder, twin: &str) -> io::Result<(u64, u64)> {
     match rustix::fs::linkat(folder, name, to, twin, AtFlags::empty()) {
         Ok(()) => {}
-        Err(Errno::PERM | Errno::NOTSUP | Errno::MLINK | Errno::NOSYS) => copy_all(folder, name, to, twin)?,
+        Err(error) if lacks(error) || error == Errno::MLINK => copy_all(folder, name, to, twin)?,
         Err(error) => return Err(error.into()),
     }
     let stat = to.stat(twin)?.ok_or(Errno::NOENT)?;

@@ -103,6 +103,24 @@ fn a_disk_that_cannot_rename_without_replacing_is_recovered_too() {
 }
 
 /// Skips the calls of the program's start-up; a small campaign samples the rest, a large one tries all.
+/// As on vfat and on FUSE: no hard links, no symlinks, and no flags of a rename.
+#[test]
+fn a_disk_without_links_and_flags_of_renames_takes_a_set_and_its_undo() {
+    if depth().is_none() {
+        return;
+    }
+    let scratch = scratch();
+    let scene = Scene::create(scratch.path());
+    let log = scratch.path().join("strace");
+    let inject = "inject=renameat2,linkat,symlinkat:error=EPERM";
+    for (task, after) in [("apply", &scene.new), ("undo", &scene.old)] {
+        let status = traced(scratch.path(), task, &log, inject).status().unwrap();
+        assert!(status.success() && &scene.now() == after, "{task}");
+        let text = fs::read_to_string(&log).unwrap();
+        assert!(["renameat2", "linkat", "symlinkat"].iter().all(|call| text.contains(call)), "{text}");
+    }
+}
+
 fn occurrences(call: &str, depth: usize) -> Vec<usize> {
     let (first, last, stride) = match call {
         "openat" => (8, 400, 12 / depth.min(12)),

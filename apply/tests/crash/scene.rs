@@ -9,7 +9,11 @@ use code_commit_apply::{ChangeSet, Lock};
 use code_commit_guard::{Configuration, Guard, Op, Policy, Request, Verdict};
 
 /// A scratch folder, in memory if possible, since SIGKILL does not affect what is on disk.
+/// `CRASH_IN` names another place, on the file system to be tried.
 pub(crate) fn scratch() -> tempfile::TempDir {
+    if let Some(place) = std::env::var_os("CRASH_IN") {
+        return tempfile::tempdir_in(place).unwrap();
+    }
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
 }

@@ -32,6 +32,7 @@ mod elsewhere;
 mod estimate;
 mod every_dialect;
 mod exercises;
+mod file_systems;
 mod hostile;
 mod house;
 mod implement;

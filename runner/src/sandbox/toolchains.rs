@@ -4,8 +4,10 @@
 //! own folder. All of this is only shown, and only in folders in which somebody has installed programs. Nothing is followed
 //! that a command of the project can change: it would decide what the next command may read.
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::{fs, slice};
 
 use super::access::Access;
 use super::mount::SYSTEM;
@@ -58,7 +60,20 @@ pub(super) fn java_settings(etc: &Path) -> Vec<PathBuf> {
 
 /// The folders in `PATH`, those that their links lead to, what the toolchains there need, and the interpreters that
 /// version managers keep: an environment in the project leads to one of them, and cannot be believed.
+///
+/// Looked up once in a process, which takes about a thousand disk accesses. No command that is shown them can change them,
+/// and what a person installs during a run counts from the next one on.
 pub(super) fn parts(access: &Access) -> Vec<PathBuf> {
+    let Access { tree, writable, home, path, .. } = access;
+    let key = [slice::from_ref(tree), writable, home.as_slice(), path].map(<[PathBuf]>::to_vec);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(key).or_insert_with(|| look_up(access)).clone()
+}
+
+/// By tree, other writable places, home and `PATH`: all that it depends on.
+static KNOWN: Mutex<BTreeMap<[Vec<PathBuf>; 4], Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
+
+fn look_up(access: &Access) -> Vec<PathBuf> {
     let hidden = access.hidden_home();
     let changeable = Changeable::new(access.changeable());
     let mut folders: Vec<PathBuf> = access.path.clone();
