@@ -144,9 +144,9 @@ enum PutBack {
 }
 
 fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Result<PutBack> {
+    let standing = what_stands(entry, place)?;
     // This step was not reached, so any difference here is someone else's work.
     let is_still_staged = entry.change.action == Action::Write && txn.stat(staged_name(number))?.is_some();
-    let standing = what_stands(entry, place, is_still_staged)?;
     let Some(old) = &entry.old else {
         let new = entry.new_id.map(|id| id.1);
         return match (standing, place.parent()) {
@@ -162,7 +162,6 @@ fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Re
         };
     };
     match (standing, place.parent()) {
-        (Standing::Old, _) => Ok(PutBack::Untouched),
         (Standing::Other(inode), _) if inode == old.id.1 || inode == old.kept_id.1 => Ok(PutBack::Untouched),
         (Standing::Nothing | Standing::Other(_), _) if is_still_staged => Ok(PutBack::Untouched),
         (Standing::Other(_), _) | (_, None) => Ok(PutBack::Foreign),
@@ -181,25 +180,17 @@ enum Standing {
     Nothing,
     /// The file that the transaction put there, with the content that the transaction gave it.
     Ours,
-    /// The content that the transaction found.
-    Old,
     /// Another inode, or ours with other content: inode numbers are reused.
     Other(u64),
 }
 
-/// Not every file system keeps its inode numbers over a mount (vfat, FUSE), so the content counts, too. A file that was
-/// not placed yet is ours only by its inode: then it has both names.
-fn what_stands(entry: &Entry, place: &Place, is_still_staged: bool) -> io::Result<Standing> {
+fn what_stands(entry: &Entry, place: &Place) -> io::Result<Standing> {
     let Some(folder) = place.parent() else { return Ok(Standing::Nothing) };
     let Some(stat) = folder.stat(place.name())? else { return Ok(Standing::Nothing) };
-    let is_new = entry.new_id.map(|id| id.1) == Some(stat.st_ino);
-    if FileType::from_raw_mode(stat.st_mode).is_file() {
-        let sha256 = Some(hex(Before::of(&mut folder.open_file(place.name())?)?.sha256));
-        if sha256 == entry.change.after_sha256 && (is_new || !is_still_staged) {
+    if entry.new_id.map(|id| id.1) == Some(stat.st_ino) && FileType::from_raw_mode(stat.st_mode).is_file() {
+        let now = Before::of(&mut folder.open_file(place.name())?)?;
+        if Some(hex(now.sha256)) == entry.change.after_sha256 {
             return Ok(Standing::Ours);
-        }
-        if sha256 == entry.change.before_sha256 {
-            return Ok(Standing::Old);
         }
     }
     Ok(Standing::Other(stat.st_ino))

@@ -22,8 +22,7 @@ pub(crate) struct Root {
 /// Checks every path of the journal and finds its root: the given one, or, if a run in another folder of the same work tree was
 /// interrupted, that one.
 ///
-/// Device numbers may change with a restart of the machine, so inodes alone are compared, here and in the recovery; where
-/// these change, too, the path that was noted.
+/// Device numbers may change with a restart of the machine, so inodes alone are compared, here and in the recovery.
 pub(crate) fn find_root(
     lock: &Lock,
     journal: &Journal,
@@ -38,12 +37,7 @@ pub(crate) fn find_root(
     }
     let given = std::path::absolute(given).map_err(RecoverError::io(given))?;
     let recorded = bearings.root.clone().unwrap_or_else(|| given.clone());
-    // The state of a clone cannot know where the user puts it, but may guess.
-    let is_noted = |path: &Path| !lock.is_in_tree() && bearings.root.as_deref() == Some(path);
-    let is_root = |path: &Path, folder: &Folder| {
-        folder.id().1 == journal.root_id.1 || is_noted(path) && !folder.keeps_inodes()
-    };
-    let open = |path: &Path| Folder::open(path).ok().filter(|folder| is_root(path, folder));
+    let open = |path: &Path| Folder::open(path).ok().filter(|folder| folder.id().1 == journal.root_id.1);
     if let Some(folder) = open(&given) {
         return Ok(Root { folder: Arc::new(folder), path: given });
     }

@@ -133,14 +133,6 @@ impl Folder {
         found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
     }
 
-    /// Whether the numbers of inodes here survive a restart of the machine: those of vfat, exFAT and FUSE are made up when
-    /// they are needed.
-    pub fn keeps_inodes(&self) -> bool {
-        const MADE_UP: [u32; 3] = [0x4d44, 0x2011_bab0, 0x6573_5546];
-        rustix::fs::fstatfs(&self.fd)
-            .is_ok_and(|found| MADE_UP.iter().all(|one| i64::from(*one) != found.f_type))
-    }
-
     /// The names in this folder with their types, without `.` and `..`, in no order.
     pub fn entries(&self) -> io::Result<Vec<(Vec<u8>, FileType)>> {
         self.entries_if(|_, _| true)
