@@ -10,7 +10,7 @@ use crate::scenes::files;
 const FILE: usize = 300;
 const FUNCTION: usize = 40;
 /// Of all sources. It is to come down to 73,000.
-const ALL: usize = 78_746;
+const ALL: usize = 78_989;
 
 /// What is longer than its budget, by the reason. None may grow; whatever has become short enough goes from here.
 const LONGER: &[(&str, &[(&str, usize)])] = &[
@@ -19,21 +19,19 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
         &[
             ("runs/src/life.rs lead", 42),
             ("runs/src/order/work.rs", 322),
-            ("runs/src/order/work.rs world", 44),
-            ("runs/src/phase/work.rs open", 44),
+            ("runs/src/order/work.rs world", 43),
+            ("runs/src/phase/work.rs open", 43),
             ("runs/src/check.rs run", 56),
             ("runs/src/commit/changed.rs refuse", 49),
             ("runs/src/order/folder.rs clear_up", 55),
             ("runs/src/order/folder.rs folder", 47),
             ("runs/src/order/settle.rs answered", 53),
-            ("runs/src/order/settle.rs settle", 41),
             ("runs/src/phase/act.rs run", 49),
             ("runs/src/phase/desk/inside.rs serve_around", 50),
             ("runs/src/sandbox.rs", 321),
             ("runs/src/spec/audit.rs perform", 44),
             ("runs/src/spec/lines.rs phase", 41),
-            ("runs/src/spec/workspace.rs", 316),
-            ("runs/src/spec/workspace.rs prepare", 41),
+            ("runs/src/spec/workspace.rs", 312),
             ("runs/src/undo.rs run", 62),
         ],
     ),
@@ -44,7 +42,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("apply/src/undo.rs undo_with", 47),
             ("guard/src/survey.rs", 357),
             ("guard/src/survey.rs look_into", 51),
-            ("perform/src/account.rs", 362),
+            ("perform/src/account.rs", 361),
             ("perform/src/account/layer.rs", 319),
             ("perform/src/account/layer/bring_in.rs entry", 42),
             ("perform/src/account/triage.rs decision", 43),
@@ -89,11 +87,11 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("parser/src/walk.rs", 304),
             ("perform/src/agents/turn.rs turned", 43),
             ("perform/src/agents/turn/cut_off.rs cut_off", 44),
-            ("perform/src/agents/world.rs", 338),
+            ("perform/src/agents/world.rs", 337),
             ("perform/src/ask.rs ask_one", 47),
             ("perform/src/intake/proposal.rs", 318),
             ("repo/src/git.rs", 308),
-            ("repo/src/lib.rs", 313),
+            ("repo/src/lib.rs", 305),
             ("runner/src/run.rs run_now", 45),
             ("runner/src/sandbox/bwrap.rs prepare", 62),
             ("loops/phase/src/phase.rs", 305),
