@@ -11,6 +11,7 @@ mod policy;
 mod refusal;
 mod repository;
 mod rules;
+mod surroundings;
 mod survey;
 mod tree;
 
@@ -23,6 +24,7 @@ pub use patterns::Choice;
 pub use policy::{Configuration, Ignored, Policy};
 pub use refusal::{Code, Refusal, shown_path};
 pub use repository::OpenError;
+pub use surroundings::Surroundings;
 pub use survey::{Difference, Seen, Survey, Tracked};
 pub use tree::JudgeError;
 
@@ -40,7 +42,7 @@ pub struct Guard {
     root: Arc<Folder>,
     path: PathBuf,
     policy: Policy,
-    work_tree: WorkTree,
+    work_tree: Arc<WorkTree>,
     captured: Rules,
 }
 
@@ -72,34 +74,7 @@ impl Guard {
     /// the soft limit on open files to the hard limit for the whole process, because a reply may
     /// touch thousands of folders.
     pub fn open(root: &Path, policy: Policy) -> Result<Guard, OpenError> {
-        let configuration = policy.configuration;
-        Guard::capture(root, policy, |root| WorkTree::around(root, configuration))
-    }
-
-    /// Like [`open`](Self::open), for callers that have already opened the `repository` around the
-    /// root with the user's configuration.
-    ///
-    /// `repository` need not be trusted. It is used if that gives the same result, which is nearly
-    /// always and saves opening it twice; otherwise this is the same as `open`.
-    pub fn open_in(repository: &gix::Repository, root: &Path, policy: Policy) -> Result<Guard, OpenError> {
-        let configuration = policy.configuration;
-        Guard::capture(root, policy, |root| WorkTree::within(repository, root, configuration))
-    }
-
-    fn capture(
-        root: &Path,
-        policy: Policy,
-        work_tree: impl FnOnce(&Path) -> Result<WorkTree, OpenError>,
-    ) -> Result<Guard, OpenError> {
-        raise_descriptor_limit();
-        let path = repository::canonical(root)?;
-        let io_error = |source| OpenError::Io { path: path.clone(), source };
-        let folder = Arc::new(Folder::open(&path).map_err(io_error)?);
-        let work_tree = work_tree(&path)?;
-        let captured = work_tree
-            .capture(&folder)
-            .map_err(|Unread { path, source }| OpenError::Io { path: work_tree.whole(&path), source })?;
-        Ok(Guard { root: folder, path, policy, work_tree, captured })
+        Surroundings::find(root, policy.configuration)?.guard(policy)
     }
 
     /// The root, canonical.

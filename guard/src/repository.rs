@@ -63,6 +63,8 @@ pub(crate) struct WorkTree {
     pub(crate) above: Vec<(String, Folder)>,
     /// The paths, relative to the top, of the submodules in the index, checked out or not.
     pub(crate) submodules: BTreeSet<String>,
+    /// The user's excludes, then `info/exclude`; empty without a repository.
+    pub(crate) excludes: Vec<Vec<u8>>,
     pub(crate) global: Vec<Patterns>,
     pub(crate) case: Case,
 }
@@ -80,16 +82,11 @@ impl WorkTree {
     /// The same for a repository that is already open, if opening it here would find the same one:
     /// the user owns it, no other repository is nearer to the root, and it has no settings of its
     /// own for what is read here (its opener may not have trusted them).
-    pub(crate) fn within(
-        repo: &gix::Repository,
-        root: &Path,
-        configuration: Configuration,
-    ) -> Result<WorkTree, OpenError> {
-        let is_all = configuration == Configuration::All;
-        if is_all && is_ours(repo) && is_nearest(repo, root) && !is_set_up(repo) {
-            WorkTree::of(repo, root, configuration)
+    pub(crate) fn within(repo: &gix::Repository, root: &Path) -> Result<WorkTree, OpenError> {
+        if is_ours(repo) && is_nearest(repo, root) && !is_set_up(repo) {
+            WorkTree::of(repo, root, Configuration::All)
         } else {
-            WorkTree::around(root, configuration)
+            WorkTree::around(root, Configuration::All)
         }
     }
 
@@ -103,11 +100,13 @@ impl WorkTree {
         let below = root.strip_prefix(&top).map_err(|_| no_work_tree())?;
         let below = below.to_str().ok_or_else(|| OpenError::NotUtf8 { root: root.to_owned() })?;
         let unreadable = |error: gix::Error| unreadable(root, &error);
+        let excludes = excludes(repo, configuration).map_err(unreadable)?;
         Ok(WorkTree {
             prefix: if below.is_empty() { String::new() } else { format!("{below}/") },
             above: folders_above(&top, below)?,
             submodules: submodules(repo).map_err(unreadable)?,
-            global: global_excludes(repo, configuration).map_err(unreadable)?,
+            global: excludes.iter().map(|text| Patterns::parse(text)).collect(),
+            excludes,
             case: ignore_case(repo),
             top,
         })
@@ -119,6 +118,7 @@ impl WorkTree {
             prefix: String::new(),
             above: Vec::new(),
             submodules: BTreeSet::new(),
+            excludes: Vec::new(),
             global: Vec::new(),
             case: Case::Sensitive,
         }
@@ -259,7 +259,7 @@ fn names_no_submodule(index: &[u8]) -> bool {
 
 /// The user's excludes file, then `info/exclude`, which linked work trees share in git's common
 /// directory.
-fn global_excludes(repo: &gix::Repository, configuration: Configuration) -> gix::Result<Vec<Patterns>> {
+fn excludes(repo: &gix::Repository, configuration: Configuration) -> gix::Result<Vec<Vec<u8>>> {
     let configured = repo.config_snapshot().trusted_path("core.excludesFile")?;
     let users = match (configured, configuration) {
         (Some(path), _) => Some(path),
@@ -272,7 +272,7 @@ fn global_excludes(repo: &gix::Repository, configuration: Configuration) -> gix:
     // Unlike nested files, these belong to the user and may be symlinks. An unreadable one counts
     // as empty, as in git.
     let sources = users.into_iter().chain([info]);
-    Ok(sources.map(|path| Patterns::parse(&std::fs::read(path).unwrap_or_default())).collect())
+    Ok(sources.map(|path| std::fs::read(path).unwrap_or_default()).collect())
 }
 
 fn ignore_case(repo: &gix::Repository) -> Case {

@@ -13,7 +13,7 @@ use crate::patterns::Kind;
 use crate::repository::WorkTree;
 use crate::rules::{Way, is_closed};
 use crate::tree::JudgeError;
-use crate::{Guard, Policy};
+use crate::{Guard, Policy, Surroundings};
 use code_commit_dir::Folder;
 
 /// Everything below the root that the captured rules do not ignore, sorted by path.
@@ -212,7 +212,7 @@ impl Guard {
     /// cache. What cannot be read is none.
     pub fn ignores_itself(folder: &Path) -> bool {
         let around = |root: &Path| Ok(WorkTree::without_repository(root));
-        let all = Guard::capture(folder, Policy::new(), around).ok();
+        let all = Surroundings::of(folder, around).and_then(|around| around.guard(Policy::new())).ok();
         let survey = all.as_ref().and_then(|all| all.survey(&Tracked::default(), &|_| false).ok());
         let (Some(all), Some(survey)) = (all, survey) else { return false };
         let is_rules = |path: &Path| path.file_name() == Some(OsStr::new(".gitignore"));

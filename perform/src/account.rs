@@ -26,7 +26,6 @@ use code_commit_dir::Interrupt;
 use code_commit_engine::Problem;
 use code_commit_guard::{Difference, Guard, Policy, Seen, Survey, Tracked};
 use code_commit_logging::RunFolder;
-use code_commit_repo::WorkTree;
 
 pub use self::accounted::Accounted;
 pub(crate) use self::accounted::named;
@@ -133,8 +132,8 @@ impl Account {
         Ok(without)
     }
 
-    fn tracked_in(&self, guard: &Guard) -> Result<Tracked, Fault> {
-        let Ok(tree) = WorkTree::at(guard.root()) else { return Ok(Tracked::default()) };
+    fn tracked_in(&mut self, guard: &Guard) -> Result<Tracked, Fault> {
+        let Some(tree) = self.source.tree(guard.root()) else { return Ok(Tracked::default()) };
         let unread = |error| Fault::file("read the index of", guard.root())(io::Error::other(error));
         let is_skipped =
             |path: &PathBuf| self.own.iter().chain(&self.products).any(|own| path.starts_with(own));

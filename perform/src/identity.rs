@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use code_commit_dir::{Folder, Interrupt, Interruptible};
 use code_commit_engine::{HoldsFor, Outcome};
-use code_commit_guard::{Guard, Policy, Seen};
+use code_commit_guard::{Configuration, Policy, Seen, Surroundings};
 use code_commit_logging::{sha256_hex, sha256_of};
 use code_commit_names::ours::STATE;
 use rustix::fs::fstat;
@@ -17,25 +17,33 @@ use rustix::fs::fstat;
 /// What the end of a run holds for, as the tree is now.
 pub type HoldsNow<'w> = Box<dyn Fn(&Outcome, Interrupt<'_>) -> HoldsFor + 'w>;
 
-/// SHA-256 in hex over the files and symlinks below `root` that the ignore rules of now do not ignore, sorted by
-/// path: path, executable bit, content. Leaves out repositories' own files, the harness's state, and the paths
+/// SHA-256 in hex over the files and symlinks below `root` that the `.gitignore` files of now do not ignore, sorted by
+/// path: path, executable bit, content. Git's configuration and the user's excludes are those of `around`, if it was
+/// read before. Leaves out repositories' own files, the harness's state, and the paths
 /// `left_out`, relative to `root`. `None` if there is no such folder.
 ///
 /// # Errors
 ///
 /// Fails if something cannot be read.
-pub fn identity(root: &Path, left_out: &[String], interrupt: Interrupt<'_>) -> io::Result<Option<String>> {
+pub fn identity(
+    root: &Path,
+    around: Option<&Surroundings>,
+    left_out: &[String],
+    interrupt: Interrupt<'_>,
+) -> io::Result<Option<String>> {
     if !root.is_dir() {
         return Ok(None);
     }
+    let found = || Surroundings::find(root, Configuration::All);
+    let around = around.cloned().map_or_else(found, Ok).map_err(io::Error::other)?;
     // Without git nothing says what a tool has made.
-    let is_git = code_commit_repo::WorkTree::at(root).is_ok();
+    let is_git = around.is_git();
     let is_made = |path: &Path| !is_git && path.file_name().is_some_and(code_commit_repo::is_left_out);
     let is_git_own = |path: &Path| path.file_name().is_some_and(|name| name == ".git");
     let is_left_out = |path: &Path| left_out.iter().any(|out| path.starts_with(out));
     let skipped =
         |path: &Path| path.starts_with(STATE) || is_git_own(path) || is_made(path) || is_left_out(path);
-    let guard = Guard::open(root, Policy::new()).map_err(io::Error::other)?;
+    let guard = around.guard(Policy::new()).map_err(io::Error::other)?;
     let survey = guard.survey(&code_commit_guard::Tracked::default(), &skipped).map_err(io::Error::other)?;
     let top = Folder::open(root)?;
     let mut text = Vec::new();
@@ -123,7 +131,7 @@ mod tests {
         write(".gitignore", "target/\n");
         write("src/a", "a");
         symlink("a", root.join("src/link")).unwrap();
-        let now = || identity(root, &["own".to_owned()], code_commit_dir::NEVER).unwrap().unwrap();
+        let now = || identity(root, None, &["own".to_owned()], code_commit_dir::NEVER).unwrap().unwrap();
         let first = now();
         for name in
             ["target/made", "own/log", ".git/description", "src/nested/.git/config", &format!("{STATE}/lock")]
@@ -133,7 +141,7 @@ mod tests {
         }
         let mut known = vec![first];
         let mut check = |what: &str| {
-            let now = identity(root, &["own".to_owned()], code_commit_dir::NEVER).unwrap().unwrap();
+            let now = identity(root, None, &["own".to_owned()], code_commit_dir::NEVER).unwrap().unwrap();
             assert!(!known.contains(&now), "{what}");
             known.push(now);
         };
@@ -150,6 +158,6 @@ mod tests {
         check("new file");
         write(".gitignore", "target/\nnew\n");
         check("ignore rules");
-        assert_eq!(identity(&root.join("nowhere"), &[], code_commit_dir::NEVER).unwrap(), None);
+        assert_eq!(identity(&root.join("nowhere"), None, &[], code_commit_dir::NEVER).unwrap(), None);
     }
 }

@@ -3,6 +3,7 @@
 mod below;
 mod changed_in;
 mod committed;
+mod configuration;
 mod dirty;
 mod elsewhere;
 mod git;
@@ -18,7 +19,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
-use gix::bstr::{BStr, BString};
+use gix::bstr::BStr;
 use gix::config::source::Kind;
 use gix::sec::Trust;
 
@@ -113,6 +114,10 @@ impl RepoError {
 }
 
 /// A git work tree, seen from one folder in it: the root of the run.
+///
+/// Its configuration is that of the moment when it was opened. Index, references and objects are read as they are when
+/// they are asked for, `.gitignore` files too. A clone shares all of it, and costs nothing.
+#[derive(Clone)]
 pub struct WorkTree {
     root: PathBuf,
     top: PathBuf,
@@ -221,19 +226,6 @@ impl WorkTree {
             Ok(rules.at_path(&from_top, Some(gix::index::entry::Mode::FILE))?.is_excluded())
         })();
         asked.map_err(|e| self.git_error("read the ignore rules", &e))
-    }
-
-    /// Whether the repository's own configuration names filters. They do not run, so files that go
-    /// through them look changed.
-    pub fn has_own_filters(&self) -> bool {
-        !self.own_filters().is_empty()
-    }
-
-    fn own_filters(&self) -> Vec<BString> {
-        let config = self.repository.config_snapshot();
-        let filters = config.plumbing().sections_by_name("filter").into_iter().flatten();
-        let own = filters.filter(|section| section.meta().source.kind() == Kind::Repository);
-        own.filter_map(|section| section.header().subsection_name().map(ToOwned::to_owned)).collect()
     }
 
     /// Those of these paths, relative to the root, that are submodules.

@@ -104,6 +104,14 @@ impl Programs {
         Self { folders, changeable: Changeable::new(changeable) }
     }
 
+    /// The same where commands may change these places, too.
+    #[must_use]
+    pub fn except<'p>(&self, changeable: impl IntoIterator<Item = &'p Path>) -> Self {
+        let Changeable(more) = Changeable::new(changeable);
+        let all = self.changeable.0.iter().cloned().chain(more).collect();
+        Self { folders: self.folders.clone(), changeable: Changeable(all) }
+    }
+
     /// The `PATH` for what the harness starts, which starts further programs: git starts `gpg`, `ssh-keygen` and the
     /// user's filters.
     pub fn path(&self) -> OsString {

@@ -30,6 +30,7 @@ use crate::preflight::{self, Missing};
 use crate::records::{NewRun, RUNS};
 use crate::registry::Registry;
 use crate::sandbox::{self, Otherwise};
+use crate::site::Site;
 use crate::{lock, order, place, spec};
 
 const NOTHING_TO_FIX: &str = "nothing to fix: the build passes already, so a run is done with its first reply; \
@@ -68,7 +69,7 @@ pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     // A query is not needed: nobody is asked.
     let task = Task::commit(String::new(), String::new(), Vec::new(), &settings);
     let mut plan = plan(settings, &tree, task)?;
-    let guard = guard(&tree, &plan)?;
+    let guard = guard(&Site::of(&tree, host), &plan)?;
     let subjects = subjects(of, &tree, &guard, &mut plan, host)?;
     let Some(Subject { command, .. }) = subjects.first() else { return Ok(Exit::Done) };
     let name = format!("{}{CHECK}", Stamp::now().folder_name());

@@ -48,7 +48,7 @@ struct Run {
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let site = Site::here(host)?;
-    if site.tree.is_none() && !site.root.join(STATE).is_dir() {
+    if site.trusted.tree().is_none() && !site.root.join(STATE).is_dir() {
         site.tree()?;
     }
     let _lock = site.lock()?;
@@ -134,7 +134,7 @@ fn is_no_talk(path: &Path) -> Option<String> {
 fn known_to_git(run: &Path, site: &Site<'_>, tracked: &mut Option<Vec<String>>) -> Option<String> {
     let below = run.strip_prefix(&site.root).ok()?;
     let read = || {
-        let all = site.tree.as_ref().and_then(|tree| tree.tracked().ok()).unwrap_or_default();
+        let all = site.trusted.tree().and_then(|tree| tree.tracked().ok()).unwrap_or_default();
         all.into_iter().map(|file| file.path).collect()
     };
     let is_below = |file: &String| Path::new(file).starts_with(below);

@@ -30,7 +30,6 @@ pub use self::run::{Opened, begin};
 use std::path::Path;
 
 use anyhow::anyhow;
-use code_commit_repo::WorkTree;
 use code_commit_settings::{Keys, Origin, Settings};
 
 use self::begun::first;
@@ -62,7 +61,7 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     }
     preflight::own_or_absent(tree.root()).map_err(|missing| refused(vec![missing]))?;
     if matches!(args.query, Query::Edited) {
-        edit_query(which, tree, &settings, host, &keys)?;
+        edit_query(which, &site, &settings, &keys)?;
     }
     let (keys, query, redactor, settings) = (&keys, &args.query, &redactor, settings);
     // What a killed run has left half written is restored before it is rolled up, and no other run is writing.
@@ -107,20 +106,15 @@ fn settings(which: Which, args: &Request, root: &Path, host: Host<'_>) -> Result
 }
 
 /// Lets the supervisor write the query; refuses if it would be committed with the project (S1 §Safety).
-fn edit_query(
-    which: Which,
-    tree: &WorkTree,
-    settings: &Settings,
-    host: Host<'_>,
-    keys: &Keys,
-) -> Result<(), Failure> {
-    let (root, environment) = (tree.root(), host.environment);
+fn edit_query(which: Which, site: &Site<'_>, settings: &Settings, keys: &Keys) -> Result<(), Failure> {
+    let Site { root, trusted, host: Host { environment, .. } } = site;
+    let tree = site.tree()?;
     match which {
         Which::Commit => {
             let ignored = preflight::agent_config_is_ignored(root);
             ignored.map_err(|missing| refused(vec![preflight::project_above(tree).unwrap_or(missing)]))?;
-            edit::open(root, QUERY, settings, environment, keys)
+            edit::open(trusted, QUERY, settings, environment, keys)
         }
-        Which::Implement => edit::open(root, &beside_or_above(root, QUERY), settings, environment, keys),
+        Which::Implement => edit::open(trusted, &beside_or_above(root, QUERY), settings, environment, keys),
     }
 }

@@ -19,8 +19,9 @@ pub(crate) struct Decider {
     pub is_builds: bool,
 }
 
-/// All of them, as they are on disk now. A model cannot write files outside the project.
-pub(crate) fn find(root: &Path, settings: &Settings) -> Vec<Decider> {
+/// All of them, as they are on disk now, by git's configuration as it was opened. A model cannot write files outside the
+/// project.
+pub(crate) fn find(root: &Path, git: Option<&WorkTree>, settings: &Settings) -> Vec<Decider> {
     let Ok(root) = fs::canonicalize(root) else { return Vec::new() };
     let rows = code_commit_names::protected(Binds::Commit).filter(|row| !row.is_folder());
     let names = rows.map(|row| (row.at_root(), row.writer() == Some(Writer::Build))).collect::<Vec<_>>();
@@ -36,7 +37,7 @@ pub(crate) fn find(root: &Path, settings: &Settings) -> Vec<Decider> {
         let path = end(&root, name).filter(|path| path != name)?;
         Some(Decider { path, what: format!("{name} leads to it"), is_builds: *is_builds })
     });
-    let by_git = WorkTree::at(&root).ok().map(|tree| tree.named_by_config()).unwrap_or_default();
+    let by_git = git.map(WorkTree::named_by_config).unwrap_or_default();
     let by_git = by_git.into_iter().filter_map(|path| path.to_str().map(str::to_owned)).map(|path| Decider {
         path,
         what: "git's configuration names it: git reads or starts it".to_owned(),

@@ -11,6 +11,7 @@ use code_commit_settings::{Environment, Keys, Settings};
 
 use crate::exit::Failure;
 use crate::row::Row;
+use crate::trusted::Trusted;
 
 /// Everything that a run gets from the program around it; it accesses none of this itself.
 #[derive(Clone, Copy)]
@@ -34,6 +35,11 @@ impl<'h> Host<'h> {
             let error = anyhow!("{error}").context("cannot determine the current folder");
             Failure::refused(error, "change to a folder that exists")
         })
+    }
+
+    /// For commands about the current folder's project, or about none.
+    pub fn trusted(&self) -> Trusted {
+        Trusted::at(self.folder.unwrap_or(Path::new("/nonexistent")), self.environment)
     }
 
     /// The root of the project for commands that need no repository: the current folder, links resolved.

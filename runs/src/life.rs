@@ -29,7 +29,7 @@ pub use crate::estimate::tell_of_agent as forecast;
 use crate::exit::Failure;
 use crate::lock;
 pub use crate::records::NewRun;
-use crate::records::{self, cannot_begin};
+use crate::records::{self, Head, cannot_begin};
 use crate::registry::Known;
 pub use crate::row::{Facts, InTree, Replay, Resume, Row, TakesBack};
 use crate::site::Site;
@@ -79,7 +79,8 @@ impl<L: Loop> Life<'_, L> {
 
     /// Begins a run with what was opened for it.
     pub fn begin_with(&self, plan: &L::Plan, ready: L::Ready) -> Result<Finished<L::Ended>, Failure> {
-        let new = self.of.new_run(plan)?;
+        // From here on, whatever runs, git's configuration and rules are those that were read.
+        let new = self.of.new_run(plan)?.trusting(self.of.trusted().base());
         let run = new.folder().clone();
         let stored = self.of.store(plan, &new)?;
         // Listed first: no kill leaves a record that no list knows.
@@ -121,6 +122,9 @@ impl<L: Loop> Life<'_, L> {
         plan: &L::Plan,
         ready: L::Ready,
     ) -> Result<Finished<L::Ended>, Failure> {
+        let then = Head::of(run).and_then(|head| head.trusted);
+        let changed = then.and_then(|then| self.of.trusted().unlike(&then));
+        changed.iter().for_each(|warning| self.site.host.output.warn(warning));
         let (mut record, mut past) = Record::resume(run.clone(), self.of.observer(plan, run))
             .map_err(|error| Failure::refused(error, self.of.unlike_recorded(run)))?;
         let kept = L::kept(&past).unwrap_or(past.answers.len());
@@ -151,7 +155,7 @@ impl<L: Loop> Life<'_, L> {
             }),
         };
         // What agents may not change is settled by their own loop.
-        if let (Some(tree), TakesBack::PreImages) = (&self.site.tree, L::FACTS.takes_back) {
+        if let (Some(tree), TakesBack::PreImages) = (self.site.trusted.tree(), L::FACTS.takes_back) {
             lock::under_way(&self.lock, tree, run.path())?;
         }
         // A run that cannot take its first step leaves no record.

@@ -51,7 +51,7 @@ pub fn recover_in(folder: &Path, host: Host<'_>) -> Result<(), Failure> {
 impl Site<'_> {
     /// Takes the lock, and cleans up after a killed run.
     pub fn lock(&self) -> Result<Lock, Failure> {
-        match &self.tree {
+        match self.trusted.tree() {
             Some(tree) => take(tree, self.host),
             None => take_in(&self.state()?, self.host),
         }
@@ -131,7 +131,7 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
         Registry::of(tree).bases()?.iter().chain(&own).for_each(|base| code_commit_runner::remove_left(base));
     }
     if lock.was_abandoned()
-        && let Err(error) = missing_summaries(&Site::at(tree.root(), host))
+        && let Err(error) = missing_summaries(&Site::of(tree, host))
     {
         host.output.warn(&format!("{error:#}"));
     }
@@ -179,7 +179,8 @@ fn settle(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
         .map_err(|error| Failure::refused(error, "remove it to keep the files as they are"))?;
     let root = tree.top().join(root);
     if root.is_dir() {
-        let (tree, run) = (work_tree(&root)?, root.join(run));
+        let tree = if root == tree.root() { tree.clone() } else { work_tree(&root)? };
+        let run = root.join(run);
         if Registry::of(&tree).all()?.iter().any(|known| known.path(&root) == run) {
             settle_run(lock, &state, &tree, &run, host)?;
         }

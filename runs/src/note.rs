@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use code_commit_engine::{Action, Changed, Problem};
 use code_commit_logging::{RunFolder, name_as_text, sha256_hex};
 use code_commit_perform::{Past, RUN_JSON};
-use code_commit_repo::{ChangedIn, Git, Identity, WorkTree};
+use code_commit_repo::{ChangedIn, Git, Identity};
 use code_commit_timeline::{Event, Run, Step, Tone, What};
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn note(git: &Git, folder: &RunFolder, commit: &str, fallback: Option<Identity<'
     let name = folder.path().file_name().unwrap_or_default().to_string_lossy();
     let mut run = Run::planned(&name, &plan);
     run.steps = Past::read(folder.path())?.steps();
-    let changed = WorkTree::at(git.folder())?.changed_in(commit)?;
+    let changed = git.tree()?.changed_in(commit)?;
     let changes = changed.into_iter().map(|file| change(&mut run, file)).collect();
     run.steps.all.push(committed(commit, changes, run.steps.to_ms));
     let is_its = |record: &Value| record.pointer("/vcs/revision").and_then(Value::as_str) == Some(commit);

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::registry::RUN_JSON;
 use crate::staging::Staging;
+use crate::trusted::Base;
 
 /// Candidate runs named in a message.
 pub(crate) const NAMED_RUNS: usize = 5;
@@ -41,6 +42,7 @@ pub struct NewRun {
     /// Where it is made. If that is beside its place, a kill leaves nothing that looks like a run.
     aside: Option<Staging>,
     has_begun: bool,
+    trusted: Option<Base>,
 }
 
 impl NewRun {
@@ -52,7 +54,7 @@ impl NewRun {
             anyhow::Ok((aside, RunFolder::choose(base, name, redactor)?))
         };
         let (aside, folder) = make().map_err(|error| Failure::refused(error, help))?;
-        Ok(Self { folder, aside: Some(aside), has_begun: false })
+        Ok(Self { folder, aside: Some(aside), has_begun: false, trusted: None })
     }
 
     /// Makes the folder in its place, where the same order finds it however early this is killed.
@@ -64,7 +66,13 @@ impl NewRun {
     ) -> Result<Self, Failure> {
         let folder =
             RunFolder::create(base, name, redactor).map_err(|error| Failure::refused(error, help))?;
-        Ok(Self { folder, aside: None, has_begun: false })
+        Ok(Self { folder, aside: None, has_begun: false, trusted: None })
+    }
+
+    /// The same, recorded with what it trusts.
+    pub(crate) fn trusting(mut self, base: Base) -> Self {
+        self.trusted = Some(base);
+        self
     }
 
     /// Its place. Nothing may be there yet.
@@ -77,10 +85,12 @@ impl NewRun {
         #[derive(Serialize)]
         struct Named<'p, P> {
             record_format: u32,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            trusted: Option<&'p Base>,
             #[serde(flatten)]
             plan: &'p P,
         }
-        let plan = Named { record_format: Format::CURRENT, plan };
+        let plan = Named { record_format: Format::CURRENT, trusted: self.trusted.as_ref(), plan };
         self.made().store_json(RUN_JSON, &plan).map_err(cannot_begin)
     }
 
@@ -192,6 +202,8 @@ pub(crate) struct Head {
     /// The commit that was checked out when it began.
     #[serde(rename = "head", alias = "repo_baseline_commit")]
     pub(crate) commit: Option<String>,
+    /// What was trusted when it began.
+    pub(crate) trusted: Option<Base>,
 }
 
 impl Head {

@@ -141,15 +141,15 @@ impl WhatIf<'_> {
         let Self { plan, past, copy, host, .. } = self;
         let Host { environment, output, .. } = host;
         let of = plan.settings.model.value.first().clone();
-        let confinement = sandbox::confine(&place::work_tree(&copy.root)?, &plan, Otherwise::Refuse, host)?;
-        let folder = copy.folder()?;
+        let (tree, folder) = (place::work_tree(&copy.root)?, copy.folder()?);
+        let confinement = sandbox::confine(&tree, &plan, Otherwise::Refuse, host)?;
         let mut world = CommitWorld {
             record: Record::begin(folder.clone(), Silent).map_err(anyhow::Error::from)?,
             rules,
             model: std::rc::Rc::new(code_commit_llm::Recorded::new(of, Vec::new())),
             asking: asking(&plan.settings),
             build: build_command(&plan, environment, confinement),
-            account: plan.account(&copy.root),
+            account: plan.account(&tree),
             code: plan.task.code(),
             layout: plan.task.layout(),
             said_log: None,

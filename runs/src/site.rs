@@ -13,13 +13,14 @@ use crate::place;
 use crate::records::{self, Head};
 use crate::registry::{Known, Registry};
 use crate::row::{InTree, Row};
+use crate::trusted::Trusted;
 
 /// A project, and the program around it.
 pub struct Site<'h> {
     /// Its root, without symlinks.
     pub root: PathBuf,
-    /// Its repository; a project of agents need not have one.
-    pub tree: Option<WorkTree>,
+    /// What does not change while its commands run.
+    pub trusted: Trusted,
     /// The surroundings.
     pub host: Host<'h>,
 }
@@ -38,12 +39,17 @@ impl<'h> Site<'h> {
 
     /// The project in this folder.
     pub fn at(root: &Path, host: Host<'h>) -> Self {
-        Self { root: root.to_owned(), tree: WorkTree::at(root).ok(), host }
+        Self { root: root.to_owned(), trusted: Trusted::at(root, host.environment), host }
+    }
+
+    /// The project at the root of this work tree.
+    pub fn of(tree: &WorkTree, host: Host<'h>) -> Self {
+        Self { root: tree.root().to_owned(), trusted: Trusted::of(tree, host.environment), host }
     }
 
     /// Its repository, or why there is none.
     pub fn tree(&self) -> Result<&WorkTree, Failure> {
-        if let Some(tree) = &self.tree {
+        if let Some(tree) = self.trusted.tree() {
             return Ok(tree);
         }
         place::work_tree(&self.root)?;
@@ -52,7 +58,7 @@ impl<'h> Site<'h> {
 
     /// The harness's own folder; created if necessary.
     pub(crate) fn state(&self) -> Result<PathBuf, Failure> {
-        match &self.tree {
+        match self.trusted.tree() {
             Some(tree) => place::state(tree),
             None => place::state_of(&self.root),
         }
@@ -60,7 +66,7 @@ impl<'h> Site<'h> {
 
     /// The list of its runs.
     pub fn registry(&self) -> Registry<'_> {
-        Registry::at(&self.root, self.tree.as_ref())
+        Registry::at(&self.root, self.trusted.tree())
     }
 
     /// Whether a listed run is over, or holds nothing that a resumed run could use; `None` if its journal cannot be

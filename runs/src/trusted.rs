@@ -1,40 +1,108 @@
-//! What the harness starts itself, outside of every sandbox: programs that no command of the project can change, in an
-//! environment whose `PATH` names no folder that one can change.
+//! The trusted base: what is fixed before any command of the project or of a model runs, and handed down from here.
+//!
+//! The repository as it was opened, with its configuration and the user's excludes; what the harness starts itself,
+//! outside of every sandbox: programs that no command of the project can change, in an environment whose `PATH` names no
+//! folder that one can change. What a sandbox mounts is opened by the runner, for each command.
 
+use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use code_commit_agent::NotInstalled;
+use code_commit_guard::{Configuration, Guard, OpenError, Policy, Surroundings};
+use code_commit_logging::sha256_hex;
 use code_commit_repo::{Git, WorkTree};
 use code_commit_runner::{NoProgram, Programs};
 use code_commit_settings::{Environment, Settings};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
-use crate::host::Host;
 
-/// The programs and their environment.
+/// What a run trusts. Made once for a project; a clone shares what was opened.
 #[derive(Debug, Clone)]
 pub struct Trusted {
+    root: PathBuf,
+    tree: Option<WorkTree>,
+    surroundings: OnceCell<Surroundings>,
     programs: Programs,
     environment: Environment,
 }
 
+/// The same as `run.json` has it, to see later what was trusted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Base {
+    /// The git program, which runs start outside of every sandbox; null if there is none. `~` is the home folder.
+    git: Option<String>,
+    /// SHA-256 of git's configuration, from all its files; null without a repository.
+    git_config_sha256: Option<String>,
+    /// SHA-256 of the user's excludes file and of `info/exclude`; null without a repository.
+    git_excludes_sha256: Option<String>,
+}
+
 impl Trusted {
-    /// `places` hold the project; the settings may open more to commands.
-    pub fn around(places: &[&Path], settings: Option<&Settings>, environment: &Environment) -> Self {
-        let writable = settings.into_iter().flat_map(|settings| &settings.writable);
-        let changeable = places.iter().copied().chain(writable.map(|place| place.value.as_path()));
-        let programs = Programs::new(environment.path(), changeable);
-        let mut variables = environment.all().clone();
-        variables.insert("PATH".into(), programs.path());
-        Self { programs, environment: Environment::of(variables) }
+    /// For the project in this folder.
+    pub fn at(root: &Path, environment: &Environment) -> Self {
+        Self::new(root, WorkTree::at(root).ok(), environment)
     }
 
-    /// For commands about the current folder's project, or about none.
-    pub fn here(host: Host<'_>) -> Self {
-        let folder = host.folder.unwrap_or(Path::new("/nonexistent"));
-        let tree = WorkTree::at(folder).ok();
-        Self::around(&[tree.as_ref().map_or(folder, WorkTree::top)], None, host.environment)
+    /// For the project at the root of this work tree.
+    pub fn of(tree: &WorkTree, environment: &Environment) -> Self {
+        Self::new(tree.root(), Some(tree.clone()), environment)
+    }
+
+    fn new(root: &Path, tree: Option<WorkTree>, environment: &Environment) -> Self {
+        let project = tree.as_ref().map_or(root, WorkTree::top);
+        let programs = Programs::new(environment.path(), [project]);
+        let (surroundings, environment) = (OnceCell::new(), environment.clone());
+        Self { root: root.to_owned(), tree, surroundings, programs, environment }.with_path()
+    }
+
+    /// The same where commands may change these places, too.
+    #[must_use]
+    pub fn except<'p>(&self, changeable: impl IntoIterator<Item = &'p Path>) -> Self {
+        Self { programs: self.programs.except(changeable), ..self.clone() }.with_path()
+    }
+
+    /// The same where commands may change what the settings open to them.
+    #[must_use]
+    pub fn under(&self, settings: &Settings) -> Self {
+        self.except(settings.writable.iter().map(|place| place.value.as_path()))
+    }
+
+    fn with_path(self) -> Self {
+        let mut variables = self.environment.all().clone();
+        variables.insert("PATH".into(), self.programs.path());
+        Self { environment: Environment::of(variables), ..self }
+    }
+
+    /// The root of the project.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Its repository; a project of agents need not have one.
+    pub fn tree(&self) -> Option<&WorkTree> {
+        self.tree.as_ref()
+    }
+
+    /// What git says of the root.
+    pub fn surroundings(&self) -> Result<&Surroundings, Failure> {
+        if let Some(known) = self.surroundings.get() {
+            return Ok(known);
+        }
+        let found = match &self.tree {
+            Some(tree) => Surroundings::within(tree.repository(), &self.root),
+            None => Surroundings::find(&self.root, Configuration::All),
+        };
+        let found = found.map_err(cannot_read)?;
+        Ok(self.surroundings.get_or_init(|| found))
+    }
+
+    /// The guard for the `.gitignore` files of now.
+    pub fn guard(&self, policy: Policy) -> Result<Guard, Failure> {
+        self.surroundings()?.guard(policy).map_err(cannot_read)
     }
 
     /// The file to start for a name.
@@ -65,4 +133,35 @@ impl Trusted {
     pub fn programs(&self) -> &Programs {
         &self.programs
     }
+
+    /// For the record. From now on all of it is read.
+    pub(crate) fn base(&self) -> Base {
+        let around = self.surroundings().ok().filter(|around| around.is_git());
+        let excludes = around.map(|around| sha256_hex(&around.excludes().join(&0)));
+        let config = self.tree.as_ref().map(|tree| sha256_hex(&tree.configuration()));
+        Base { git: self.carried("git"), git_config_sha256: config, git_excludes_sha256: excludes }
+    }
+
+    /// Where a program is, for a record that is carried elsewhere.
+    fn carried(&self, name: &str) -> Option<String> {
+        let place = self.programs.find(name).ok()?;
+        let home = self.environment.folder("HOME");
+        let below =
+            home.and_then(|home| place.strip_prefix(home).ok()).map(|below| Path::new("~").join(below));
+        Some(below.unwrap_or(place).display().to_string())
+    }
+
+    /// A warning about what was another one when a run began.
+    pub(crate) fn unlike(&self, then: &Base) -> Option<String> {
+        let now = self.base();
+        let git = (now.git != then.git).then_some("the git program");
+        let config = (now.git_config_sha256 != then.git_config_sha256).then_some("git's configuration");
+        let excludes = (now.git_excludes_sha256 != then.git_excludes_sha256).then_some("git's excludes");
+        let changed: Vec<&str> = git.into_iter().chain(config).chain(excludes).collect();
+        (!changed.is_empty()).then(|| format!("changed since the run began: {}", changed.join(", ")))
+    }
+}
+
+pub(crate) fn cannot_read(error: OpenError) -> Failure {
+    Failure::refused(error, "make the folder readable")
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use code_commit_dir::Interrupt;
 use code_commit_engine::HoldsFor;
+use code_commit_guard::Surroundings;
 use code_commit_logging::sha256_hex;
 use code_commit_loop_order::{VERIFY_SCRIPT, WorkOrder};
 use code_commit_settings::Settings;
@@ -11,38 +12,46 @@ use serde::Serialize;
 
 use crate::commit::plan::{Plan, Task};
 use crate::deciders;
+use crate::trusted::Trusted;
 
 /// Decides on files up to this size; the hash of a larger one is that of its length.
 const MOST: u64 = 64 << 20;
 
 /// The end of a commit loop.
-pub(crate) fn of_commit(root: &Path, plan: &Plan, interrupt: Interrupt<'_>) -> HoldsFor {
+pub(crate) fn of_commit(trusted: &Trusted, plan: &Plan, interrupt: Interrupt<'_>) -> HoldsFor {
     let asked = match &plan.task {
         Task::Commit { query, .. } => vec![query.text()],
         Task::Implement { system, query, .. } => vec![system.text(), query.text()],
     };
     HoldsFor {
-        tree: tree(root, &plan.own_files(), interrupt),
+        tree: tree(trusted.root(), trusted.surroundings().ok(), &plan.own_files(), interrupt),
         specification: Some(sha256_hex(asked.join("\0").as_bytes())),
-        decider: Some(of_build(root, &plan.settings)),
+        decider: Some(of_build(trusted, &plan.settings)),
     }
 }
 
 /// The build command, and the content of every file of the project that it starts or names.
-fn of_build(root: &Path, settings: &Settings) -> String {
-    let deciders = deciders::find(root, settings).into_iter().map(|decider| decider.path);
+fn of_build(trusted: &Trusted, settings: &Settings) -> String {
+    let root = trusted.root();
+    let deciders = deciders::find(root, trusted.tree(), settings).into_iter().map(|decider| decider.path);
     let named = [code_commit_names::ours::BUILD.to_owned()].into_iter().chain(deciders);
     decider(root, &settings.build.value.argv, named.chain(deciders::graders(root, settings)))
 }
 
 /// The end of a work order, whose run is in the folder `run`.
-pub(crate) fn of_order(root: &Path, run: &Path, order: &WorkOrder, interrupt: Interrupt<'_>) -> HoldsFor {
+pub(crate) fn of_order(
+    root: &Path,
+    around: Option<&Surroundings>,
+    run: &Path,
+    order: &WorkOrder,
+    interrupt: Interrupt<'_>,
+) -> HoldsFor {
     let own: Vec<String> = out_in_tree(root, run).map(|out| out.display().to_string()).into_iter().collect();
     let words: Vec<String> =
         order.acceptance_commands.iter().flat_map(|command| command.argv.iter().cloned()).collect();
     let files = words.iter().cloned().chain([VERIFY_SCRIPT.to_owned()]);
     HoldsFor {
-        tree: tree(root, &own, interrupt),
+        tree: tree(root, around, &own, interrupt),
         specification: Some(order.hash.clone()),
         decider: Some(decider(root, &words, files)),
     }
@@ -68,6 +77,11 @@ pub(crate) fn decider(root: &Path, words: &impl Serialize, files: impl Iterator<
 }
 
 /// `None` if it cannot be read: then nothing is known of what the verdict holds for.
-pub(crate) fn tree(root: &Path, own: &[String], interrupt: Interrupt<'_>) -> Option<String> {
-    code_commit_perform::identity(root, own, interrupt).ok().flatten()
+pub(crate) fn tree(
+    root: &Path,
+    around: Option<&Surroundings>,
+    own: &[String],
+    interrupt: Interrupt<'_>,
+) -> Option<String> {
+    code_commit_perform::identity(root, around, own, interrupt).ok().flatten()
 }

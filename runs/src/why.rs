@@ -53,7 +53,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let path =
         from_top.to_str().ok_or_else(|| Failure::not_utf8(from_top, "git's blame", "rename the file"))?;
     let file = File { tree, registry: site.registry(), path: path.to_owned(), content, line };
-    let git = Trusted::around(&[tree.top()], None, host.environment).git(tree.top())?;
+    let git = Trusted::of(tree, host.environment).git(tree.top())?;
     let origins = file.origins(&git, host.output)?;
     origins.tell(&shown, line.is_some(), &site.root, host.output);
     Ok(Exit::Done)
@@ -63,7 +63,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 fn own_repository(file: &Path, site: &Site<'_>) -> Result<Option<WorkTree>, Failure> {
     let folder = file.parent().unwrap_or(file);
     let Ok(nearest) = WorkTree::at(folder) else { return Ok(None) };
-    let top = site.tree.as_ref().map(WorkTree::top);
+    let top = site.trusted.tree().map(WorkTree::top);
     if top == Some(nearest.top()) || !nearest.top().starts_with(&site.root) {
         return Ok(None);
     }

@@ -32,7 +32,7 @@ pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let tree = place::work_tree(host.here()?)?;
     let lock = lock::take(&tree, host)?;
     let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
-    let guard = Guard::open(tree.root(), commit::policy(&settings, tree.root()))
+    let guard = Guard::open(tree.root(), commit::policy(&settings, tree.root(), Some(&tree)))
         .map_err(|error| Failure::refused(error, "make the folder readable"))?;
     let rules = Rules { root: tree.root().to_owned(), guard, lock: lock.into() };
     let answer = answer(reply.text(), &Keys::find(environment, tree.root()));

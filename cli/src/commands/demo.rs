@@ -13,7 +13,6 @@ use code_commit_repo::WorkTree;
 use code_commit_runs::commit::{self, Opened, Plan, Task, begin};
 use code_commit_runs::preflight::QUERY;
 use code_commit_runs::sandbox::Otherwise;
-use code_commit_runs::trusted::Trusted;
 use code_commit_runs::{Exit, Failure, Host, Site, changes, place, rollup};
 use code_commit_settings::{Keys, Layer, Settings};
 
@@ -26,7 +25,7 @@ const MODEL: &str = "gemini/demo";
 /// Creates the project, starts the server, runs the loop, shows the result.
 pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
-    let project = Project::with_git(Trusted::here(host).program("git")?, &FILES).map_err(no_project)?;
+    let project = Project::with_git(host.trusted().program("git")?, &FILES).map_err(no_project)?;
     let tree = place::work_tree(project.root())?;
     let no_keys = Redactor::default();
     let sources = rollup::Sources { tree: &tree, environment, redactor: &no_keys, query: "" };
@@ -44,8 +43,8 @@ pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let settings = settings(args, &server)?;
     let client = host.models.open(&settings, &Keys::just(Secret::new(KEY)), &tree, host)?;
     let plan = plan(settings, &project, &tree, rollup.text)?;
-    let site = Site::at(project.root(), host);
-    let opened = Opened { guard: commit::guard(&tree, &plan)?, model: client.into(), paid: Paid::default() };
+    let site = Site::of(&tree, host);
+    let opened = Opened { guard: commit::guard(&site, &plan)?, model: client.into(), paid: Paid::default() };
     let finished = begin(&site, &plan, opened, redactor, Otherwise::GoWithout)?;
     for change in &finished.changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());
@@ -73,7 +72,7 @@ fn settings(args: &DemoArgs, server: &Server) -> Result<Settings, Failure> {
 
 fn plan(settings: Settings, project: &Project, tree: &WorkTree, code: String) -> Result<Plan, Failure> {
     let query = project.read(QUERY).context("cannot read the demo's query")?;
-    let protected = commit::protected_for_model(&settings, project.root());
+    let protected = commit::protected_for_model(&settings, tree);
     let task = Task::commit(query, code, protected, &settings);
     commit::plan(settings, tree, task)
 }

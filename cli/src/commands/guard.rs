@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use anyhow::{Context as _, anyhow};
 use code_commit_guard::{Guard, Op, OpenError, Request, Verdict};
 use code_commit_logging::name_as_text;
+use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, GOOD, printable};
 use code_commit_runs::{Exit, Failure, Host, commit};
 use code_commit_settings::Layer;
@@ -19,7 +20,9 @@ pub fn run(args: &GuardArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let paths = if args.stdin { from_stdin()? } else { args.paths.clone() };
     let settings = code_commit_runs::config::load(&args.root, Layer::default(), host)?;
-    let guard = Guard::open(&args.root, commit::policy(&settings, &args.root)).map_err(cannot_judge)?;
+    let git = WorkTree::at(&args.root).ok();
+    let policy = commit::policy(&settings, &args.root, git.as_ref());
+    let guard = Guard::open(&args.root, policy).map_err(cannot_judge)?;
     let requests: Vec<Request<'_>> = paths
         .iter()
         .map(|path| Request { path: path.as_bytes(), op: Op::Write, base_sha256: None })

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use code_commit_loop_order::{FieldProblem, WorkOrder};
 use code_commit_report::{BAD, GOOD, Output, STRONG, phrases, printable};
 use code_commit_runs::order::{self, preflight};
+use code_commit_runs::trusted::Trusted;
 use code_commit_runs::{Exit, Failure, Host};
 use code_commit_settings::{Layer, Settings};
 use serde_json::json;
@@ -19,17 +20,18 @@ pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let tree = preflight::repository(&args.repo)?;
     let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
     let bytes = read(&args.file)?;
+    let trusted = Trusted::of(&tree, environment);
     let order = WorkOrder::parse(&bytes);
     let mut problems = Vec::new();
     match &order {
         Ok(order) => {
-            problems.extend(against(order, tree.root(), &settings)?);
+            problems.extend(against(order, &trusted, &settings)?);
             problems.extend(order::programs(order, tree.root(), environment));
             order::warn_of_verification(order, tree.root(), host);
         }
         Err(found) => problems.clone_from(found),
     }
-    let git = preflight::git(&tree, &settings, environment)?;
+    let git = trusted.under(&settings).git(tree.top())?;
     for found in [preflight::clean(&tree, &git), preflight::verification(tree.root())] {
         problems.extend(found.err().map(|refusal| FieldProblem {
             field: String::new(),
@@ -50,10 +52,10 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|error| Failure::refused(error, "name a file with an order, or - for standard input"))
 }
 
-fn against(order: &WorkOrder, root: &Path, settings: &Settings) -> Result<Vec<FieldProblem>, Failure> {
-    let guard = preflight::open(root, order, settings)?;
+fn against(order: &WorkOrder, trusted: &Trusted, settings: &Settings) -> Result<Vec<FieldProblem>, Failure> {
+    let guard = preflight::open(trusted, order, settings)?;
     let mut problems = preflight::unwritable(&guard, order);
-    problems.extend(order::read_files(root, order).err().into_iter().flatten());
+    problems.extend(order::read_files(trusted.root(), order).err().into_iter().flatten());
     Ok(problems)
 }
 

@@ -689,3 +689,45 @@ fn hidden_characters_of_a_reply_are_shown_by_their_numbers_in_the_run_in_show_an
     let hidden = ['\u{200b}', '\u{e0041}', '\u{202e}', '\u{2060}'];
     assert!(![ran.out, shown.out, json.out].iter().any(|out| out.contains(hidden)));
 }
+
+/// What the second build of a run left to the harness, without a sandbox: the verdict's tree, the files that changed,
+/// git's status without the build's own configuration.
+fn after_two_builds(is_evil: bool) -> (String, Vec<String>) {
+    let reply = |name: &str| format!("^^^new/{name}\n{name}\n^^^end\n");
+    let scene = Scene::with_replies([&*reply("one"), &*reply("two")]);
+    let (root, beside) = (scene.project.root(), scene.project.beside());
+    // In an ignored folder, so that it stays, and first on PATH.
+    scene.project.write(".git/info/exclude", b"/bin/\n").unwrap();
+    scene.project.write("bin/readme", b"none yet\n").unwrap();
+    let build = "#!/bin/sh\n\
+        if rm ../evil 2>&-; then\n\
+            printf '[core]\\n\\tfsmonitor = touch ../canary\\n\\texcludesFile = ../everything\\n' >> .git/config\n\
+            echo '*' | tee ../everything .git/info/exclude > .gitignore\n\
+            printf '#!/bin/sh\\ntouch ../canary\\n' > bin/git; chmod +x bin/git\n\
+        fi\n\
+        ls new > made\ntest -f new/two\n";
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    scene.project.commit("a build").unwrap();
+    if is_evil {
+        std::fs::write(beside.join("evil"), "").unwrap();
+    }
+    let path = format!("{}/bin:/usr/local/bin:/usr/bin:/bin", root.display());
+    let ran = scene.ran(&mut scene.keyed(&scene.flags(), &[("PATH", &path)]));
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(root.join("bin/git").exists(), is_evil);
+    assert!(!beside.join("canary").exists(), "{ran}");
+    let end = scene.recorded("events.jsonl").lines().last().unwrap().to_owned();
+    let end: serde_json::Value = serde_json::from_str(&end).unwrap();
+    let tree = end["fact"]["holds_for"]["tree"].as_str().unwrap().to_owned();
+    let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
+    let files = summary["files"].as_array().unwrap();
+    let files = files.iter().map(|file| file["path"].as_str().unwrap().to_owned()).collect();
+    (tree, files)
+}
+
+#[test]
+fn what_a_build_does_to_git_and_to_programs_counts_in_no_later_step_of_its_run() {
+    let (plain, evil) = (after_two_builds(false), after_two_builds(true));
+    assert_eq!(plain.1, ["made", "new/one", "new/two"]);
+    assert_eq!(evil, plain);
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::chown;
 use std::path::Path;
 
-use code_commit_guard::{Code, Guard, OpenError, Policy};
+use code_commit_guard::{Code, Guard, OpenError, Policy, Surroundings};
 
 use crate::tree::{code, git, repository};
 
@@ -13,7 +13,7 @@ fn opened(top: &Path) -> gix::Repository {
 }
 
 fn open_in(top: &Path, root: &Path) -> Result<Guard, OpenError> {
-    Guard::open_in(&opened(top), root, Policy::commit())
+    Surroundings::within(&opened(top), root)?.guard(Policy::commit())
 }
 
 #[test]
@@ -30,6 +30,22 @@ fn it_is_guarded_like_one_that_is_opened_here() {
     let inner = open_in(scratch.path(), &scratch.path().join("inner")).unwrap();
     for ignored in ["b.unwanted", "b.inner", "b.excluded"] {
         assert_eq!(code(&inner, ignored), Some(Code::Ignored), "{ignored}");
+    }
+}
+
+#[test]
+fn what_its_configuration_and_the_excludes_say_later_counts_for_no_guard_but_ignore_files_do() {
+    let scratch = repository(&[("patterns", "*.later\n")]);
+    fs::write(scratch.path().join(".git/info/exclude"), "*.excluded\n").unwrap();
+    let around = Surroundings::within(&opened(scratch.path()), scratch.path()).unwrap();
+    let patterns = scratch.path().join("patterns");
+    git(scratch.path(), &["config", "core.excludesFile", patterns.to_str().unwrap()]);
+    fs::write(scratch.path().join(".git/info/exclude"), "*\n").unwrap();
+    fs::write(scratch.path().join(".gitignore"), "*.unwanted\n").unwrap();
+    let guard = around.guard(Policy::commit()).unwrap();
+    assert_eq!([code(&guard, "b.rs"), code(&guard, "b.later")], [None, None]);
+    for ignored in ["b.excluded", "b.unwanted"] {
+        assert_eq!(code(&guard, ignored), Some(Code::Ignored), "{ignored}");
     }
 }
 
@@ -81,6 +97,6 @@ fn it_is_refused_when_it_belongs_to_another_user() {
             return;
         }
     }
-    let error = Guard::open_in(&repository, scratch.path(), Policy::commit()).unwrap_err();
+    let error = Surroundings::within(&repository, scratch.path()).unwrap_err();
     assert!(matches!(error, OpenError::ForeignOwner { .. }), "{error}");
 }

@@ -31,6 +31,15 @@ pub(super) struct Source {
     is_told: bool,
 }
 
+impl super::Account {
+    /// Takes what git has from this work tree, with its configuration as it was opened.
+    #[must_use]
+    pub fn of(mut self, tree: &WorkTree) -> Self {
+        self.source.tree = Some(tree.clone());
+        self
+    }
+}
+
 impl Source {
     /// Copies into `folder` what git could not restore; warns the first time that there is too much.
     pub(super) fn fill(
@@ -88,10 +97,14 @@ impl Source {
         }
     }
 
-    /// Opens the repository, once, and reads its index.
-    fn find(&mut self, root: &Path, folder: &Path) {
+    /// As it was opened when the run began: only its index is read anew. Recovery, which has no run, opens it here.
+    pub(super) fn tree(&mut self, root: &Path) -> Option<&WorkTree> {
         self.tree = self.tree.take().or_else(|| WorkTree::at(root).ok());
-        self.committed = self.tree.as_ref().and_then(|tree| tree.committed().ok());
+        self.tree.as_ref()
+    }
+
+    fn find(&mut self, root: &Path, folder: &Path) {
+        self.committed = self.tree(root).and_then(|tree| tree.committed().ok());
         self.folder = folder.join(FILES);
     }
 

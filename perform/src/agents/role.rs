@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use code_commit_agent::{Event, Installed, Key, Permissions};
-use code_commit_repo::{Git, Identity};
+use code_commit_repo::{Git, Identity, WorkTree};
 use code_commit_runner::{Confinement, Env};
 
 use code_commit_engine::Marked;
@@ -49,6 +49,8 @@ pub struct Role {
 pub struct Watched {
     /// The folder.
     pub root: PathBuf,
+    /// Its work tree as it was opened when the run began.
+    pub tree: Option<WorkTree>,
     /// Its path in the project that `protected` refers to, with a final `/`; empty if it is the project's
     /// root.
     pub within: String,

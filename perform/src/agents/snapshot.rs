@@ -86,7 +86,7 @@ impl<'w> Before<'w> {
         taken: &Path,
     ) -> io::Result<Self> {
         let (tree, since) = kept.look(&watched.root, &watched.skip)?;
-        let known = watched.may_touch.as_ref().and_then(|_| known_to_git(&watched.root));
+        let known = watched.may_touch.as_ref().and_then(|_| known_to_git(watched));
         let before =
             Self { watched, tree, known, folder: folder.to_owned(), taken: taken.to_owned(), is_late: false };
         if watched.may_touch.is_some() {
@@ -180,7 +180,7 @@ impl<'w> Before<'w> {
 
     fn differences(&self) -> Differences {
         let after = Tree::of(&self.watched.root, &self.watched.skip);
-        let known_now = self.known.as_ref().map(|_| known_to_git(&self.watched.root));
+        let known_now = self.known.as_ref().map(|_| known_to_git(self.watched));
         // If git can no longer report what it knows, every new file counts.
         let is_new_to_git = |path: &str| match &known_now {
             None => false,
@@ -269,8 +269,8 @@ pub(super) fn put_back_after(
 }
 
 /// Files that git tracks or would track: not ignored. `None` without a repository.
-fn known_to_git(root: &Path) -> Option<BTreeSet<String>> {
-    let tree = WorkTree::at(root).ok()?;
+fn known_to_git(watched: &Watched) -> Option<BTreeSet<String>> {
+    let tree = watched.tree.clone().or_else(|| WorkTree::at(&watched.root).ok())?;
     let tracked = tree.tracked().ok()?.into_iter().map(|file| file.path);
     Some(tracked.chain(tree.dirty().ok()?).collect())
 }

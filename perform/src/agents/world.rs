@@ -211,9 +211,8 @@ impl<P: Project, C: Cast<P>> Live<Identify<P>> for AgentWorld<'_, C> {
                 Some(hash.map_err(|error| fault("read", &error.path)(error.source))?)
             }
             Counted::All => None,
-            Counted::NotIgnored { without } => {
-                identity(&folder, &without, code_commit_dir::NEVER).map_err(fault("identify", &folder))?
-            }
+            Counted::NotIgnored { without } => identity(&folder, None, &without, code_commit_dir::NEVER)
+                .map_err(fault("identify", &folder))?,
         };
         Ok(Identified { place: place.name().to_owned(), sha256 })
     }

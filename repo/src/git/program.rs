@@ -116,6 +116,9 @@ impl Git {
     }
 
     /// The work tree, of the repository that every git is pinned to and of no other.
+    ///
+    /// Opened anew each time, on purpose: git reads its configuration at every start, so the filters to switch off are
+    /// those that it names now, not those that it named when the run began.
     pub fn tree(&self) -> Result<WorkTree, GitError> {
         let tree = WorkTree::at(&self.folder)?;
         if canonical(tree.git_dir().to_owned()) == self.repository {

@@ -1,9 +1,9 @@
 //! The plan of a new run, and what it may not write.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use code_commit_guard::{Guard, OpenError};
+use code_commit_guard::Guard;
 use code_commit_loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use code_commit_names::{Binds, Writer};
 use code_commit_repo::WorkTree;
@@ -14,6 +14,7 @@ use crate::deciders;
 use crate::estimate::First;
 use crate::exit::Failure;
 use crate::sandbox;
+use crate::site::Site;
 
 /// A run of this task under these settings.
 pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Failure> {
@@ -31,7 +32,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         restore_on_failure: false,
         no_check: false,
         key: None,
-        sealed: sealed(&settings, tree.root(), task.binds()),
+        sealed: sealed(&settings, tree, task.binds()),
         head,
         task,
         settings,
@@ -40,11 +41,12 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
 
 /// The build script and what else no build may write (S1 §Safety), whether it exists or not, whatever the
 /// configuration protects.
-fn sealed(settings: &Settings, root: &Path, binds: Binds) -> Vec<PathBuf> {
+fn sealed(settings: &Settings, tree: &WorkTree, binds: Binds) -> Vec<PathBuf> {
     let files = code_commit_names::protected(binds)
         .filter(|row| !row.is_folder() && row.writer() != Some(Writer::Build));
     let mut sealed: Vec<PathBuf> = files.map(|row| PathBuf::from(row.at_root())).collect();
-    let deciders = deciders::find(root, settings).into_iter().filter(|decider| !decider.is_builds);
+    let deciders = deciders::find(tree.root(), Some(tree), settings);
+    let deciders = deciders.into_iter().filter(|decider| !decider.is_builds);
     for path in deciders.map(|decider| PathBuf::from(decider.path)) {
         if !sealed.contains(&path) {
             sealed.push(path);
@@ -77,7 +79,7 @@ pub(crate) fn seal(tree: &WorkTree, guard: &Guard, plan: &mut Plan) -> Result<()
 }
 
 /// The protected set as the prompt lists it (S1 §Parsing the Response), plus what the configuration adds.
-pub fn protected_for_model(settings: &Settings, root: &Path) -> Vec<String> {
+pub fn protected_for_model(settings: &Settings, tree: &WorkTree) -> Vec<String> {
     let names = code_commit_names::protected(Binds::Commit).map(|name| {
         let path = name.pattern.trim_start_matches("**").trim_start_matches('/');
         match path.strip_suffix('/') {
@@ -88,21 +90,13 @@ pub fn protected_for_model(settings: &Settings, root: &Path) -> Vec<String> {
     });
     let general = ["anything in a .git folder", "anything that .gitignore names"].map(str::to_owned);
     let configured = settings.protect.iter().flat_map(|list| list.value.iter().cloned());
-    let graders = if settings.protect_grader.value { deciders::graders(root, settings) } else { Vec::new() };
-    let deciders = deciders::find(root, settings).into_iter().map(|decider| decider.path);
+    let graders =
+        if settings.protect_grader.value { deciders::graders(tree.root(), settings) } else { Vec::new() };
+    let deciders = deciders::find(tree.root(), Some(tree), settings).into_iter().map(|decider| decider.path);
     names.chain(deciders).chain(graders).chain(general).chain(configured).collect()
 }
 
-/// The guard for the current ignore rules and what the plan protects.
-pub fn guard(tree: &WorkTree, plan: &Plan) -> Result<Guard, Failure> {
-    Guard::open_in(tree.repository(), tree.root(), plan.policy(tree.root())).map_err(cannot_read)
-}
-
-/// The same, on another thread.
-pub(crate) fn guard_apart(root: &Path, plan: &Plan) -> Result<Guard, Failure> {
-    Guard::open(root, plan.policy(root)).map_err(cannot_read)
-}
-
-fn cannot_read(error: OpenError) -> Failure {
-    Failure::refused(error, "make the folder readable")
+/// The guard for the `.gitignore` files of now and what the plan protects.
+pub fn guard(site: &Site<'_>, plan: &Plan) -> Result<Guard, Failure> {
+    site.trusted.guard(plan.policy(site.tree()?))
 }

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use code_commit_runner::{Cancel, Command, Confinement, Env, Leftovers, Streams};
@@ -17,7 +16,7 @@ const EDITOR: &str = "vi";
 /// Opens `file`, relative to `root`, in `$VISUAL` or `$EDITOR`, and waits until it is closed. Requires a
 /// terminal.
 pub(super) fn open(
-    root: &Path,
+    trusted: &Trusted,
     file: &str,
     settings: &Settings,
     environment: &Environment,
@@ -29,6 +28,7 @@ pub(super) fn open(
             format!("write {file} before, and leave --edit away"),
         ));
     }
+    let root = trusted.root();
     let path = root.join(file);
     let folder = path.parent().unwrap_or(root);
     fs::create_dir_all(folder)
@@ -36,7 +36,7 @@ pub(super) fn open(
         .map_err(|error| Failure::refused(error, "see who may write there"))?;
     let mut argv = editor(environment)?.into_iter().map(OsString::from);
     let program = argv.next().unwrap_or_default();
-    let program = Trusted::around(&[root], Some(settings), environment).program(program)?;
+    let program = trusted.under(settings).program(program)?;
     let argv = [program.into_os_string()].into_iter().chain(argv).chain([path.into_os_string()]);
     let env = surroundings(environment, keys);
     // An editor may leave its window open, with other files in it.

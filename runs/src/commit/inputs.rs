@@ -99,7 +99,7 @@ impl Sources<'_> {
             Codebase::Ours(made) => (made.rollup.text.clone(), None, Some(made)),
         };
         let task = match system.flatten() {
-            None => Task::commit(text, codebase, protected_for_model(settings, root), settings),
+            None => Task::commit(text, codebase, protected_for_model(settings, tree), settings),
             // The system prompt is the user's own, and knows of no edits.
             Some(system) if form(settings) == Form::Edits => {
                 Task::implement(format!("{}\n\n{}", system.trim_end(), lesson()), text, codebase)

@@ -11,6 +11,7 @@ use code_commit_loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit,
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{INPUTS, Writer};
 use code_commit_perform::{Account, Format};
+use code_commit_repo::WorkTree;
 use code_commit_settings::Settings;
 use serde::{Deserialize, Serialize};
 
@@ -56,12 +57,12 @@ pub struct Plan {
 }
 
 /// What a model may write in this project, by S1 and by the configuration.
-pub fn policy(settings: &Settings, root: &Path) -> Policy {
-    and_deciders(Policy::commit(), settings, root)
+pub fn policy(settings: &Settings, root: &Path, git: Option<&WorkTree>) -> Policy {
+    and_deciders(Policy::commit(), settings, root, git)
 }
 
-fn and_deciders(policy: Policy, settings: &Settings, root: &Path) -> Policy {
-    let decided = deciders::find(root, settings).into_iter().fold(policy, |policy, decider| {
+fn and_deciders(policy: Policy, settings: &Settings, root: &Path, git: Option<&WorkTree>) -> Policy {
+    let decided = deciders::find(root, git, settings).into_iter().fold(policy, |policy, decider| {
         policy.protect_as(&decider.what, [deciders::literally(&decider.path)])
     });
     let decided = settings.protect.iter().fold(decided, |policy, list| policy.protect(&list.value));
@@ -140,17 +141,17 @@ impl Plan {
         }
     }
 
-    pub(crate) fn policy(&self, root: &Path) -> Policy {
+    pub(crate) fn policy(&self, tree: &WorkTree) -> Policy {
         let policy = match self.task {
             Task::Commit { .. } => Policy::commit(),
             Task::Implement { .. } => Policy::implement(),
         };
-        self.protecting(policy, root)
+        self.protecting(policy, tree)
     }
 
     /// Also protects what decides whether the work is done, and the inputs of its own loop.
-    fn protecting(&self, policy: Policy, root: &Path) -> Policy {
-        let policy = and_deciders(policy, &self.settings, root);
+    fn protecting(&self, policy: Policy, tree: &WorkTree) -> Policy {
+        let policy = and_deciders(policy, &self.settings, tree.root(), Some(tree));
         match self.task {
             Task::Commit { .. } => policy,
             Task::Implement { .. } => {
@@ -161,17 +162,18 @@ impl Plan {
 
     /// What a build may change besides its products: not what decides whether the work is done, nor an input.
     /// Skips files that the harness writes.
-    pub(crate) fn account(&self, root: &Path) -> Account {
+    pub(crate) fn account(&self, tree: &WorkTree) -> Account {
         let binds = self.task.binds();
         let may_write = self.settings.may_write.iter().map(|pattern| &pattern.value);
-        let policy = self.protecting(Policy::build(binds).may_write(may_write), root);
+        let policy = self.protecting(Policy::build(binds).may_write(may_write), tree);
         let paths = |writer: Writer| {
             let rows = code_commit_names::protected(binds).filter(move |row| row.writer() == Some(writer));
             rows.filter(|row| row.is_folder() || row.writer() == Some(Writer::Harness))
                 .map(|row| PathBuf::from(row.at_root()))
                 .collect()
         };
-        Account::new("the build", policy, paths(Writer::Harness)).with_products(paths(Writer::Build))
+        let account = Account::new("the build", policy, paths(Writer::Harness)).of(tree);
+        account.with_products(paths(Writer::Build))
     }
 
     /// What the harness itself writes into the tree.

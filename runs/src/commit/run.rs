@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::anyhow;
@@ -32,6 +31,7 @@ use crate::records::{self, NewRun};
 use crate::registry::Known;
 use crate::sandbox::{self, Otherwise};
 use crate::site::Site;
+use crate::trusted::Trusted;
 use crate::{config, interrupt, observer, preflight, verdict};
 
 /// The two commit loops.
@@ -92,7 +92,7 @@ impl<'c> Commit<'c> {
 
     fn opened(&self, plan: &Plan, model: Rc<dyn Model>, past: &Past) -> Result<Opened, Failure> {
         let paid = paid::elsewhere(plan, self.tree, &self.redactor, past, self.site.host)?;
-        Ok(Opened { guard: guard(self.tree, plan)?, model, paid })
+        Ok(Opened { guard: guard(self.site, plan)?, model, paid })
     }
 
     /// Opens a new run, and stores what was made for it.
@@ -101,9 +101,9 @@ impl<'c> Commit<'c> {
         let model = self.open(plan)?;
         first(plan).check(&*model, &plan.settings)?;
         let theirs = ready.theirs(root);
-        let mut guard = tree_checks::look_at(self.tree, plan, theirs.as_ref(), args, output)?;
+        let mut guard = tree_checks::look_at(self.site, plan, theirs.as_ref(), args)?;
         if ready.store(root, output)? == IgnoreRules::Changed {
-            guard = begun::guard(self.tree, plan)?;
+            guard = begun::guard(self.site, plan)?;
         }
         seal(self.tree, &guard, plan)?;
         let (nothing, host) = (Past::default(), self.site.host);
@@ -150,8 +150,8 @@ impl Loop for Commit<'_> {
         Plan::load(run, known)
     }
 
-    fn root(&self) -> &Path {
-        self.tree.root()
+    fn trusted(&self) -> &Trusted {
+        &self.site.trusted
     }
 
     fn is_same(&self, asked: &Plan, recorded: &Plan) -> bool {
@@ -178,8 +178,8 @@ impl Loop for Commit<'_> {
                 self.again(plan, limits, run)
             }
             (From::Imported(paid), _) => {
-                let (model, args, output) = (self.open(plan)?, Request::default(), self.site.host.output);
-                let guard = tree_checks::look_at(self.tree, plan, None, &args, output)?;
+                let model = self.open(plan)?;
+                let guard = tree_checks::look_at(self.site, plan, None, &Request::default())?;
                 seal(self.tree, &guard, plan)?;
                 Ok(Opened { guard, model, paid: (*paid).clone() })
             }
@@ -239,7 +239,7 @@ impl Loop for Commit<'_> {
     }
 
     fn holds_for(&self, plan: &Plan, _: &RunFolder, _: &Outcome, interrupt: Interrupt<'_>) -> HoldsFor {
-        verdict::of_commit(self.tree.root(), plan, interrupt)
+        verdict::of_commit(&self.site.trusted, plan, interrupt)
     }
 
     fn fault(&self, error: Fault, run: &RunFolder) -> Failure {
@@ -273,7 +273,7 @@ pub fn begin(
 
 /// What builds may change, in a view of the tree if possible.
 pub(crate) fn account(plan: &Plan, tree: &WorkTree, confinement: &Confinement) -> Result<Account, Failure> {
-    sandbox::in_view(plan.account(tree.root()), tree, confinement)
+    sandbox::in_view(plan.account(tree), tree, confinement)
 }
 
 pub(crate) fn build_command(

@@ -14,6 +14,8 @@ use crate::commit::plan::{Plan, Task};
 use crate::commit::rollup::Rollup;
 use crate::exit::Failure;
 use crate::preflight;
+use crate::site::Site;
+use crate::trusted::cannot_read;
 use code_commit_names::{Binds, Writer};
 
 /// Uncommitted files named in a message.
@@ -22,20 +24,20 @@ const NAMED_FILES: usize = 5;
 /// The two checks of the whole tree: uncommitted changes and ignore rules. In a large tree both run in
 /// parallel. `theirs` is a roll-up that was not made for this run.
 pub(super) fn look_at(
-    tree: &WorkTree,
+    site: &Site<'_>,
     plan: &Plan,
     theirs: Option<&Rollup<'_>>,
     args: &Request,
-    output: &Output,
 ) -> Result<Guard, Failure> {
-    let root = tree.root();
-    let look = || clean_enough(tree, plan, theirs, args, output);
+    let tree = site.tree()?;
+    let look = || clean_enough(tree, plan, theirs, args, site.host.output);
     if tree.is_small() {
         look()?;
-        return begun::guard(tree, plan);
+        return begun::guard(site, plan);
     }
+    let (around, policy) = (site.trusted.surroundings()?, plan.policy(tree));
     std::thread::scope(|scope| {
-        let guard = scope.spawn(|| begun::guard_apart(root, plan));
+        let guard = scope.spawn(|| around.guard(policy).map_err(cannot_read));
         let clean = look();
         let guard = guard.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         clean.and(guard)
@@ -65,7 +67,7 @@ fn clean_enough(
     dirty.retain(|path| !is_own(Path::new(path), binds));
     if args.require_clean {
         // No model may write these, so the user's uncommitted changes in them are safe.
-        let policy = plan.policy(tree.root());
+        let policy = plan.policy(tree);
         dirty.retain(|path| policy.protects(path).is_none());
     }
     if !dirty.is_empty() {

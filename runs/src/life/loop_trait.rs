@@ -1,6 +1,5 @@
 //! What a loop gives to the life of its runs.
 
-use std::path::Path;
 use std::rc::Rc;
 
 use code_commit_apply::Lock;
@@ -19,6 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::records::{self, NewRun};
 use crate::registry::Known;
 use crate::row::Facts;
+use crate::trusted::Trusted;
 use crate::verdict;
 
 /// What to do about a record of another run.
@@ -85,8 +85,8 @@ pub trait Loop {
         known.plan(folder)
     }
 
-    /// The root of the project.
-    fn root(&self) -> &Path;
+    /// What does not change while commands of the project run.
+    fn trusted(&self) -> &Trusted;
 
     /// Whether both are the same work.
     fn is_same(&self, asked: &Self::Plan, recorded: &Self::Plan) -> bool;
@@ -165,10 +165,11 @@ pub trait Loop {
         _outcome: &Outcome,
         interrupt: Interrupt<'_>,
     ) -> HoldsFor {
-        let root = self.root();
-        let own = run.path().parent().and_then(|runs| runs.strip_prefix(root).ok());
+        let trusted = self.trusted();
+        let own = run.path().parent().and_then(|runs| runs.strip_prefix(trusted.root()).ok());
         let own: Vec<String> = own.map(|own| own.display().to_string()).into_iter().collect();
-        HoldsFor { tree: verdict::tree(root, &own, interrupt), ..HoldsFor::default() }
+        let tree = verdict::tree(trusted.root(), trusted.surroundings().ok(), &own, interrupt);
+        HoldsFor { tree, ..HoldsFor::default() }
     }
 
     /// The error for a run that was stopped, with its exit code and hint.

@@ -28,6 +28,7 @@ use crate::order::work::Order;
 use crate::records;
 use crate::registry::{Known, Registry};
 use crate::site::Site;
+use crate::trusted::Trusted;
 
 /// Orders to carry out in sequence.
 #[derive(Debug)]
@@ -62,7 +63,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let model = preflight::model(&settings, &keys, &tree, host)?.into();
     let cancel = crate::interrupt::watched()?;
     let setting = Setting {
-        repo: tree.root(),
+        repo: &tree,
         out: &args.out,
         terms: &args.terms,
         host,
@@ -95,10 +96,10 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 
 /// Carries an order out, or answers it from the record; in a dry run only tells what its first prompt takes.
 pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished<Ended>>, Failure> {
-    let site = &Site::at(setting.repo, setting.host);
+    let site = &Site::of(setting.repo, setting.host);
     let (tree, output) = (site.tree()?, setting.host.output);
     let lock = site.lock()?;
-    let git = preflight::git(tree, setting.settings, setting.host.environment)?;
+    let git = site.trusted.under(setting.settings).git(tree.top())?;
     let unfinished = folder::clear_up(&site.state()?, tree, &git, &lock, output)?;
     let before = if setting.new { None } else { settle::answered(&read.order, setting, tree, &git)? };
     if let Some((recorded, past)) = before {
@@ -113,7 +114,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
             order.live(lock).close(&plan, &folder, None).map(Some)
         };
     }
-    let prepared = prepare::prepare(read, setting, tree, &git, unfinished)?;
+    let prepared = prepare::prepare(read, setting, site, &git, unfinished)?;
     if setting.dry_run {
         prepare::first(&prepared.inputs).tell(&**setting.model, setting.settings, output)?;
         return Ok(None);
@@ -195,10 +196,10 @@ fn checked<'f>(
             anyhow!("several orders without --commit: each one finds the changes of the one before it");
         return Err(Failure::refused(error, "--commit commits what passes; or run them one by one"));
     }
-    let mut orders = Vec::new();
+    let (trusted, mut orders) = (Trusted::of(tree, setting.host.environment), Vec::new());
     for file in &args.files {
         let read = preflight::read(file)?;
-        preflight::guard(tree.root(), &read, setting.settings)?;
+        preflight::guard(&trusted, &read, setting.settings)?;
         prepare::can_begin(&read, tree.root(), setting)?;
         orders.push((file, read));
     }

@@ -10,6 +10,8 @@ use code_commit_settings::Settings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::trusted::Base;
+
 /// The flags that a run depends on and that are no settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -81,6 +83,9 @@ pub(crate) struct OrderPlan {
     /// The file with what the prompts show of the tree.
     #[schemars(with = "StoredFile")]
     pub inputs: Stored,
+    /// What was trusted: not changed by what the commands did.
+    #[serde(default)]
+    pub trusted: Base,
 }
 
 impl OrderPlan {

@@ -89,7 +89,7 @@ pub fn repository(folder: &Path) -> Result<WorkTree, Failure> {
 
 /// The git program for this tree.
 pub fn git(tree: &WorkTree, settings: &Settings, environment: &Environment) -> Result<Git, Failure> {
-    Trusted::around(&[tree.top()], Some(settings), environment).git(tree.top())
+    Trusted::of(tree, environment).under(settings).git(tree.top())
 }
 
 /// The tree must be clean for us and for the git program, whose `clean` removes everything that it does not
@@ -211,17 +211,17 @@ pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// The guard of an order: allows only its files, never git's or the harness's own.
-pub fn guard(root: &Path, read: &Read, settings: &Settings) -> Result<Guard, Failure> {
-    let guard = open(root, &read.order, settings)?;
+pub fn guard(trusted: &Trusted, read: &Read, settings: &Settings) -> Result<Guard, Failure> {
+    let guard = open(trusted, &read.order, settings)?;
     let problems = unwritable(&guard, &read.order);
     if problems.is_empty() { Ok(guard) } else { Err(refused(&read.path, &problems)) }
 }
 
 /// The same, without checking that the allowed files may be written at all.
-pub fn open(root: &Path, order: &WorkOrder, settings: &Settings) -> Result<Guard, Failure> {
+pub fn open(trusted: &Trusted, order: &WorkOrder, settings: &Settings) -> Result<Guard, Failure> {
     let scoped = Policy::scoped(order.allowed_files.iter().cloned());
     let policy = settings.protect.iter().fold(scoped, |policy, list| policy.protect(&list.value));
-    Guard::open(root, policy).map_err(|error| Failure::refused(error, "make the folder readable"))
+    trusted.guard(policy)
 }
 
 /// Allowed files that no order may write.

@@ -18,6 +18,7 @@ use crate::order::preflight::{self, Read};
 use crate::order::setting::{Setting, spending_of};
 use crate::order::unfinished::Unfinished;
 use crate::records;
+use crate::site::Site;
 
 /// An order that can be carried out.
 pub(super) struct Prepared {
@@ -32,10 +33,11 @@ pub(super) struct Prepared {
 pub(super) fn prepare(
     read: Read,
     setting: &Setting<'_>,
-    tree: &WorkTree,
+    site: &Site<'_>,
     git: &Git,
     unfinished: Option<Unfinished>,
 ) -> Result<Prepared, Failure> {
+    let tree = site.tree()?;
     let Setting { terms, settings, host, .. } = *setting;
     let out = match setting.going_on {
         // It is where the record is.
@@ -50,7 +52,7 @@ pub(super) fn prepare(
     if terms.commit {
         preflight::identity(git)?;
     }
-    let guard = preflight::guard(tree.root(), &read, settings)?;
+    let guard = preflight::guard(&site.trusted, &read, settings)?;
     let baseline = baseline(tree, git)?;
     let unfinished = match known {
         Some(known) => known,

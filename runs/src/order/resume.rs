@@ -40,7 +40,7 @@ pub(crate) fn run(known: &Known, args: &Request, site: &Site<'_>) -> Result<Exit
     let id = run_id(&plan.work_order_hash, &plan.repo_tree_hash_before, &plan.config_hash);
     let run = if known.is_imported() { out.join(id) } else { folder.path().to_owned() };
     let setting = Setting {
-        repo: tree.root(),
+        repo: tree,
         out,
         terms: &plan.terms,
         host,

@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use code_commit_llm::{Model, Money};
 use code_commit_logging::Redactor;
 use code_commit_perform::{Fault, Spending};
+use code_commit_repo::WorkTree;
 use code_commit_runner::Cancel;
 use code_commit_settings::Settings;
 
@@ -18,7 +19,7 @@ use crate::order::plan::Terms;
 /// What all orders of one call share, but for their keys.
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'s> {
-    pub repo: &'s Path,
+    pub repo: &'s WorkTree,
     pub out: &'s Path,
     pub terms: &'s Terms,
     pub host: Host<'s>,

@@ -2,6 +2,7 @@
 //! has already committed. Also finds finished runs, so that repeating a command does not pay for them again.
 
 use anyhow::{Context as _, anyhow};
+use code_commit_dir::NEVER;
 use code_commit_engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
 use code_commit_logging::RunFolder;
 use code_commit_loop_order::{Finished, WorkOrder};
@@ -68,8 +69,7 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
         past.answers.push(entry.clone());
         made = Some(entry);
     };
-    let holds_for =
-        verdict::of_order(tree.root(), recorded.folder.path(), &recorded.read.order, code_commit_dir::NEVER);
+    let holds_for = verdict::of_order(tree.root(), None, recorded.folder.path(), &recorded.read.order, NEVER);
     let (mut record, _) = Record::resume(recorded.folder, Silent).context(kept)?;
     made.map_or(Ok(()), |entry| record.answer(&entry, false)).context(kept)?;
     record.note(&Note::Ended { outcome, holds_for }).and_then(|()| record.sync()).context(kept)?;
@@ -152,7 +152,7 @@ fn still_holds(
 fn tree_hash<'h>(tree: &WorkTree, hash: &'h mut Option<String>) -> Result<&'h String, Failure> {
     let now = match hash.take() {
         Some(known) => known,
-        None => code_commit_repo::stable_hash(tree.root(), code_commit_dir::NEVER)
+        None => code_commit_repo::stable_hash(tree.root(), NEVER)
             .map_err(|error| Failure::refused(error, "every file of the repository must be readable"))?,
     };
     Ok(hash.insert(now))

@@ -21,6 +21,7 @@ use code_commit_names::Binds;
 use code_commit_perform::{
     Account, Asking, Baseline, CommandSettings, Fault, Observer, OrderWorld, Paid, Past, Rules,
 };
+use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, Counts, GOOD, phrases, printable};
 use code_commit_runner::Confinement;
 use code_commit_settings::{Byproducts, Settings};
@@ -111,6 +112,7 @@ impl<'s> Order<'s> {
             key: setting.key.map(str::to_owned),
             sandbox: code_commit_runner::Rung::Off,
             inputs: Stored { file: String::new(), bytes: 0, sha256: String::new() },
+            trusted: self.site.trusted.base(),
         }
     }
 
@@ -140,8 +142,8 @@ impl Loop for Order<'_> {
         Self: 'w;
     type Ended = Ended;
 
-    fn root(&self) -> &Path {
-        &self.site.root
+    fn trusted(&self) -> &crate::trusted::Trusted {
+        &self.site.trusted
     }
 
     fn is_same(&self, asked: &OrderPlan, recorded: &OrderPlan) -> bool {
@@ -202,8 +204,7 @@ impl Loop for Order<'_> {
         // The order's own cost limit applies if it is lower than that of the settings.
         let asking = Asking { spending: spending_of(self.read.order.max_cost, settings), ..asking };
         asking.spending.count(&past.lines, settings.model.value.first());
-        let account = account(inputs, settings, tree.root(), run);
-        let account = sandbox::in_view(account, tree, &confinement)?;
+        let account = sandbox::in_view(account(inputs, settings, tree, run), tree, &confinement)?;
         // From now on the tree is in the middle of this run.
         let mut unfinished = self.unfinished.borrow_mut();
         unfinished.restored = false;
@@ -256,7 +257,8 @@ impl Loop for Order<'_> {
     }
 
     fn holds_for(&self, _: &OrderPlan, run: &RunFolder, _: &Outcome, interrupt: Interrupt<'_>) -> HoldsFor {
-        verdict::of_order(&self.site.root, run.path(), &self.read.order, interrupt)
+        let around = self.site.trusted.surroundings().ok();
+        verdict::of_order(&self.site.root, around, run.path(), &self.read.order, interrupt)
     }
 
     /// The tree is restored, and the run can be resumed.
@@ -307,16 +309,14 @@ fn help(over: &Over<'_, Ended>) -> Option<String> {
 }
 
 /// Restores what commands change besides the order's files when it passes, unless the configuration keeps it.
-fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Account {
-    let own = verdict::out_in_tree(root, run)
-        .into_iter()
-        .chain([PathBuf::from(code_commit_names::ours::STATE)])
-        .collect();
+fn account(inputs: &Inputs, settings: &Settings, tree: &WorkTree, run: &Path) -> Account {
+    let state = PathBuf::from(code_commit_names::ours::STATE);
+    let own = verdict::out_in_tree(tree.root(), run).into_iter().chain([state]).collect();
     let may_change = match settings.byproducts.value {
         Byproducts::Restore => Policy::scoped(inputs.order.allowed_files.iter().cloned()),
         Byproducts::Keep => {
             Policy::build(Binds::Always).may_write(settings.may_write.iter().map(|pattern| &pattern.value))
         }
     };
-    Account::new("a command", may_change, own)
+    Account::new("a command", may_change, own).of(tree)
 }

@@ -40,6 +40,7 @@ impl Project {
     pub(crate) fn source(&self) -> Result<Option<String>, Failure> {
         let source = code_commit_perform::identity(
             self.src(),
+            None,
             &self.never_committed(self.src()),
             code_commit_dir::NEVER,
         );

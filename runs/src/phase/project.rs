@@ -85,7 +85,7 @@ impl Project {
             })?,
             None => State::default(),
         };
-        let trusted = Trusted::around(&[root, folders.src(), folders.tests()], None, environment);
+        let trusted = Trusted::at(root, environment).except([folders.src(), folders.tests()]);
         let (src_git, tests_git) = (trusted.git(folders.src())?, trusted.git(folders.tests())?);
         Ok(Self {
             root: root.to_owned(),

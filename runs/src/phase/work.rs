@@ -1,7 +1,7 @@
 //! The phase loop as a loop of the one life: its models, its desks, its world and its words.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use code_commit_agent::Kind;
@@ -62,8 +62,7 @@ impl<'p> Phase<'p> {
         let secrets = Secrets::read(&project.root)?;
         let keys = Keys::find(environment, &project.root);
         let redactor = output.strike_out(keys.exposed().chain(secrets.exposed()));
-        let places = [project.root.as_path(), project.src(), project.tests()];
-        let trusted = Trusted::around(&places, Some(&settings), environment);
+        let trusted = site.trusted.except([project.src(), project.tests()]).under(&settings);
         let choose = |flag: &Option<String>, own: &str| {
             let flag = flag.as_deref().or(args.model.as_deref());
             agents::choose(flag.unwrap_or(own), &secrets, &trusted)
@@ -133,8 +132,8 @@ impl Loop for Phase<'_> {
         Some(plan.phase)
     }
 
-    fn root(&self) -> &Path {
-        &self.project.root
+    fn trusted(&self) -> &Trusted {
+        &self.site.trusted
     }
 
     fn is_same(&self, asked: &Plan, recorded: &Plan) -> bool {

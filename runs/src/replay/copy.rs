@@ -69,7 +69,8 @@ impl ScratchCopy {
     }
 
     pub(super) fn rules(&self, plan: &Plan) -> Result<Rules, Failure> {
-        let guard = Guard::open(&self.root, plan.policy(&self.root)).map_err(anyhow::Error::from)?;
+        let tree = WorkTree::at(&self.root).map_err(anyhow::Error::from)?;
+        let guard = Guard::open(&self.root, plan.policy(&tree)).map_err(anyhow::Error::from)?;
         let lock = Lock::acquire(&self.state, "replay").map_err(anyhow::Error::from)?;
         Ok(Rules { root: self.root.clone(), guard, lock: lock.into() })
     }

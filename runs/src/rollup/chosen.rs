@@ -71,7 +71,7 @@ fn ages(sources: Sources<'_>) -> HashMap<PathBuf, usize> {
     let Sources { tree, environment, .. } = sources;
     let below = tree.root().strip_prefix(tree.top()).unwrap_or(Path::new(""));
     let dirty = tree.dirty_paths().unwrap_or_default();
-    let git = Trusted::around(&[tree.top()], None, environment).git(tree.top()).ok();
+    let git = Trusted::of(tree, environment).git(tree.top()).ok();
     let committed = git.and_then(|git| git.changed_lately(below, COMMITS).ok()).unwrap_or_default();
     let mut ages = HashMap::new();
     for path in dirty.into_iter().chain(committed) {

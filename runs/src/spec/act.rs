@@ -25,6 +25,7 @@ use crate::spec::mending::Mending;
 use crate::spec::options::AgentOptions;
 use crate::spec::workspace::{Team, Workspace};
 use crate::spec::{project, summary, uuid};
+use crate::trusted::Trusted;
 
 /// What a run of the spec loop says where it cannot go on.
 pub(super) const WORDS: Words = Words {
@@ -154,8 +155,8 @@ impl Loop for Spec<'_> {
         Self: 'w;
     type Ended = Outcome;
 
-    fn root(&self) -> &Path {
-        &self.site.root
+    fn trusted(&self) -> &Trusted {
+        &self.site.trusted
     }
 
     /// Whether it is the same work, for a person; a file of the backlog is work of its own.
@@ -178,7 +179,7 @@ impl Loop for Spec<'_> {
 
     fn new_run(&self, plan: &Begun) -> Result<NewRun, Failure> {
         let Workspace { runs, redactor, .. } = self.workspace;
-        if plan.inputs.commit.is_some() && self.site.tree.is_none() {
+        if plan.inputs.commit.is_some() && self.site.trusted.tree().is_none() {
             let root = self.site.root.display();
             return Err(Failure::refused(
                 anyhow!("there is nothing to commit to: {root} is not in a git work tree"),

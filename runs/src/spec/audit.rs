@@ -45,8 +45,9 @@ impl Audited {
 /// One audit.
 pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let workspace = Workspace::open(root, args, Limits::default(), host)?;
-    let _lock = Site::at(root, host).lock()?;
+    let site = Site::at(root, host);
+    let workspace = Workspace::open(&site, args, Limits::default())?;
+    let _lock = site.lock()?;
     let lines = Lines::new(output.clone(), &workspace.config.specs);
     lines.watch(&WatchEvent::AuditStarted);
     let audited = perform(&workspace, &workspace.cancel, &lines)?;

@@ -26,10 +26,11 @@ pub(crate) fn command(
     })?;
     let probed = probe(sandbox::mode(settings.sandbox.value), host.environment.docker_host())
         .map_err(|reason| sandbox::no_sandbox(reason, "--sandbox off runs it with all of your rights"))?;
-    let (_, runs) = project::state(tree.root())?;
+    let (_, runs) = project::state(tree.root(), Some(tree))?;
     let env = sandbox::build_env(settings, host.environment);
     let ground = Ground {
         root: tree.root(),
+        tree: Some(tree),
         config: &config,
         settings,
         runs: &runs,

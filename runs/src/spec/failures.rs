@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use code_commit_loop_spec::watch::{Item, is_parked};
+use code_commit_repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
 use crate::spec::project;
@@ -55,7 +56,7 @@ fn is_as_it_was(root: &Path, failed: &Failed) -> bool {
 }
 
 fn file(root: &Path) -> Option<PathBuf> {
-    Some(project::state(root).ok()?.0.join(WATCH).join(FILE))
+    Some(project::state(root, WorkTree::at(root).ok().as_ref()).ok()?.0.join(WATCH).join(FILE))
 }
 
 /// One that cannot be read counts nothing: files are tried again.

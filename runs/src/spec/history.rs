@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use code_commit_engine::Outcome;
+use code_commit_repo::WorkTree;
 use code_commit_report::phrases;
 use serde_json::json;
 
@@ -54,7 +55,7 @@ pub fn talks(root: &Path) -> Vec<PathBuf> {
 
 /// Folders that were made for this, by their names.
 fn folders(root: &Path, what: &str) -> Vec<PathBuf> {
-    let Ok((_, runs)) = project::state(root) else { return Vec::new() };
+    let Ok((_, runs)) = project::state(root, WorkTree::at(root).ok().as_ref()) else { return Vec::new() };
     let entries = code_commit_dir::list(runs).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     folders.retain(|path| is_named(&records::name(path), what));

@@ -27,8 +27,9 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
             "write the task into a file below .cuggino/backlog yourself",
         ));
     }
-    let workspace = Workspace::open_for_a_talk(root, args, host)?;
-    let _lock = Site::at(root, host).lock()?;
+    let site = Site::at(root, host);
+    let workspace = Workspace::open_for_a_talk(&site, args)?;
+    let _lock = site.lock()?;
     let name = format!("{}-{PLAN}", Stamp::now().folder_name());
     let scratch = RunFolder::create(&workspace.runs, &name, workspace.redactor.clone())
         .map_err(|error| Failure::refused(error, "make the folder writable"))?;

@@ -232,10 +232,10 @@ fn put_back(aside: &Path, path: &Path) -> io::Result<()> {
 }
 
 /// The harness's own state, and where its runs are kept.
-pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
-    let state = match WorkTree::at(root) {
-        Ok(tree) => tree.state_dir().and_then(|state| Ok((state, tree.state_of_root()?))),
-        Err(_) => code_commit_repo::state_dir_in_tree(root).map(|state| (state.clone(), state)),
+pub fn state(root: &Path, tree: Option<&WorkTree>) -> Result<(PathBuf, PathBuf), Failure> {
+    let state = match tree {
+        Some(tree) => tree.state_dir().and_then(|state| Ok((state, tree.state_of_root()?))),
+        None => code_commit_repo::state_dir_in_tree(root).map(|state| (state.clone(), state)),
     };
     let (state, of_root) = state?;
     let runs = of_root.join(RUNS);

@@ -47,7 +47,7 @@ pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failu
         return go_on(&site, known.as_ref(), &request.agent, request.limits.clone());
     };
     let focus = focus_of(root, focus)?;
-    let workspace = open(root, &request.agent, request.limits.clone(), host)?;
+    let workspace = open(&site, &request.agent, request.limits.clone())?;
     let inputs = inputs(&workspace, focus, Patience::Stop)?;
     start(&site, &workspace, inputs, request)
 }
@@ -69,7 +69,7 @@ pub fn review(root: &Path, file: &Path, request: &Request, host: Host<'_>) -> Re
             )
         })?,
     };
-    let workspace = open(root, &request.agent, request.limits.clone(), host)?;
+    let workspace = open(&site, &request.agent, request.limits.clone())?;
     let inputs = inputs(&workspace, focus, Patience::Stop)?;
     start(&site, &workspace, Inputs { review: Some(review), ..inputs }, request)
 }
@@ -99,9 +99,9 @@ fn go_on(
 ) -> Result<Exit, Failure> {
     let begun = known.and_then(|known| begun(&known.path(&site.root)));
     // What an archive may have brought along weakens nothing.
-    let trusted = begun.filter(|_| site.tree.is_some());
+    let trusted = begun.filter(|_| site.trusted.tree().is_some());
     let agent = trusted.map_or_else(|| flags.clone(), |begun| flags.over(&begun.agent));
-    let workspace = open(&site.root, &agent, limits, site.host)?;
+    let workspace = open(site, &agent, limits)?;
     let lines = Lines::new(site.host.output.clone(), &workspace.config.specs);
     let spec = Spec::new(site, &workspace, &lines);
     let life = spec.live()?;
@@ -116,13 +116,8 @@ fn go_on(
 
 /// The workspace of a run that a person has asked for. Not while a spec issue waits: agents would meet it again, and be paid for that (S4
 /// §Spec Issue Handling).
-fn open<'b>(
-    root: &Path,
-    agent: &'b AgentOptions,
-    limits: Limits,
-    host: Host<'b>,
-) -> Result<Workspace<'b>, Failure> {
-    let waiting = project::issues(root);
+fn open<'b>(site: &Site<'b>, agent: &'b AgentOptions, limits: Limits) -> Result<Workspace<'b>, Failure> {
+    let waiting = project::issues(&site.root);
     if !waiting.is_empty() {
         let what = anyhow!("a spec issue waits in {STORE}/{ISSUES}: {}", printable(&waiting.join(", ")));
         return Err(Failure::refused(
@@ -130,7 +125,7 @@ fn open<'b>(
             "settle it in the specs, delete the file, then run the command again",
         ));
     }
-    Workspace::open(root, agent, limits, host)
+    Workspace::open(site, agent, limits)
 }
 
 fn start(

@@ -38,7 +38,7 @@ const OTHER_TREE: &str = "the files of the project changed before the verdict on
 /// Works until Ctrl-C.
 pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let workspace = Workspace::open(root, &request.agent, request.limits.clone(), host)?;
+    let workspace = Workspace::open(&Site::at(root, host), &request.agent, request.limits.clone())?;
     let _only = workspace.lock_watch()?;
     let auditing = if workspace.config.audit { Auditing::On } else { Auditing::Off };
     let lines = Lines::new(output.clone(), &workspace.config.specs);
@@ -106,7 +106,7 @@ impl Watching<'_> {
 
     /// None if the file is not as it was listed.
     fn run(&self, item: &Item) -> Result<Option<Finished>, Failure> {
-        let (workspace, site) = (&self.workspace, Site::at(&self.workspace.root, self.workspace.host));
+        let (workspace, site) = (&self.workspace, self.workspace.site());
         let spec = Spec::new(&site, workspace, &self.lines);
         let life = spec.live()?;
         let is_cut_off = |known: &Known| site.is_over(known) == Some(false);
@@ -195,7 +195,7 @@ impl Watching<'_> {
                     }
                 }
             });
-            let audited = match Site::at(root, workspace.host).lock() {
+            let audited = match workspace.site().lock() {
                 Ok(_lock) => audit::perform(workspace, stop, &self.lines),
                 Err(failure) => Err(failure),
             };

@@ -8,7 +8,7 @@ pub(super) use watched::put_back;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use code_commit_agent::{Installed, Key, Kind};
@@ -31,6 +31,7 @@ use crate::exit::Failure;
 use crate::host::Host;
 use crate::phase::agents::passed;
 use crate::sandbox;
+use crate::site::Site;
 use crate::spec::options::{Agent, AgentOptions, Permissions};
 use crate::spec::{failures, project};
 use crate::trusted::Trusted;
@@ -62,36 +63,28 @@ pub(super) struct Workspace<'b> {
 
 impl<'b> Workspace<'b> {
     /// Finds configuration, agent and sandbox, or says what is missing. From now on Ctrl-C is heard.
-    pub(super) fn open(
-        root: &Path,
-        args: &'b AgentOptions,
-        limits: Limits,
-        host: Host<'b>,
-    ) -> Result<Self, Failure> {
+    pub(super) fn open(site: &Site<'b>, args: &'b AgentOptions, limits: Limits) -> Result<Self, Failure> {
         let flags = Layer { limits, ..args.layer() };
-        let workspace = Self::prepare(root, args, flags, host)?;
+        let workspace = Self::prepare(site, args, flags)?;
         workspace.miss_specs();
         crate::interrupt::watch(&workspace.cancel)?;
         Ok(workspace)
     }
 
     /// The same for an agent that gets the terminal: Ctrl-C is its own to hear.
-    pub(super) fn open_for_a_talk(
-        root: &Path,
-        args: &'b AgentOptions,
-        host: Host<'b>,
-    ) -> Result<Self, Failure> {
-        let workspace = Self::prepare(root, args, args.layer(), host)?;
+    pub(super) fn open_for_a_talk(site: &Site<'b>, args: &'b AgentOptions) -> Result<Self, Failure> {
+        let workspace = Self::prepare(site, args, args.layer())?;
         crate::interrupt::watch_but_the_keys(&workspace.cancel)?;
         Ok(workspace)
     }
 
-    fn prepare(root: &Path, args: &'b AgentOptions, flags: Layer, host: Host<'b>) -> Result<Self, Failure> {
+    fn prepare(site: &Site<'b>, args: &'b AgentOptions, flags: Layer) -> Result<Self, Failure> {
+        let (root, host) = (&site.root, site.host);
         let Host { environment, output, .. } = host;
         let config = crate::spec::config::read(root)?;
         let settings = crate::config::load(root, flags, host)?;
         let redactor = output.strike_out(Keys::find(environment, root).exposed());
-        let trusted = Trusted::around(&[root], Some(&settings), environment);
+        let trusted = site.trusted.under(&settings);
         let cli = trusted.agent(kind(args.agent.unwrap_or_default()))?;
         let git = trusted.git(root)?;
         agents::can_be_told(cli.kind, args.base_url.as_ref(), output)?;
@@ -103,13 +96,10 @@ impl<'b> Workspace<'b> {
             })?;
         output.note(&format!("sandbox: {}", probed.why));
         project::make_folders(root)?;
-        let (state, runs) = project::state(root)?;
+        let (state, runs) = project::state(root, site.trusted.tree())?;
         let cancel = Cancel::new().map_err(anyhow::Error::from)?;
-        let dot_gits = match code_commit_repo::WorkTree::at(root) {
-            Ok(tree) => sandbox::dot_gits(&tree)?,
-            Err(_) => Vec::new(),
-        };
-        let root = root.to_owned();
+        let dot_gits = site.trusted.tree().map_or(Ok(Vec::new()), sandbox::dot_gits)?;
+        let root = root.clone();
         Ok(Self {
             root,
             config,
@@ -141,6 +131,11 @@ impl<'b> Workspace<'b> {
     /// Whether anything holds what an agent may not touch while it runs.
     pub(super) fn has_wall(&self) -> bool {
         self.probed.rung != Rung::Off
+    }
+
+    /// The project, with the same trusted base.
+    pub(super) fn site(&self) -> Site<'b> {
+        Site { root: self.root.clone(), trusted: self.trusted.clone(), host: self.host }
     }
 
     /// No other watch works on this project; runs and talks may.
@@ -215,7 +210,8 @@ impl<'b> Workspace<'b> {
 
     /// The identity of the project, which verdicts are about.
     pub(super) fn tree(&self) -> Option<String> {
-        verdict::tree(&self.root, &[STORE.to_owned()], code_commit_dir::NEVER)
+        let around = self.trusted.surroundings().ok();
+        verdict::tree(&self.root, around, &[STORE.to_owned()], code_commit_dir::NEVER)
     }
 
     /// What a run keeps no copies of: its own files, and what agents may not see. They can read the record of their run.

@@ -10,7 +10,6 @@ use code_commit_runner::{Cancel, Command, Confinement, Ended, Env, NoProgram, Ou
 use code_commit_settings::Environment;
 
 use crate::host::Host;
-use crate::trusted::Trusted;
 
 /// What the signature is for: one that was made for something else does not count.
 const NAMESPACE: &str = "code-commit-run";
@@ -54,7 +53,7 @@ impl std::fmt::Display for CannotJudge {
 impl<'s> Signer<'s> {
     /// `scratch` is removed by the caller.
     pub(super) fn new(host: Host<'_>, scratch: &'s Path) -> Self {
-        let trusted = Trusted::here(host);
+        let trusted = host.trusted();
         let program = trusted.programs().find("ssh-keygen");
         Self { program, environment: trusted.environment().clone(), scratch }
     }
@@ -149,7 +148,7 @@ impl<'s> Signer<'s> {
 /// The file that git uses, if the user's own configuration names one. A repository cannot choose whom the user
 /// believes.
 pub(super) fn allowed_by_git(host: Host<'_>) -> Option<PathBuf> {
-    let trusted = Trusted::here(host);
+    let trusted = host.trusted();
     let words = ["config", "--global", "--path", "--get", "gpg.ssh.allowedSignersFile"].map(OsString::from);
     let argv = [trusted.programs().find("git").ok()?.into_os_string()].into_iter().chain(words);
     let env = Env::allowed(trusted.environment().all().clone(), &[]);

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::rc::Rc;
 
 use code_commit_engine::{Apply, Ask, AskAnswer, Harness as _, Journaled, Outcome, Stop};
@@ -14,6 +13,7 @@ use code_commit_perform::{Account, Asking, BuildCommand, CommitWorld, Fault, Obs
 use code_commit_runner::{Cancel, Confinement, Env, Limits};
 use code_commit_runs::life::{Asked, Facts, Finished, Ground, Life, Loop, NewRun, Over, Row};
 use code_commit_runs::registry::Known;
+use code_commit_runs::trusted::Trusted;
 use code_commit_runs::{Exit, Failure, Site, records, resume};
 use code_commit_settings::{Keys, Settings};
 use serde::{Deserialize, Serialize};
@@ -70,8 +70,8 @@ impl Loop for Haiku<'_> {
         Self: 'w;
     type Ended = Outcome;
 
-    fn root(&self) -> &Path {
-        &self.site.root
+    fn trusted(&self) -> &Trusted {
+        &self.site.trusted
     }
 
     fn is_same(&self, asked: &Theme, recorded: &Theme) -> bool {

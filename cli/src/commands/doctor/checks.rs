@@ -22,7 +22,7 @@ pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failu
     let root = host.root()?;
     let keys = Keys::find(environment, &root);
     output.strike_out(keys.exposed());
-    let trusted = Trusted::here(host);
+    let trusted = host.trusted();
     let mut checks = vec![git(&trusted)];
     let (settings, files) = configuration(&root, environment, args);
     checks.extend(files);

@@ -10,6 +10,7 @@ use code_commit_agent::Permissions;
 use code_commit_engine::Named as _;
 use code_commit_loop_phase::{Phases, Place, Repository as Where, Role as Who};
 use code_commit_perform::{Cast, Counted, Repository, Role, Watched};
+use code_commit_repo::WorkTree;
 use code_commit_report::Output;
 use code_commit_runner::{Confinement, Env, Rung, View};
 use code_commit_settings::phase::{Config, Entry};
@@ -229,6 +230,7 @@ impl Phase<'_> {
         let protected = protected(&self.settings);
         Watched {
             root: own.to_owned(),
+            tree: WorkTree::at(own).ok(),
             within: if below.is_empty() { below } else { below + "/" },
             skip: access::skipped(),
             may_touch: protected.as_ref().map(|_| vec!["/".to_owned()]),

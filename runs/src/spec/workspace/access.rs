@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use code_commit_loop_spec::{Role, STORE, WIP, asks_to_change};
 use code_commit_names::ours::{SPEC_CONFIG, STATE};
+use code_commit_repo::WorkTree;
 use code_commit_runner::{Access, Env};
 use code_commit_settings::spec::Config;
 use code_commit_settings::{Settings, keys};
@@ -68,14 +69,15 @@ impl Workspace<'_> {
     }
 
     fn ground(&self) -> Ground<'_> {
-        let Self { root, config, settings, runs, dot_gits, .. } = self;
-        Ground { root, config, settings, runs, dot_gits, env: self.env() }
+        let Self { root, config, settings, runs, dot_gits, trusted, .. } = self;
+        Ground { root, tree: trusted.tree(), config, settings, runs, dot_gits, env: self.env() }
     }
 }
 
 /// What a sandbox for specs depends on, whoever works in it.
 pub(in crate::spec) struct Ground<'g> {
     pub root: &'g Path,
+    pub tree: Option<&'g WorkTree>,
     pub config: &'g Config,
     pub settings: &'g Settings,
     pub runs: &'g Path,
@@ -94,14 +96,13 @@ impl Ground<'_> {
             places.iter().map(|place| place.value.clone()).collect()
         };
         let dot_gits = sandbox::held_dot_gits(self.root, self.dot_gits);
-        let tree = code_commit_repo::WorkTree::at(self.root).ok();
-        let git_elsewhere = tree.iter().flat_map(code_commit_repo::WorkTree::git_elsewhere);
+        let git_elsewhere = self.tree.into_iter().flat_map(WorkTree::git_elsewhere);
         Access {
             read_only: held.chain(store).chain(dot_gits).filter(|path| path.exists()).collect(),
             pinned: sandbox::ways(self.root, self.dot_gits),
             masked: keys::hidden_from_agents(self.root)
                 .into_iter()
-                .chain(tree.iter().flat_map(sandbox::records))
+                .chain(self.tree.into_iter().flat_map(sandbox::records))
                 // What the setup command printed lies there (S4 §Setup Output Handling).
                 .chain([self.runs.to_owned()])
                 .collect(),

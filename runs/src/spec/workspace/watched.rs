@@ -6,7 +6,6 @@ use code_commit_loop_spec::{BACKLOG, Files, ISSUES, MEMORY, Role, STORE, TBD, as
 use code_commit_names::By;
 use code_commit_names::ours::{AGENT_CONFIG, PROJECT_FILE, SPEC_CONFIG, STATE};
 use code_commit_perform::Watched;
-use code_commit_repo::WorkTree;
 use code_commit_report::printable;
 
 use crate::agents;
@@ -44,6 +43,7 @@ impl Workspace<'_> {
         let skip = [".git".to_owned(), STATE.to_owned()].into_iter().chain(folders).chain(session);
         Watched {
             root: self.root.clone(),
+            tree: self.trusted.tree().cloned(),
             skip: skip.chain(specs).chain(self.products()).collect(),
             may_touch,
             protected: (role == Role::Implementing).then(|| agents::protected(&self.settings)).flatten(),
@@ -57,6 +57,7 @@ impl Workspace<'_> {
         let own = [format!("{}/", self.config.specs)];
         Watched {
             root: self.root.clone(),
+            tree: self.trusted.tree().cloned(),
             skip: [".git".to_owned(), STATE.to_owned()].into_iter().chain(self.products()).collect(),
             may_touch: Some(folders.into_iter().chain(own).collect()),
             ..Watched::default()
@@ -74,7 +75,7 @@ impl Workspace<'_> {
 
     /// Folders that are not looked into where there is no git to say what counts.
     fn products(&self) -> Vec<String> {
-        let without = WorkTree::at(&self.root).is_err();
+        let without = self.trusted.tree().is_none();
         code_commit_names::left_out(By::Spec).filter(|_| without).map(str::to_owned).collect()
     }
 }

@@ -1,0 +1,68 @@
+//! What git says of a root, read once for all guards of a run.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use code_commit_dir::Folder;
+
+use crate::policy::{Configuration, Policy};
+use crate::repository::{OpenError, WorkTree, canonical};
+use crate::rules::Unread;
+use crate::{Guard, raise_descriptor_limit};
+
+/// A root, and what git says of it apart from the `.gitignore` files at and below it: its repository, its
+/// configuration and the user's excludes. Read once, for every guard of a run: a build may change them meanwhile.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    pub(crate) root: Arc<Folder>,
+    pub(crate) path: PathBuf,
+    pub(crate) work_tree: Arc<WorkTree>,
+}
+
+impl Surroundings {
+    /// Searches for a repository at and above `root`.
+    pub fn find(root: &Path, configuration: Configuration) -> Result<Self, OpenError> {
+        Self::of(root, |root| WorkTree::around(root, configuration))
+    }
+
+    /// Like [`find`](Self::find), for callers that have already opened the `repository` around the root with the
+    /// user's configuration.
+    ///
+    /// `repository` need not be trusted. It is used if that gives the same result, which is nearly always and saves
+    /// opening it twice; otherwise this is the same as `find`.
+    pub fn within(repository: &gix::Repository, root: &Path) -> Result<Self, OpenError> {
+        Self::of(root, |root| WorkTree::within(repository, root))
+    }
+
+    pub(crate) fn of(
+        root: &Path,
+        work_tree: impl FnOnce(&Path) -> Result<WorkTree, OpenError>,
+    ) -> Result<Self, OpenError> {
+        let path = canonical(root)?;
+        let root = Folder::open(&path).map_err(|source| OpenError::Io { path: path.clone(), source })?;
+        Ok(Self { root: root.into(), work_tree: work_tree(&path)?.into(), path })
+    }
+
+    /// Whether the root is in a work tree of git.
+    pub fn is_git(&self) -> bool {
+        !self.work_tree.excludes.is_empty()
+    }
+
+    /// The texts of the user's excludes file and of `info/exclude`, as they were read.
+    pub fn excludes(&self) -> &[Vec<u8>] {
+        &self.work_tree.excludes
+    }
+
+    /// Captures the `.gitignore` files of the whole tree as they are now. Everything else is as it was read.
+    ///
+    /// Raises the soft limit on open files to the hard limit for the whole process, because a reply may touch
+    /// thousands of folders.
+    pub fn guard(&self, policy: Policy) -> Result<Guard, OpenError> {
+        raise_descriptor_limit();
+        let Self { root, path, work_tree } = self.clone();
+        let captured = work_tree
+            .capture(&root)
+            .map_err(|Unread { path, source }| OpenError::Io { path: work_tree.whole(&path), source })?;
+        Ok(Guard { root, path, policy, work_tree, captured })
+    }
+}
