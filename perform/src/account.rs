@@ -28,7 +28,6 @@ use code_commit_guard::{Difference, Guard, Policy, Seen, Survey, Tracked};
 use code_commit_logging::RunFolder;
 
 pub use self::accounted::Accounted;
-pub(crate) use self::accounted::named;
 use self::accounted::{not_restored, warning};
 use self::adopt::Places;
 use self::layers::Layers;

@@ -8,8 +8,7 @@ use std::time::SystemTime;
 use code_commit_apply::Action;
 use code_commit_engine::{
     Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Digest,
-    Doubt, Doubted, Ended, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored,
-    Text, World,
+    Ended, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text, World,
 };
 use code_commit_llm::Model;
 use code_commit_logging::{Layout, Stamp, sha256_hex};
@@ -179,13 +178,6 @@ impl Live<BuildBaseline> for CommitWorld<'_> {
         aside.map_or(Ok(()), |aside| aside.bring_back(&self.rules.lock, &root))?;
         let Built { ended, lack, elapsed_ms, .. } = built?;
         Ok(BaselineBuilt { ended: Some(ended), lack, elapsed_ms, ..none })
-    }
-}
-
-impl Live<Doubt> for CommitWorld<'_> {
-    fn perform(&mut self, doubt: &Doubt) -> Result<Doubted, Fault> {
-        self.cancel_point()?;
-        Ok(self.record.doubt(doubt))
     }
 }
 

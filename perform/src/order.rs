@@ -1,5 +1,6 @@
 //! The world of work orders (S2).
 
+mod accounted;
 mod baseline;
 mod command;
 mod commit;

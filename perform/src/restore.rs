@@ -2,7 +2,7 @@
 //!
 //! Every lookup starts at the root's descriptor and follows no symlink: a command may have left one anywhere.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CString, OsString};
 use std::io::{self, BufRead};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use rustix::fs::{FileType, Mode, Stat};
 
 use crate::attic::Attic;
 use crate::fault::Fault;
+use crate::paths::last;
 
 /// What was at a path.
 pub(crate) enum Was<'w> {
@@ -105,11 +106,6 @@ impl Restore<'_, '_> {
 
 /// What an owner needs to work in a folder.
 const OPEN: u32 = 0o700;
-
-/// The file name of a path below the root.
-pub(crate) fn last(path: &Path) -> io::Result<&OsStr> {
-    Ok(path.file_name().ok_or(io::ErrorKind::InvalidInput)?)
-}
 
 /// Undoes sets of changes, oldest first, whatever somebody has written there since: that goes to the attic. Gives the
 /// paths.

@@ -12,7 +12,8 @@ use code_commit_dir::{Folder, Found};
 
 use crate::attic::Attic;
 use crate::fault::Fault;
-use crate::restore::{Restore, Was, last};
+use crate::paths::last;
+use crate::restore::{Restore, Was};
 use content::{Contents, Place};
 
 pub(crate) use content::are_equal;

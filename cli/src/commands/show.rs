@@ -76,6 +76,9 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
     run.title().iter().for_each(|title| output.report_prose(&printable(title)));
     steps(step(&run, host), &run.steps, output);
     output.report_prose(&format!("ended: {}", ended(&run, output)));
+    let verdict = host.loops.iter().find(|row| row.facts.kind == run.kind).map(|row| row.facts.verdict);
+    let about = verdict.and_then(|about| about.line(&run.steps));
+    about.iter().for_each(|about| output.report_prose(about));
     holds_for(&run.steps.holds_for, output);
     output.report(&format!("files: {}", path.strip_prefix(&root).unwrap_or(path).display()));
     for change in &changes {

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use code_commit_engine::{Changed, Problem};
 
+use crate::paths::named;
+
 /// What a command changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Accounted {
@@ -43,16 +45,4 @@ pub(super) fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> O
 pub(super) fn not_restored(who: &str, gone: &[String]) -> Option<Problem> {
     let message = format!("{who} changed or removed {}, which could not be restored", named(gone));
     (!gone.is_empty()).then(|| Problem::new("not-restored", message))
-}
-
-/// Paths named in a message.
-const NAMED: usize = 10;
-
-/// The first paths, and the number of the others.
-pub(crate) fn named(paths: &[String]) -> String {
-    let mut text = paths.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if let Some(more) = paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        text += &format!(" and {more} more");
-    }
-    text
 }

@@ -8,9 +8,10 @@ use code_commit_dir::Interrupt;
 use code_commit_engine::Problem;
 use code_commit_guard::{Difference, Seen};
 
-use super::accounted::{Accounted, named};
+use super::accounted::Accounted;
 use crate::fault::Fault;
 use crate::intake::untidy;
+use crate::paths::named;
 
 /// The old state of a file, if available.
 pub(super) type Old<'o> = &'o dyn Fn(&Path, &Seen) -> Option<OldFile<'static>>;

@@ -11,7 +11,7 @@ use code_commit_engine::Problem;
 use code_commit_guard::{Difference, Seen, Survey};
 use code_commit_repo::{Committed, OnDisk, WorkTree};
 
-use super::accounted::named;
+use crate::paths::named;
 use crate::seal::are_equal;
 
 /// Uncommitted bytes to copy at most, small files first.

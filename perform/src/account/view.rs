@@ -11,7 +11,7 @@ use code_commit_guard::{Difference, Guard, Seen};
 use code_commit_logging::RunFolder;
 use rustix::fs::Stat;
 
-use super::accounted::{Accounted, named, warning};
+use super::accounted::{Accounted, warning};
 use super::adopt::Places;
 use super::layer::bring_in::Incoming;
 use super::layer::{Layer, stat_below};
@@ -21,7 +21,7 @@ use super::triage::Tops;
 use super::{Account, State};
 use crate::attic::Attic;
 use crate::fault::Fault;
-use crate::restore::last;
+use crate::paths::{last, named};
 
 /// What comes into the tree of a layer, and what does not.
 pub(super) struct Judged<'j> {

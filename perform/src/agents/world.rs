@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use code_commit_engine::{
     Announce, Announced, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer, Committed,
-    Digest, Doubt, Doubted, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome, Project,
-    Recorded, Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, World,
+    Digest, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome, Project, Recorded, Shell,
+    ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, World,
 };
 use code_commit_logging::Stamp;
 use code_commit_repo::Git;
@@ -233,13 +233,6 @@ impl<C> Live<Wait> for AgentWorld<'_, C> {
             }
         }
         Ok(Waited { until_unix: *until_unix })
-    }
-}
-
-impl<C> Live<Doubt> for AgentWorld<'_, C> {
-    fn perform(&mut self, doubt: &Doubt) -> Result<Doubted, AgentFault> {
-        self.begin()?;
-        Ok(self.record.doubt(doubt))
     }
 }
 

@@ -10,9 +10,9 @@ use code_commit_repo::Git;
 
 use code_commit_engine::Problem;
 
-use crate::account::named;
 use crate::attic::Attic;
 use crate::fault::Fault;
+use crate::paths::named;
 use crate::seal::{Restored, Seal};
 
 /// Larger files are not remembered.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use code_commit_engine::{
-    Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, Doubt, Doubted, Keep, Kept,
-    Live, Look, Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, Request as _,
-    RollBack, RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
+    Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, Keep, Kept, Live, Look,
+    Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, Request as _, RollBack,
+    RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use code_commit_llm::Model;
 use code_commit_runner::{Cancel, RunError};
@@ -15,13 +15,11 @@ use rustix::fs::FileType;
 
 use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
-use crate::attic::Attic;
 use crate::fault::{Fault, is_of_the_machine};
 use crate::identity::HoldsNow;
 use crate::intake::{InPrompt, Rules, Taken, untidy};
-use crate::kept::{after_build, undo_folders};
 use crate::order::baseline::Baseline;
-use crate::order::command::{self, CommandSettings};
+use crate::order::command::CommandSettings;
 use crate::order::commit::commit;
 use crate::record::{NoteCommit, Record, UNDO};
 
@@ -79,13 +77,6 @@ impl World for OrderWorld<'_> {
         self.account.end(self.record.folder())?;
         let holds_for = (self.holds_for)(outcome, &self.asking.spending.interrupt(&self.cancel));
         Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
-    }
-}
-
-impl Live<Doubt> for OrderWorld<'_> {
-    fn perform(&mut self, doubt: &Doubt) -> Result<Doubted, Fault> {
-        self.cancel_point()?;
-        Ok(self.record.doubt(doubt))
     }
 }
 
@@ -198,53 +189,6 @@ impl Live<Commit> for OrderWorld<'_> {
 impl OrderWorld<'_> {
     fn cancel_point(&self) -> Result<(), Fault> {
         if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
-    }
-
-    /// Restores the tree to its state before the run; gives warnings for the user.
-    pub fn put_back(&mut self) -> Result<Vec<Problem>, Fault> {
-        let (Rules { root, lock, guard, .. }, run) = (&self.rules, self.record.folder());
-        let mut attic = Attic::of(run.path()).or_in(lock.state());
-        // First: it may bring in ignored files, some of which are restored.
-        let others = self.account.reset(guard, run, &mut attic)?;
-        let mut warnings = self.baseline.restore_into(lock, root, run.path(), attic)?;
-        warnings.extend(others);
-        Ok(warnings)
-    }
-
-    /// Restores what a command changed before another attempt begins.
-    fn reset(&mut self) -> Result<Option<Problem>, Fault> {
-        let (run, lock) = (self.record.folder(), &self.rules.lock);
-        let mut attic = Attic::of(run.path()).or_in(lock.state());
-        let others = self.account.reset(&self.rules.guard, run, &mut attic)?;
-        attic.warning().map_or(Ok(()), |warning| self.record.warn(warning))?;
-        Ok(others)
-    }
-
-    fn run_accounted(&mut self, log: &str, argv: &[String]) -> Result<Ran, Fault> {
-        self.look_before()?;
-        let Self { account, commands: settings, rules: Rules { guard, .. }, cancel, asking, record, .. } =
-            self;
-        let spending = &asking.spending;
-        command::Run { settings, account, guard, cancel, spending, log, argv }.run(record)
-    }
-
-    /// Begins the account before the first command after a write or a rollback.
-    fn look_before(&mut self) -> Result<(), Fault> {
-        if self.account.is_open() {
-            return Ok(());
-        }
-        let warning = self.account.open(&self.rules.guard, self.record.folder())?;
-        Ok(warning.into_iter().try_for_each(|warning| self.record.warn(warning))?)
-    }
-
-    /// Restores what commands may not change. What the order itself wrote has its own pre-images.
-    fn look_after(&mut self) -> Result<Accounted, Fault> {
-        let run = self.record.folder();
-        let written = undo_folders(run.path())?;
-        let newest = written.last().and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
-        let undo = run.path().join(UNDO).join(after_build(newest.unwrap_or(1)));
-        let interrupt = self.asking.spending.interrupt(&self.cancel);
-        self.account.close(&self.rules.guard, run, &undo, &interrupt)
     }
 
     /// The conditions that do not hold.

@@ -5,11 +5,13 @@ use code_commit_loop_order::{Inputs, config_hash};
 use code_commit_perform::Format;
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::order::{Allowed, Context};
+use code_commit_report::About;
 use code_commit_runner::Rung;
 use code_commit_settings::Settings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::life::Facts;
 use crate::trusted::Base;
 
 /// The flags that a run depends on and that are no settings.
@@ -37,6 +39,16 @@ impl Terms {
 
 /// The name of the loop.
 pub(crate) const KIND: &str = "order";
+
+/// The loop as data.
+pub(super) const FACTS: Facts = Facts {
+    kind: KIND,
+    step: "attempt",
+    work: "order",
+    own_summary: true,
+    verdict: About { holds_for: "the files and the order", proves: "its commands test" },
+    ..Facts::PLAIN
+};
 
 /// Which loop the run folder is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

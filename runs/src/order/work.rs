@@ -32,7 +32,7 @@ use crate::life::{Facts, Ground, Life, Loop, Over};
 use crate::model::asking;
 use crate::order::access;
 use crate::order::folder;
-use crate::order::plan::{KIND, Kind, OrderPlan};
+use crate::order::plan::{FACTS, Kind, OrderPlan};
 use crate::order::preflight::Read;
 use crate::order::recorded;
 use crate::order::setting::{Setting, not_restored, spending_of};
@@ -131,8 +131,7 @@ impl<'s> Order<'s> {
 }
 
 impl Loop for Order<'_> {
-    const FACTS: Facts =
-        Facts { kind: KIND, step: "attempt", work: "order", own_summary: true, ..Facts::PLAIN };
+    const FACTS: Facts = FACTS;
     type Plan = OrderPlan;
     type Ready = Opened;
     type Fault = Fault;

@@ -117,8 +117,17 @@ impl<'p> Phase<'p> {
 }
 
 impl Loop for Phase<'_> {
-    const FACTS: Facts =
-        Facts { kind: "phase", work: "phase", newest_only: true, takes_back: TakesBack::Git, ..Facts::PLAIN };
+    const FACTS: Facts = Facts {
+        kind: "phase",
+        work: "phase",
+        newest_only: true,
+        takes_back: TakesBack::Git,
+        verdict: code_commit_report::About {
+            holds_for: "source, specs and verifier",
+            proves: "the verifier tried",
+        },
+        ..Facts::PLAIN
+    };
     type Plan = Plan;
     type Ready = ();
     type Fault = AgentFault;

@@ -144,6 +144,10 @@ impl Loop for Spec<'_> {
         work: "focus",
         newest_only: true,
         takes_back: TakesBack::Git,
+        verdict: code_commit_report::About {
+            holds_for: "files and specs",
+            proves: "was checked and reviewed",
+        },
         ..Facts::PLAIN
     };
     type Plan = Begun;

@@ -1,7 +1,7 @@
 //! The last words of a run.
 
 use code_commit_engine::Outcome;
-use code_commit_report::{BAD, Volume, printable};
+use code_commit_report::{BAD, printable};
 use serde_json::{Map, Value, json};
 
 use crate::life::Over;
@@ -17,9 +17,6 @@ pub(super) fn tell(over: &Over<'_>) -> Map<String, Value> {
     }
     if matches!(over.ended, Outcome::AttemptsUsedUp { .. }) {
         output.report("help: go on from this review, or from one of yours: code-commit spec review FILE");
-    }
-    if output.volume == Volume::Verbose {
-        code_commit_report::holds_for(over.holds_for, output);
     }
     output.report(&format!("log: {log}"));
     let members = [("outcome", json!(over.ended)), ("holds_for", json!(over.holds_for)), ("log", json!(log))];

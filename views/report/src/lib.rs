@@ -13,7 +13,7 @@ pub use ndjson::Ndjson;
 pub use output::{
     BAD, DIM, GOOD, Output, STRONG, Style, Volume, WARN, printable, printable_name, whole_lines,
 };
-pub use show::{holds_for, steps};
+pub use show::{About, holds_for, steps};
 pub use stream::Stream;
 pub use summary::{FileStat, SUMMARY, Summary, file_line};
 pub use terminal::{Counts, Printout, ReadPrintout, Terminal};

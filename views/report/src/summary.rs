@@ -8,9 +8,8 @@ use code_commit_logging::millis;
 use code_commit_timeline::{Lost, Steps, What};
 use serde::Serialize;
 
-use crate::output::{BAD, GOOD, Output, STRONG, Volume, WARN, printable};
+use crate::output::{BAD, GOOD, Output, STRONG, WARN, printable};
 use crate::phrases;
-use crate::show::holds_for;
 
 /// Its file in the run folder.
 pub const SUMMARY: &str = "summary.json";
@@ -159,9 +158,6 @@ impl Summary {
             output.report(&format!("  {more}: code-commit show"));
         }
         output.report(&self.figures());
-        if output.volume == Volume::Verbose {
-            holds_for(&self.holds_for, output);
-        }
         output.report(&format!("log: {}", printable(&self.log)));
     }
 

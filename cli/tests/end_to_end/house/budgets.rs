@@ -18,7 +18,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
         "what the loops have in common is in one life; these are its longest steps, and what each loop alone does",
         &[
             ("runs/src/life.rs lead", 42),
-            ("runs/src/order/work.rs", 322),
+            ("runs/src/order/work.rs", 321),
             ("runs/src/order/work.rs world", 43),
             ("runs/src/phase/work.rs open", 43),
             ("runs/src/check.rs run", 56),
@@ -42,7 +42,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("apply/src/undo.rs undo_with", 47),
             ("guard/src/survey.rs", 357),
             ("guard/src/survey.rs look_into", 51),
-            ("perform/src/account.rs", 361),
+            ("perform/src/account.rs", 341),
             ("perform/src/account/layer.rs", 319),
             ("perform/src/account/layer/bring_in.rs entry", 42),
             ("perform/src/account/triage.rs decision", 43),

@@ -67,7 +67,7 @@ fn a_verdict_names_the_tree_the_specs_and_the_reviewer_that_it_holds_for() {
     let first = verdict(&events);
     assert_eq!(code, Some(0), "{events:#?}");
     let hash = |name: &str| first[name].as_str().unwrap().to_owned();
-    let shown = Ran::of(&mut scene.command(&["show"], &[])).out;
+    let shown = Ran::of(&mut scene.command(&["show", "--verbose"], &[])).out;
     let said = format!(
         "holds for: tree {}, specification {}, decider {}\n",
         &hash("tree")[..12],

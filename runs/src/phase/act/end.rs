@@ -5,7 +5,7 @@ use std::path::Path;
 use code_commit_engine::{Cause, Outcome};
 use code_commit_loop_phase::FAILED_SPECS;
 use code_commit_perform::Past;
-use code_commit_report::{BAD, GOOD, Output, Volume, printable};
+use code_commit_report::{BAD, GOOD, Output, printable};
 use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
@@ -18,9 +18,6 @@ use crate::records;
 pub(in crate::phase) fn tell(project: &Project, phase: u32, over: &Over<'_>) -> Map<String, Value> {
     let output = over.output;
     report_end(project, phase, over.ended, output);
-    if output.volume == Volume::Verbose {
-        code_commit_report::holds_for(over.holds_for, output);
-    }
     output.report(&format!("log: {}", over.run.path().display()));
     let members =
         [("phase", json!(phase)), ("outcome", json!(over.ended)), ("holds_for", json!(over.holds_for))];

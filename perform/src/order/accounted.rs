@@ -1,0 +1,61 @@
+//! The account of an order's commands.
+
+use code_commit_engine::{Problem, Ran};
+
+use super::command;
+use super::world::OrderWorld;
+use crate::account::Accounted;
+use crate::attic::Attic;
+use crate::fault::Fault;
+use crate::intake::Rules;
+use crate::kept::{after_build, undo_folders};
+use crate::record::UNDO;
+
+impl OrderWorld<'_> {
+    /// Restores the tree to its state before the run; gives warnings for the user.
+    pub fn put_back(&mut self) -> Result<Vec<Problem>, Fault> {
+        let (Rules { root, lock, guard, .. }, run) = (&self.rules, self.record.folder());
+        let mut attic = Attic::of(run.path()).or_in(lock.state());
+        // First: it may bring in ignored files, some of which are restored.
+        let others = self.account.reset(guard, run, &mut attic)?;
+        let mut warnings = self.baseline.restore_into(lock, root, run.path(), attic)?;
+        warnings.extend(others);
+        Ok(warnings)
+    }
+
+    /// Restores what a command changed before another attempt begins.
+    pub(super) fn reset(&mut self) -> Result<Option<Problem>, Fault> {
+        let (run, lock) = (self.record.folder(), &self.rules.lock);
+        let mut attic = Attic::of(run.path()).or_in(lock.state());
+        let others = self.account.reset(&self.rules.guard, run, &mut attic)?;
+        attic.warning().map_or(Ok(()), |warning| self.record.warn(warning))?;
+        Ok(others)
+    }
+
+    pub(super) fn run_accounted(&mut self, log: &str, argv: &[String]) -> Result<Ran, Fault> {
+        self.look_before()?;
+        let Self { account, commands: settings, rules: Rules { guard, .. }, cancel, asking, record, .. } =
+            self;
+        let spending = &asking.spending;
+        command::Run { settings, account, guard, cancel, spending, log, argv }.run(record)
+    }
+
+    /// Begins the account before the first command after a write or a rollback.
+    pub(super) fn look_before(&mut self) -> Result<(), Fault> {
+        if self.account.is_open() {
+            return Ok(());
+        }
+        let warning = self.account.open(&self.rules.guard, self.record.folder())?;
+        Ok(warning.into_iter().try_for_each(|warning| self.record.warn(warning))?)
+    }
+
+    /// Restores what commands may not change. What the order itself wrote has its own pre-images.
+    pub(super) fn look_after(&mut self) -> Result<Accounted, Fault> {
+        let run = self.record.folder();
+        let written = undo_folders(run.path())?;
+        let newest = written.last().and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
+        let undo = run.path().join(UNDO).join(after_build(newest.unwrap_or(1)));
+        let interrupt = self.asking.spending.interrupt(&self.cancel);
+        self.account.close(&self.rules.guard, run, &undo, &interrupt)
+    }
+}
