@@ -153,6 +153,10 @@ impl Trusted {
 
     /// A warning about what was another one when a run began.
     pub(crate) fn unlike(&self, then: &Base) -> Option<String> {
+        // It was recorded before there was such a base.
+        if *then == Base::default() {
+            return None;
+        }
         let now = self.base();
         let git = (now.git != then.git).then_some("the git program");
         let config = (now.git_config_sha256 != then.git_config_sha256).then_some("git's configuration");
