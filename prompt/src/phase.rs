@@ -11,6 +11,18 @@ pub const VERIFIER: &str = include_str!("../text/phase/verifier.md");
 const PHASE: &str = "<<PHASE>>";
 const ITERATION: &str = "<<ITERATION>>";
 
+/// What the verifier is asked for besides its role: the lines that `code-commit-loop-phase` looks for.
+const TESTED: &str = "\
+Your report has one line for each contract of these specs, with the test that tried it:
+
+TESTED: the contract, word for word → the test
+
+A contract without such a line counts as untested. Entries with SPEC:, INPUT: and OBSERVED: go into `failed_specs.md` in
+your working folder and nowhere else: one in another file that you write, in your report or in your answer counts as a
+failure, too.
+
+";
+
 /// One phase as a prompt names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it all")]
@@ -59,6 +71,8 @@ pub struct Turn<'a> {
     pub failures: Option<&'a str>,
     /// What was wrong with this role's previous try at this turn.
     pub complaint: Option<&'a str>,
+    /// Whether the verifier is asked for the test of each contract.
+    pub lists_tests: bool,
 }
 
 /// The builder's prompt: role, project, state, failures, history, the current spec, commands, map.
@@ -95,6 +109,10 @@ pub fn verifier(turn: &Turn<'_>) -> String {
     }
     push_history(&mut text, turn);
     push_specs(&mut text, turn.phases.iter().filter(|phase| phase.number <= turn.phase));
+    if turn.lists_tests {
+        push_heading(&mut text, "What your report lists");
+        text.push_str(TESTED);
+    }
     push_end(&mut text, turn);
     text
 }

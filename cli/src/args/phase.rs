@@ -10,6 +10,7 @@ use code_commit_settings::{Address, Sandbox, duration};
 use super::flags::{TurnLimitArgs, key, sandbox};
 
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct PhaseArgs {
     /// init: make what a project needs; check: look the specs over; run: continue the open phase or start the next one; N: that phase; trust: adopt what a commit says of phase N; reopen: phase N has not passed
     #[arg(value_name = "init|check|run|N|trust|reopen")]
@@ -35,6 +36,9 @@ pub struct PhaseArgs {
     /// Try a phase again that is stuck, although neither specs nor source nor verifier have changed
     #[arg(long)]
     pub retry: bool,
+    /// Fail a phase whose verifier names no test for a contract, instead of a warning
+    #[arg(long)]
+    pub strict: bool,
     /// The sandbox around each role; auto is a container where Docker is there, else namespaces; Landlock is not enough for a role
     #[arg(long, value_name = "MODE", value_parser = sandbox())]
     pub sandbox: Option<Sandbox>,
@@ -70,6 +74,7 @@ impl PhaseArgs {
             new: self.new,
             key: self.key.clone(),
             retry: self.retry,
+            strict: self.strict,
             dry_run: self.dry_run,
             layer: self.limits.layer.clone(),
             turn_timeout: self.turn_timeout,
@@ -101,7 +106,7 @@ impl FromStr for Action {
             "run" => Ok(Self::Run),
             "trust" => Ok(Self::Override(Override::Trust)),
             "reopen" => Ok(Self::Override(Override::Reopen)),
-            _ => match text.parse() {
+            _ => match text.strip_prefix("PHASE=").unwrap_or(text).parse() {
                 Ok(number) if number > 0 => Ok(Self::Number(number)),
                 _ => Err(format!(
                     "`{text}` is neither init, check, run, trust, reopen nor the number of a phase"
@@ -120,7 +125,8 @@ mod tests {
         let parse = |text: &str| text.parse::<Action>();
         assert_eq!(parse("run"), Ok(Action::Run));
         assert_eq!(parse("12"), Ok(Action::Number(12)));
-        for bad in ["0", "-1", "RUN", "", "1.5"] {
+        assert_eq!(parse("PHASE=3"), Ok(Action::Number(3)), "as S3 §The Loop writes it");
+        for bad in ["0", "-1", "RUN", "", "1.5", "PHASE=", "PHASE=run", "PHASE=PHASE=1"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

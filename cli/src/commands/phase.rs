@@ -102,10 +102,6 @@ fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
         for finding in code_commit_loop_phase::spec::check(text, *number) {
             tell(&file, finding.line, &finding.message);
         }
-        // The roles would take it for the user's text and build it at a cost.
-        if let Some(line) = init::left_of_template(text) {
-            tell(&file, line, "this is still the template of code-commit phase init");
-        }
     }
     if found == 0 {
         output.report(&format!("{}, nothing to object to.", phrases::count(specs.len() as u64, "spec")));

@@ -6,6 +6,7 @@
 mod clean;
 mod commands;
 mod docker;
+mod earned;
 mod ends;
 mod happy;
 mod holds;

@@ -84,28 +84,30 @@ pub fn parse(text: &str) -> Report {
     report
 }
 
-/// The field that a line begins, and the text after it. Markdown around the word is ignored.
+/// The field that a line begins, and the text after it.
 fn field(line: &str) -> Option<(Field, &str)> {
+    Field::ALL.into_iter().find_map(|field| Some((field, value(line, field.name())?)))
+}
+
+/// The text after `NAME:` at the beginning of a line. Markdown around the word is ignored.
+pub(crate) fn value<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     let plain = without_ordinal(line.trim_start_matches(is_markup)).trim_start_matches(is_markup);
-    Field::ALL.into_iter().find_map(|field| {
-        let name = field.name();
-        let start = plain.get(..name.len())?;
-        let rest = plain.get(name.len()..)?.trim_start_matches(is_markup);
-        let value = rest.strip_prefix([':', '：'])?;
-        start.eq_ignore_ascii_case(name).then(|| (field, value.trim_start_matches(['*', '_', '`'])))
-    })
+    let start = plain.get(..name.len())?;
+    let rest = plain.get(name.len()..)?.trim_start_matches(is_markup);
+    let value = rest.strip_prefix([':', '：'])?;
+    start.eq_ignore_ascii_case(name).then(|| value.trim_start_matches(['*', '_', '`']))
 }
 
 /// White space, invisible characters, and the characters of Markdown's emphasis, lists, quotations,
 /// tables and links.
-fn is_markup(c: char) -> bool {
+pub(crate) fn is_markup(c: char) -> bool {
     c.is_whitespace()
         || "*-#>`_~+|[](){}•–—".contains(c)
         || matches!(c, '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{2060}')
 }
 
 /// The text of a numbered entry: `1. SPEC:`.
-fn without_ordinal(text: &str) -> &str {
+pub(crate) fn without_ordinal(text: &str) -> &str {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     if rest.len() == text.len() { text } else { rest.strip_prefix(['.', ')']).unwrap_or(text) }
 }

@@ -7,7 +7,7 @@ pub mod state;
 pub mod tokens;
 
 pub use phase::{
-    Inputs, Limits, PhaseSpec, RoleInputs, Start, first_prompt, has_report, phase, specs_changed,
+    Inputs, Limits, PhaseSpec, RoleInputs, Start, decider, first_prompt, has_report, phase, specs_changed,
     specs_sha256,
 };
 

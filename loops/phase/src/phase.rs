@@ -2,30 +2,30 @@
 
 mod ask;
 mod end;
+mod evidence;
 mod inputs;
 mod judge;
 mod progress;
 mod specs;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Announce, Append, At, CommitAll, CommitAnswer, Delete, Harness, Identify, List, Named as _, Outcome,
-    Read, Replace, Session, Turn, TurnAdvice, TurnAnswer, Turned, WasRead,
+    Announce, Append, At, CommitAll, CommitAnswer, Delete, Doubt, Harness, Identify, List, Named as _,
+    Outcome, Read, Replace, Session, Turn, TurnAdvice, TurnAnswer, Turned,
 };
 
-pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start, specs_sha256};
+pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start, decider, specs_sha256};
 pub use judge::has_report;
 pub use specs::specs_changed;
 
-use crate::phase::judge::{Verdict, judge, left_failures, verification};
+use crate::phase::judge::{Verdict, judge};
+use crate::phase::verify::Writings;
 use crate::state::Status;
 use crate::tokens::{self, HEADER};
-use crate::{FAILED_SPECS, PROJECT_MAP, Phases, Place, Repository, Role, STATE, TOKENS};
-
-/// Why a verifier's turn does not count.
-const ODD_FAILURES: &str = "made a `failed_specs.md` that is not a regular file of less than 16 MiB.";
+use crate::{PROJECT_MAP, Phases, Place, Repository, Role, STATE, TOKENS};
 
 /// S3: the builder builds, the verifier verifies, and what fails goes back to the builder.
 ///
@@ -35,7 +35,7 @@ const ODD_FAILURES: &str = "made a `failed_specs.md` that is not a regular file 
 pub fn phase<H>(harness: &mut H, inputs: &Inputs) -> Result<Outcome, H::Stop>
 where
     H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
-    H: Harness<Identify<Phases>> + Harness<Announce>,
+    H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt>,
     H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
 {
     Work::of(harness, inputs).run()
@@ -67,6 +67,8 @@ impl<'w, H> Work<'w, H> {
             specs_identity: inputs.start.specs_identity.clone(),
             built_for: inputs.start.built_for.clone(),
             src: None,
+            tests: None,
+            writings: Writings::default(),
             failures: inputs.start.failures.as_deref().map(Into::into),
             complaint: None,
             at: None,
@@ -95,6 +97,10 @@ struct Work<'w, H> {
     built_for: BTreeMap<u32, String>,
     /// The identity of the source that is verified.
     src: Option<String>,
+    /// The identity of the tests that decided a pass.
+    tests: Option<String>,
+    /// What the verifier has written in this verification.
+    writings: Writings,
     /// What the verifier reported last.
     failures: Option<Arc<str>>,
     /// An additional message for the next builder.
@@ -106,7 +112,7 @@ struct Work<'w, H> {
 impl<H> Work<'_, H>
 where
     H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
-    H: Harness<Identify<Phases>> + Harness<Announce>,
+    H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt>,
     H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
 {
     fn run(mut self) -> Result<Outcome, H::Stop> {
@@ -140,7 +146,12 @@ where
                 Ok(Step::Build)
             }
             Step::Pass => {
-                self.commit(Repository::Src, format!("phase{}/passed", self.inputs.phase))?;
+                let passed = format!("phase{}/passed", self.inputs.phase);
+                if self.inputs.start.earned {
+                    self.tests = self.identity(Place::Tests)?;
+                    self.commit(Repository::Tests, passed.clone())?;
+                }
+                self.commit(Repository::Src, passed)?;
                 self.save(Status::Completed)?;
                 Ok(Step::End)
             }
@@ -184,58 +195,6 @@ where
         self.commit(Repository::Src, format!("phase{}/build/step-{}", self.inputs.phase, self.iteration))
     }
 
-    /// Whether every contract holds.
-    fn verify(&mut self) -> Result<bool, Halt<H::Stop>> {
-        self.save(Status::Verifying)?;
-        self.src = self.harness.perform(Identify { place: Place::Src }).map_err(Halt::Stop)?.sha256;
-        self.remove_failures()?;
-        let (mut complaint, mut tries) = (None, 1);
-        loop {
-            let turned = self.turn(Role::Verifier, complaint.as_deref())?;
-            let may_try = tries < self.inputs.limits.tries;
-            tries += 1;
-            complaint = Some(match judge(&turned, Role::Verifier) {
-                Verdict::Good => match self.read_failures(&turned)? {
-                    Some(text) => {
-                        let report = crate::failed::parse(&text);
-                        match verification(&report).filter(|_| may_try) {
-                            Some(why) => why,
-                            None => return self.decide(text, report.is_pass()),
-                        }
-                    }
-                    None if may_try => {
-                        self.remove_failures()?;
-                        ODD_FAILURES.to_owned()
-                    }
-                    None => return Err(self.give_up(Role::Verifier, "odd-failures", ODD_FAILURES)),
-                },
-                Verdict::Again(why) if may_try => why,
-                Verdict::Again(why) | Verdict::Stop(why) => {
-                    return Err(self.stopped(Role::Verifier, &turned, &why));
-                }
-            });
-        }
-    }
-
-    /// What the verifier reported; empty if there is no file. `None` if nothing can be concluded: a
-    /// symlink, a folder, a pipe, an endless file. An earlier try may have left it, since it did
-    /// not exist before the first one.
-    fn read_failures(&mut self, turned: &Turned) -> Result<Option<Arc<str>>, Halt<H::Stop>> {
-        let read = Read(At::new(Place::Tests, FAILED_SPECS));
-        let WasRead { text, odd, .. } = self.harness.perform(read).map_err(Halt::Stop)?;
-        let is_odd = odd || (text.is_none() && left_failures(turned));
-        Ok((!is_odd).then(|| text.map_or_else(|| Arc::from(""), |text| text.share())))
-    }
-
-    /// A report that cannot be understood is not a pass: it goes to the builder as it is.
-    fn decide(&mut self, failures: Arc<str>, has_passed: bool) -> Result<bool, Halt<H::Stop>> {
-        self.failures = (!has_passed).then_some(failures);
-        if has_passed {
-            self.remove_failures()?;
-        }
-        Ok(has_passed)
-    }
-
     /// Runs a role's turn, again if it was cut off.
     fn turn(&mut self, role: Role, complaint: Option<&str>) -> Result<Turned, Halt<H::Stop>> {
         self.heed_specs()?;
@@ -251,6 +210,7 @@ where
             };
             self.at = Some(turned.at.clone());
             self.account(role, &turned)?;
+            self.writings.add(role, &turned);
             match turned.end.then {
                 TurnAdvice::Repeat => self.heed_specs()?,
                 TurnAdvice::Limit(cause) => return Err(self.end_at(cause)),
@@ -285,14 +245,13 @@ where
         }
     }
 
+    fn identity(&mut self, place: Place) -> Result<Option<String>, Halt<H::Stop>> {
+        Ok(self.harness.perform(Identify { place }).map_err(Halt::Stop)?.sha256)
+    }
+
     fn replace(&mut self, file: &str, text: Arc<str>) -> Result<(), Halt<H::Stop>> {
         let at = At::new(Place::Abl, file);
         self.harness.perform(Replace { at, text }).map_err(Halt::Stop).map(drop)
-    }
-
-    fn remove_failures(&mut self) -> Result<(), Halt<H::Stop>> {
-        let delete = Delete(At::new(Place::Tests, FAILED_SPECS));
-        self.harness.perform(delete).map_err(Halt::Stop).map(drop)
     }
 
     fn save(&mut self, status: Status) -> Result<(), Halt<H::Stop>> {

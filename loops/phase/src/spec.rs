@@ -1,5 +1,7 @@
 //! The specs: `specs/phaseN.md` (S3 §Spec and Phase Requirements).
 
+use crate::failed::without_ordinal;
+
 /// A flaw of a spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -23,8 +25,14 @@ pub fn title(text: &str, phase: u32) -> Option<&str> {
     (!title.is_empty()).then_some(title)
 }
 
-/// The flaws of a phase's spec: in its first line, and contracts that are not one action and one
-/// result.
+/// The line, from 1, at which a spec still has text of the template.
+pub fn left_of_template(text: &str) -> Option<usize> {
+    let asks = |line: &str| line.trim().starts_with("What this phase is for; ");
+    text.lines().position(asks).map(|index| index + 1)
+}
+
+/// The flaws of a phase's spec: in its first line, contracts that are not one action and one
+/// result, and text of the template, which the roles would take for the user's and build.
 pub fn check(text: &str, phase: u32) -> Vec<Finding> {
     let mut findings = Vec::new();
     if title(text, phase).is_none() {
@@ -42,7 +50,19 @@ pub fn check(text: &str, phase: u32) -> Vec<Finding> {
         let message = "there is no contract: a line `ACTION → EXPECTED RESULT`".to_owned();
         findings.push(Finding { line: text.lines().count().max(1), message });
     }
+    if let Some(line) = left_of_template(text) {
+        findings.push(Finding {
+            line,
+            message: "this is still the template of code-commit phase init".to_owned(),
+        });
+    }
     findings
+}
+
+/// The contracts, without the marks of a list around them.
+pub(crate) fn contracts(text: &str) -> impl Iterator<Item = &str> {
+    let items = contracts_of(text).map(|(_, line)| line.trim_start_matches(['-', '*', '+', ' ']));
+    items.map(|item| without_ordinal(item).trim_matches([' ', '`']))
 }
 
 /// The lines with an arrow, which may be written `->`; headings do not count.

@@ -14,6 +14,7 @@ fn turn<'a>(role: &'a str, phases: &'a [Phase<'a>], commands: &'a [(String, Stri
         map: "main.js\n",
         failures: None,
         complaint: None,
+        lists_tests: false,
     }
 }
 
@@ -115,4 +116,18 @@ fn the_builder_is_shown_what_changed_in_the_specs_and_the_verifier_is_not() {
     +- a → c
     ");
     assert!(!verifier(&asked).contains("What changed"));
+}
+
+#[test]
+fn the_verifier_alone_is_asked_for_the_test_of_each_contract() {
+    let asked = Turn { lists_tests: true, ..turn("Verify.", &PHASES, &[]) };
+    let with = verifier(&asked);
+    assert!(with.contains("\nTESTED: the contract, word for word → the test\n"));
+    assert!(!builder(&asked).contains("TESTED"));
+    let without = verifier(&Turn { lists_tests: false, ..asked });
+    let (before, _) = with.split_once("# What your report lists").unwrap();
+    assert!(
+        without.starts_with(before) && !without.contains("TESTED"),
+        "records of older versions have no such part"
+    );
 }

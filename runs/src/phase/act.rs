@@ -10,6 +10,7 @@ use anyhow::anyhow;
 use code_commit_engine::Outcome;
 use code_commit_loop_phase::state::Stale;
 use code_commit_loop_phase::{Inputs, Start, first_prompt};
+use code_commit_report::Output;
 use code_commit_runner::Rung;
 use code_commit_settings::{Address, Layer, Sandbox};
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,7 @@ pub(super) const WORDS: Words = Words {
 
 /// How a phase is worked on. The flags are recorded: a run is continued with them under its name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Request {
     /// The phase; the open one or the next one if `None`.
     #[serde(skip)]
@@ -61,6 +63,9 @@ pub struct Request {
     /// Whether a phase that is stuck is tried again although nothing has changed.
     #[serde(skip)]
     pub retry: bool,
+    /// Whether a contract for which the verifier names no test fails the phase.
+    #[serde(skip)]
+    pub strict: bool,
     /// Tell what the first prompt takes, and send nothing.
     #[serde(skip)]
     pub dry_run: bool,
@@ -107,29 +112,23 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
     }
     let (lock, project) = Project::lock(root, host)?;
     let (site, project) = (Site::at(root, host), &project);
-    for (phase, why) in project.stale() {
-        let why = match why {
-            Stale::Specs => "for other specs than there are now: it is open again",
-            Stale::Decider => "by a verifier with another prompt or other commands: it is verified again",
-        };
-        output.warn(&format!("phase {phase} passed {why}"));
-    }
     let of_key = run_of_key(&site, args)?;
     let asked = of_key.as_ref().map_or(args.phase, |(_, phase)| Some(*phase));
+    say_stale(project, asked, output)?;
     let Some(phase) = phase(project, asked)? else {
+        end::say_again(project, project.specs.keys().last().copied().unwrap_or_default(), output);
         output.report("Every phase has passed.");
-        if let Some(phase) = project.has_moved_on()? {
-            output.note(&format!("the source has changed since phase {phase} passed; code-commit phase reopen {phase} has it verified again"));
-        }
         return Ok(Exit::Done);
     };
-    if project.has_passed(phase) {
+    if project.has_passed(phase) && project.moved_on(phase)?.is_none() {
         if let Some((run, _)) = of_key {
-            end::say_again(project, phase, &run, output);
+            output.note(&format!("{} is already finished; no model was called", records::name(&run)));
         }
+        end::say_again(project, phase, output);
         output.report(&format!("Phase {phase} has passed."));
         return Ok(Exit::Done);
     }
+    refuse_template(project, phase)?;
     if !project.state.phases_completed.contains(&phase) && project.is_committed_as_passed(phase)? {
         output.warn(&format!(
             "a commit says that phase {phase} has passed, but no run here found that; if it is so: code-commit phase trust {phase}"
@@ -148,6 +147,42 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
     let life = Life { of: &loop_of, site: &site, lock: lock.into(), cancel, redactor };
     // Any key continues an unfinished run, and which phases have passed is in `state.json`.
     life.start(plan, Asked { key: None, new: args.new }).map(|done| done.exit)
+}
+
+/// Says which passes do not hold any more, and why.
+fn say_stale(project: &Project, asked: Option<u32>, output: &Output) -> Result<(), Failure> {
+    let last = asked.or(project.specs.keys().last().copied());
+    for phase in project.specs.keys().copied() {
+        let moved = if Some(phase) == last { project.moved_on(phase)? } else { None };
+        let why = match project.stale(phase).or(moved) {
+            None => continue,
+            Some(Stale::Specs) => {
+                "for other specs than there are now, or another project.md: it is open again"
+            }
+            Some(Stale::Decider) => {
+                "by a verifier with another prompt or other commands: it is verified again"
+            }
+            Some(Stale::Source) => "for another source than there is now: it is verified again",
+            Some(Stale::Tests) => "by other tests than there are now: it is verified again",
+        };
+        output.warn(&format!("phase {phase} passed {why}"));
+    }
+    Ok(())
+}
+
+/// The roles would take it for the user's text and build it at a cost.
+fn refuse_template(project: &Project, phase: u32) -> Result<(), Failure> {
+    let mut specs = project.specs.range(..=phase);
+    let Some((number, _)) =
+        specs.find(|(_, text)| code_commit_loop_phase::spec::left_of_template(text).is_some())
+    else {
+        return Ok(());
+    };
+    let error = anyhow!("{SPECS}/phase{number}.md is still the template of code-commit phase init");
+    Err(Failure::refused(
+        error,
+        "write what the phase is for and its contracts; code-commit phase check names the line",
+    ))
 }
 
 /// Continues a run under its name, with the flags that it began with.
@@ -193,6 +228,7 @@ fn forecast(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         host.output.report("Every phase has passed.");
         return Ok(Exit::Done);
     };
+    refuse_template(&project, phase)?;
     let inputs = project.inputs(phase, "", "")?;
     Ok(estimate::tell_of_agent(&first_prompt(&inputs), host.output))
 }
@@ -222,6 +258,6 @@ fn phase(project: &Project, asked: Option<u32>) -> Result<Option<u32>, Failure> 
             anyhow!("there is no {SPECS}/phase{number}.md"),
             "write the spec of that phase",
         )),
-        None => Ok(project.next_phase()),
+        None => project.next_phase(),
     }
 }

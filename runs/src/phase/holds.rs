@@ -20,31 +20,43 @@ impl Project {
         self.state.has_passed(phase, &self.now(phase))
     }
 
-    /// Passes that do not hold any more, and why.
-    pub(crate) fn stale(&self) -> impl Iterator<Item = (u32, Stale)> {
-        let numbers = self.specs.keys().copied();
-        numbers.filter_map(|phase| Some((phase, self.state.stale(phase, &self.now(phase))?)))
+    /// Why the pass of a phase does not hold any more, without source and tests.
+    pub(crate) fn stale(&self, phase: u32) -> Option<Stale> {
+        self.state.stale(phase, &self.now(phase))
     }
 
-    /// What a pass of this phase would hold for now, without the source.
-    pub(crate) fn now(&self, phase: u32) -> HoldsFor {
+    /// Whether source or tests have changed since a phase passed that has passed for the specs of now.
+    pub(crate) fn moved_on(&self, phase: u32) -> Result<Option<Stale>, Failure> {
+        if !self.has_passed(phase) {
+            return Ok(None);
+        }
+        Ok(self.state.moved_on(phase, self.source()?.as_deref(), self.deciding_tests()?.as_deref()))
+    }
+
+    /// What the pass of this phase would hold for now, without the source. One of an older version names neither
+    /// the tests nor the description of the project.
+    fn now(&self, phase: u32) -> HoldsFor {
+        let tests = self.state.tests.get(&phase);
+        self.holding(phase, tests.and(self.description.as_deref()), tests.map(String::as_str))
+    }
+
+    pub(super) fn holding(&self, phase: u32, project: Option<&str>, tests: Option<&str>) -> HoldsFor {
         let specs = self.specs.iter().map(|(number, text)| (*number, text.as_str()));
         HoldsFor {
             tree: None,
-            specification: Some(specs_sha256(specs, phase)),
-            decider: Some(self.decider.clone()),
+            specification: Some(specs_sha256(specs, project, phase)),
+            decider: Some(code_commit_loop_phase::decider(&self.decider, tests)),
         }
+    }
+
+    /// The identity of the tests, without the reports on them.
+    pub(crate) fn deciding_tests(&self) -> Result<Option<String>, Failure> {
+        identity(self.tests(), &self.no_tests())
     }
 
     /// The identity of the source.
     pub(crate) fn source(&self) -> Result<Option<String>, Failure> {
-        let source = code_commit_perform::identity(
-            self.src(),
-            None,
-            &self.never_committed(self.src()),
-            code_commit_dir::NEVER,
-        );
-        Ok(source.with_context(|| format!("cannot read {}", self.src().display()))?)
+        identity(self.src(), &self.never_committed(self.src()))
     }
 
     /// Whether the phase is stuck, and everything is as it was then: asking again could only cost.
@@ -55,18 +67,14 @@ impl Project {
         else {
             return Ok(false);
         };
-        Ok(*then == HoldsFor { tree: self.source()?, ..self.now(phase) })
+        let now = self.holding(phase, self.description.as_deref(), None);
+        Ok(*then == HoldsFor { tree: self.source()?, ..now })
     }
+}
 
-    /// Whether the source is another one than the newest pass was given for.
-    pub(crate) fn has_moved_on(&self) -> Result<Option<u32>, Failure> {
-        let newest = self.state.phases_completed.last().copied();
-        let Some((phase, pass)) = newest.and_then(|phase| Some((phase, self.state.passes.get(&phase)?)))
-        else {
-            return Ok(None);
-        };
-        Ok(if pass.tree.is_some() && pass.tree != self.source()? { Some(phase) } else { None })
-    }
+fn identity(folder: &Path, without: &[String]) -> Result<Option<String>, Failure> {
+    let identity = code_commit_perform::identity(folder, None, without, code_commit_dir::NEVER);
+    Ok(identity.with_context(|| format!("cannot read {}", folder.display()))?)
 }
 
 /// What makes the verifier: its prompt, unless that is the built-in one, and its commands.

@@ -101,6 +101,9 @@ impl Observer for Facts {
                 self.output.note(&as_changed(turned.number));
             }
         }
+        if let Line::Doubted(of) = line {
+            self.output.warn(&printable(&of.doubt.message));
+        }
         if let Line::Announced(announced) = line
             && let Some(phases) = code_commit_loop_phase::specs_changed(&announced.event)
         {

@@ -14,7 +14,7 @@ use crate::registry::RUN_JSON;
 pub const LOGS: &str = "logs";
 
 /// The folder of the newest run of a phase, by its name.
-fn newest(logs: &Path, phase: u32) -> Option<PathBuf> {
+pub(super) fn newest(logs: &Path, phase: u32) -> Option<PathBuf> {
     let entries = code_commit_dir::list(logs).into_iter().flatten().flatten();
     let is_its = |run: &PathBuf| run.file_name().and_then(|name| phase_of(name.to_str()?)) == Some(phase);
     entries.map(|entry| entry.path()).filter(is_its).max()

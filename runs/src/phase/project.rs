@@ -35,6 +35,8 @@ pub(crate) struct Project {
     pub specs: BTreeMap<u32, String>,
     /// The identity of the folder with them when they were read.
     specs_identity: Option<String>,
+    /// The user's description of the project.
+    pub(super) description: Option<String>,
     /// What makes the verifier.
     pub decider: String,
     /// The loop's progress, as stored.
@@ -93,6 +95,7 @@ impl Project {
             folders,
             specs,
             specs_identity,
+            description: read(&root.join(PROJECT))?,
             decider,
             state,
             src_git,
@@ -126,10 +129,16 @@ impl Project {
         Ok(commit.is_some())
     }
 
-    /// The open phase, or the first that has not passed; `None` if all have.
-    pub(crate) fn next_phase(&self) -> Option<u32> {
+    /// The open phase, the first that has not passed, or the last one if source or tests have changed since; `None` if
+    /// all have passed.
+    pub(crate) fn next_phase(&self) -> Result<Option<u32>, Failure> {
         let open = self.state.current.phase.filter(|phase| self.specs.contains_key(phase));
-        open.into_iter().chain(self.specs.keys().copied()).find(|phase| !self.has_passed(*phase))
+        let mut phases = open.into_iter().chain(self.specs.keys().copied());
+        if let Some(next) = phases.find(|phase| !self.has_passed(*phase)) {
+            return Ok(Some(next));
+        }
+        let Some(last) = self.specs.keys().last().copied() else { return Ok(None) };
+        Ok(self.moved_on(last)?.map(|_| last))
     }
 
     /// The loop's inputs. `builder` and `verifier` are the models that will really be called.
@@ -159,24 +168,24 @@ impl Project {
         };
         Ok(Inputs {
             phase,
-            project: read(&self.root.join(PROJECT))?.map(Into::into),
+            project: self.description.as_deref().map(Into::into),
             builder: role(Role::Builder, self.src(), &config.builder_commands, builder)?,
             verifier: role(Role::Verifier, self.tests(), &config.verifier_commands, verifier)?,
             limits: Limits { iterations: config.iterations, ..Limits::default() },
-            start: self.start(phase),
+            start: self.start(phase)?,
         })
     }
 
     /// Where a phase begins that has no journal to resume from.
-    fn start(&self, phase: u32) -> Start {
+    fn start(&self, phase: u32) -> Result<Start, Failure> {
         // If it is not a text file, the verifier has to fix it, and its turn removes it first.
         let failures = read(&self.tests().join(FAILED_SPECS)).unwrap_or(None);
         let failures = failures.filter(|text| !code_commit_loop_phase::failed::parse(text).is_pass());
         let current = &self.state.current;
         let is_open = current.phase == Some(phase);
         let (iteration, builder_done) = match current.status {
-            // Only the verifier has changed, so only it has to look again.
-            _ if self.state.stale(phase, &self.now(phase)) == Some(Stale::Decider) => (1, true),
+            // Nothing that the builder works by has changed, so only the verifier has to look again.
+            _ if self.stale(phase) == Some(Stale::Decider) || self.moved_on(phase)?.is_some() => (1, true),
             Status::Building if is_open => (current.verifier_iteration, current.builder_done),
             Status::Verifying if is_open => (current.verifier_iteration, true),
             Status::ContractsFailed if is_open => (current.verifier_iteration + 1, false),
@@ -191,22 +200,36 @@ impl Project {
         let mut built_for = past::specs_of_last_run(&self.root.join(ABL).join(past::LOGS), phase);
         built_for
             .retain(|number, text| *number <= phase && self.specs.get(number).is_some_and(|now| now != text));
-        Start {
+        Ok(Start {
             iteration: iteration.clamp(1, self.config.iterations),
             // What was built was built for other specs.
             builder_done: builder_done && built_for.is_empty(),
             failures: failures.filter(|_| built_for.is_empty()),
-            specs: self.specs.iter().map(|(number, text)| self.spec(*number, text)).collect(),
+            specs: self.specs.iter().map(|(number, text)| self.spec(*number, text, phase)).collect(),
             specs_identity: self.specs_identity.clone(),
             built_for,
             passes: self.state.passes.clone(),
             decider: self.decider.clone(),
+            tests: self.state.tests.clone(),
+            earned: true,
+            strict: false,
+        })
+    }
+
+    fn spec(&self, number: u32, text: &str, open: u32) -> PhaseSpec {
+        let title = code_commit_loop_phase::spec::title(text, number).unwrap_or_default().to_owned();
+        PhaseSpec {
+            number,
+            title,
+            text: text.to_owned(),
+            completed: number != open && self.has_passed(number),
         }
     }
 
-    fn spec(&self, number: u32, text: &str) -> PhaseSpec {
-        let title = code_commit_loop_phase::spec::title(text, number).unwrap_or_default().to_owned();
-        PhaseSpec { number, title, text: text.to_owned(), completed: self.has_passed(number) }
+    /// What does not count when tests are identified.
+    pub(crate) fn no_tests(&self) -> Vec<String> {
+        let reports = code_commit_loop_phase::reports(Role::Verifier.name());
+        self.never_committed(self.tests()).into_iter().chain([reports]).collect()
     }
 
     /// If a role's folder is the root itself, other files stay out of its commits.

@@ -88,7 +88,7 @@ impl<'p> Phase<'p> {
             builder_model: own.inputs.builder.model.clone(),
             verifier_model: own.inputs.verifier.model.clone(),
             sandbox: own.probed.rung,
-            start: own.inputs.start.clone(),
+            start: Start { strict: args.strict, ..own.inputs.start.clone() },
             flags: args.clone(),
         };
         Ok((own, plan))
@@ -106,7 +106,9 @@ impl<'p> Phase<'p> {
         };
         let all = self.site.registry().all()?;
         let newest = all.iter().map(|known| known.path(&self.site.root)).find(is_it);
-        if let Some(run) = newest.filter(|run| self.args.new && run.join(COPIES).is_dir()) {
+        if let Some(run) =
+            newest.filter(|run| (self.args.new || self.args.strict) && run.join(COPIES).is_dir())
+        {
             self.site.host.output.warn(&format!(
                 "{} was killed while a role worked: what that role changed and may not is left as it is now",
                 records::name(&run)
@@ -146,7 +148,7 @@ impl Loop for Phase<'_> {
     }
 
     fn is_same(&self, asked: &Plan, recorded: &Plan) -> bool {
-        asked.phase == recorded.phase
+        asked.phase == recorded.phase && (recorded.start.strict || !asked.start.strict)
     }
 
     fn ready(&self, _: &mut Plan, _: Option<&RunFolder>) -> Result<(), Failure> {

@@ -14,12 +14,6 @@ const CONFIG: &str = include_str!("init/abl.config.yaml");
 const DESCRIPTION: &str = include_str!("init/project.md");
 const FIRST_SPEC: &str = include_str!("init/phase1.md");
 
-/// The line, from 1, at which a spec still has text of the template.
-pub fn left_of_template(spec: &str) -> Option<usize> {
-    let asks = |line: &str| line.trim().starts_with("What this phase is for; ");
-    spec.lines().position(asks).map(|index| index + 1)
-}
-
 /// Creates what is missing and lists it.
 pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
     let first_spec = format!("{SPECS}/phase1.md");
@@ -76,6 +70,8 @@ fn ignore_secrets(root: &Path) -> anyhow::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use code_commit_loop_phase::spec::left_of_template;
+
     use super::*;
 
     #[test]

@@ -53,7 +53,7 @@ fn an_entry_in_markdown_is_a_failure() {
         "printf '1. **SPEC**: GET / → 200\\n   **INPUT**: GET /\\n   **OBSERVED**: 404\\n' > failed_specs.md",
     )]);
     assert_eq!(scene.run(&["run"]).code, Some(0));
-    assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1"]);
+    assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1", "phase1/passed"]);
     assert_eq!((scene.turns("builder"), scene.turns("verifier")), (2, 2), "nothing was sent back");
 }
 
@@ -167,7 +167,7 @@ fn a_half_made_repository_of_a_role_is_completed_and_the_users_own_gets_no_commi
         let ran = scene.run(&["run"]);
         assert_eq!(ran.code, Some(0), "{role}: {ran:?}");
         assert_eq!(scene.commits("."), ["mine"], "{role}");
-        assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1"], "{role}");
+        assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1", "phase1/passed"], "{role}");
         let built = ["phase1/build/step-1", "phase1/build/step-2", "phase1/passed"];
         assert_eq!(scene.commits("src"), built, "{role}");
     }

@@ -114,7 +114,7 @@ fn two_phases_are_built_and_verified_by_the_real_cli_in_the_sandbox() {
             "phase2/passed"
         ]
     );
-    assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1"]);
+    assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1", "phase1/passed", "phase2/passed"]);
     assert_eq!(server.steps_left(), 0);
     let asked = server.requests();
     let look = asked
@@ -123,4 +123,26 @@ fn two_phases_are_built_and_verified_by_the_real_cli_in_the_sandbox() {
         .find(|body| body.contains("../../src"))
         .unwrap();
     assert!(!look.contains("Hullo\\\\n"), "{look}");
+}
+
+#[test]
+fn a_failure_in_the_report_of_the_real_cli_counts_and_its_tests_are_committed() {
+    let Some(scene) = scene("CODE_COMMIT_TEST_GEMINI", "gemini") else { return };
+    let failed = "One fails.\n\nSPEC: GET / → 200\nINPUT: GET /\nOBSERVED: 404\n";
+    let tested = "TESTED: GET / → 200 → page.sh\n";
+    let steps = [
+        turn(&[write("app.sh", "echo Hullo\n"), write("builder_reports/1.md", "built")]),
+        turn(&[write("page.sh", "true\n"), write("verifier_reports/1.md", failed)]),
+        turn(&[write("app.sh", "echo Hello\n"), write("builder_reports/2.md", "mended")]),
+        turn(&[write("page.sh", "exit 0\n"), write("verifier_reports/2.md", tested)]),
+    ];
+    let server = Server::start(Script::new(steps.into_iter().flatten())).unwrap();
+    let environment = [("GOOGLE_GEMINI_BASE_URL", server.origin())];
+    let ran = scene.run_with(&["1", "--strict", "--sandbox", "namespaces"], &environment);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let said = "the verifier listed failures in verifier_reports/1.md instead of failed_specs.md: they count";
+    assert!(ran.err.split_whitespace().collect::<Vec<_>>().join(" ").contains(said), "{}", ran.err);
+    assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1", "phase1/passed"]);
+    assert_eq!(scene.git(".abl/tests", &["show", "HEAD:page.sh"]), ["exit 0"]);
+    assert_eq!(server.steps_left(), 0);
 }

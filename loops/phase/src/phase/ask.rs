@@ -38,7 +38,6 @@ impl<H> Work<'_, H> {
                 spec: &spec.text,
             })
             .collect();
-        let map = short(&self.map);
         let now = |number: &u32| self.specs.iter().find(|spec| spec.number == *number);
         let changed: Vec<SpecChange<'_>> = self
             .built_for
@@ -57,9 +56,10 @@ impl<H> Work<'_, H> {
             phases: &phases,
             changed: &changed,
             commands: &role.commands,
-            map: &map,
+            map: &short(&self.map),
             failures: self.failures.as_deref(),
             complaint,
+            lists_tests: self.inputs.start.earned,
         };
         match who {
             Role::Builder => builder(&turn),

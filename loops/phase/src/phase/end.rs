@@ -2,6 +2,7 @@
 
 use code_commit_engine::{Cause, Named as _, Outcome, Turned};
 
+use super::evidence::without_test;
 use super::{Halt, Work};
 use crate::Role;
 
@@ -21,6 +22,14 @@ impl<H> Work<'_, H> {
     pub(super) fn not_committed<S>(&self, message: String) -> Halt<S> {
         let remedy = Some("make the commit possible, then: code-commit phase run".to_owned());
         let cause = Cause { code: "not-committed".to_owned(), message, remedy };
+        Halt::End(Outcome::NeedsPerson { round: self.iteration, cause })
+    }
+
+    /// Only `--strict` asks for it: the verifier was asked twice, and the builder can do nothing about it.
+    pub(super) fn untested<S>(&self, missing: &[String]) -> Halt<S> {
+        let remedy =
+            Some("make the verifier test them, or drop --strict: code-commit phase run --new".to_owned());
+        let cause = Cause { code: "untested".to_owned(), message: without_test(missing), remedy };
         Halt::End(Outcome::NeedsPerson { round: self.iteration, cause })
     }
 

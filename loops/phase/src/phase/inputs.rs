@@ -43,11 +43,21 @@ pub struct PhaseSpec {
     pub completed: bool,
 }
 
-/// What a pass of `phase` is bound to: SHA-256 over the specs up to it, in hex.
-pub fn specs_sha256<'s>(specs: impl IntoIterator<Item = (u32, &'s str)>, phase: u32) -> String {
+/// What a pass of `phase` is bound to: SHA-256 over the specs up to it and the description of the project, in hex.
+pub fn specs_sha256<'s>(
+    specs: impl IntoIterator<Item = (u32, &'s str)>,
+    project: Option<&str>,
+    phase: u32,
+) -> String {
     let up_to_it = specs.into_iter().filter(|(number, _)| *number <= phase);
     let lines = up_to_it.map(|(number, text)| format!("{number} {}\n", Digest::of(text).sha256));
-    Digest::of(&lines.collect::<String>()).sha256
+    let project = project.map(|text| format!("project {}\n", Digest::of(text).sha256));
+    Digest::of(&lines.chain(project).collect::<String>()).sha256
+}
+
+/// What decided: the verifier, and its tests if they are known.
+pub fn decider(verifier: &str, tests: Option<&str>) -> String {
+    tests.map_or_else(|| verifier.to_owned(), |tests| Digest::of(&format!("{verifier} {tests}")).sha256)
 }
 
 /// What a role is told about itself.
@@ -99,4 +109,14 @@ pub struct Start {
     pub passes: BTreeMap<u32, HoldsFor>,
     /// SHA-256 over what makes the verifier: its prompt and its commands.
     pub decider: String,
+    /// The identities of the tests that decided them.
+    #[serde(default)]
+    pub tests: BTreeMap<u32, String>,
+    /// Whether a pass has to be earned: failures count wherever they are, contracts need a test, and the tests are
+    /// committed. Runs of older versions did not ask for it.
+    #[serde(default)]
+    pub earned: bool,
+    /// Whether a contract without a test fails the phase.
+    #[serde(default)]
+    pub strict: bool,
 }

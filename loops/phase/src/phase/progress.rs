@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use code_commit_engine::HoldsFor;
 
-use super::{PhaseSpec, Work, specs_sha256};
+use super::{PhaseSpec, Work, decider, specs_sha256};
 use crate::state::{Current, State, Status};
 
 impl<H> Work<'_, H> {
@@ -14,13 +14,16 @@ impl<H> Work<'_, H> {
             |spec: &&PhaseSpec| spec.completed || (status == Status::Completed && spec.number == phase);
         let titles: BTreeMap<u32, String> =
             self.specs.iter().map(|spec| (spec.number, spec.title.clone())).collect();
-        let mut passes = self.inputs.start.passes.clone();
+        let (mut passes, mut tests) = (self.inputs.start.passes.clone(), self.inputs.start.tests.clone());
         if status == Status::Completed {
             passes.insert(phase, self.verified());
+            tests.remove(&phase);
+            tests.extend(self.tests.clone().map(|tests| (phase, tests)));
         }
         State {
             phases_completed: self.specs.iter().filter(done).map(|spec| spec.number).collect(),
             passes,
+            tests,
             stuck_on: (status == Status::Stuck).then(|| self.verified()),
             phase_titles: titles,
             current: Current {
@@ -37,10 +40,12 @@ impl<H> Work<'_, H> {
     /// What the last verification holds for.
     fn verified(&self) -> HoldsFor {
         let specs = self.specs.iter().map(|spec| (spec.number, spec.text.as_str()));
+        let start = &self.inputs.start;
+        let project = self.inputs.project.as_deref().filter(|_| start.earned);
         HoldsFor {
             tree: self.src.clone(),
-            specification: Some(specs_sha256(specs, self.inputs.phase)),
-            decider: Some(self.inputs.start.decider.clone()),
+            specification: Some(specs_sha256(specs, project, self.inputs.phase)),
+            decider: Some(decider(&start.decider, self.tests.as_deref())),
         }
     }
 }

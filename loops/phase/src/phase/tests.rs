@@ -162,7 +162,7 @@ fn a_verdict_by_specs_that_were_edited_meanwhile_is_void() {
         assert_eq!(commits, 3, "{:#?}", world.steps);
         let pass = &world.state.passes[&1];
         let specs = [(1, EDITED), (2, "# Phase 2: B\n")];
-        assert_eq!(pass.specification, Some(specs_sha256(specs, 1)));
+        assert_eq!(pass.specification, Some(specs_sha256(specs, None, 1)));
         assert_eq!(pass.tree.as_deref(), Some("tree"));
     }
 }
@@ -329,6 +329,106 @@ fn a_turn_that_was_cut_off_leaves_its_row_also_where_a_limit_ends_the_run() {
     assert!(world.rows.starts_with("t1,"), "{}", world.rows);
     let (_, end) = log.split_once("append abl/logs/tokens.csv 1\nturn builder\n").unwrap();
     insta::assert_snapshot!(end, @r#"ModelUnavailable { round: 1, cause: Cause { code: "limit-tokens", message: "the run has used what it may", remedy: Some("look at what is there, raise the limit, then: code-commit phase run") } }"#);
+}
+
+/// A phase of which more is asked than older versions did.
+fn earned(strict: bool) -> Inputs {
+    let mut inputs = inputs();
+    (inputs.start.earned, inputs.start.strict) = (true, strict);
+    inputs.start.specs[0].text.push_str("- a → b\n- c → d\n");
+    inputs
+}
+
+/// A verifier's turn that changed these files besides its report.
+fn wrote(files: &[&str]) -> TurnAnswer {
+    let mut turned = turned(Role::Verifier, ended("ok", "answered", TurnAdvice::Use));
+    turned.changed.extend(files.iter().map(|&file| file.to_owned()));
+    TurnAnswer::Turned(Box::new(turned))
+}
+
+const ENTRY: &str = "SPEC: a → b\nINPUT: c\nOBSERVED: d\n";
+const BOTH: &str = "TESTED: a → b → t1\nTESTED: c → d → t2\n";
+
+#[test]
+fn failures_in_the_wrong_place_count_and_are_put_into_the_right_one() {
+    let turns = [good(Role::Builder), wrote(&["x/Failed_Specs.txt"]), good(Role::Builder), wrote(&[])];
+    let world = World {
+        files: [("verifier_reports/1.md", [BOTH].into()), ("x/Failed_Specs.txt", [ENTRY].into())].into(),
+        ..World::new(&turns, &[])
+    };
+    let (outcome, world) = world.run(&earned(false));
+    assert_eq!(outcome, Some(Outcome::Done { rounds: 2 }));
+    let log = world.steps.join("\n");
+    let (_, first) = log.split_once("read tests/failed_specs.md\n").unwrap();
+    let (first, second) = first.split_once("state Building 2\n").unwrap();
+    insta::assert_snapshot!(first, @"
+    read tests/verifier_reports/1.md
+    read tests/x/Failed_Specs.txt
+    doubt misplaced-failures: the verifier listed failures in x/Failed_Specs.txt instead of failed_specs.md: they count
+    write tests/failed_specs.md
+    delete tests/x/Failed_Specs.txt
+    commit tests phase1/verify/step-1
+    state ContractsFailed 1
+    ");
+    let (_, second) = second.split_once("read tests/verifier_reports/1.md\n").unwrap();
+    insta::assert_snapshot!(second, @"
+    delete tests/failed_specs.md
+    identify tests
+    commit tests phase1/passed
+    commit src phase1/passed
+    state Completed 2
+    ");
+    assert!(world.prompts[2].1.contains(ENTRY), "the builder is told");
+    assert_eq!(world.state.tests[&1], "tree");
+    assert_eq!(world.state.passes[&1].decider, Some(decider("", Some("tree"))));
+}
+
+#[test]
+fn a_report_that_grows_fails_no_later_iteration_by_what_it_said_in_an_earlier_one() {
+    let grown = "SPEC: a → b\nINPUT: c\nOBSERVED: d\n\nNow it holds.\n";
+    let world = World {
+        files: [("verifier_reports/1.md", [ENTRY, grown].into())].into(),
+        ..World::new(&[], &[FAILS])
+    };
+    let (outcome, world) = world.run(&earned(false));
+    assert_eq!(outcome, Some(Outcome::Done { rounds: 2 }), "{:#?}", world.steps);
+    let world =
+        World { files: [("verifier_reports/1.md", [ENTRY].into())].into(), ..World::new(&[], &[FAILS]) };
+    let (outcome, world) = world.run(&earned(false));
+    assert!(
+        matches!(outcome, Some(Outcome::NeedsPerson { .. })),
+        "written again, it counts: {:#?}",
+        world.steps
+    );
+}
+
+#[test]
+fn what_a_try_that_did_not_count_has_left_counts() {
+    let TurnAnswer::Turned(first) = wrote(&["notes.md"]) else { panic!() };
+    let first = Turned { changed: vec!["notes.md".to_owned()], ..*first };
+    let turns = [good(Role::Builder), TurnAnswer::Turned(Box::new(first))];
+    let world = World { files: [("notes.md", [ENTRY].into())].into(), ..World::new(&turns, &[]) };
+    let (_, world) = world.run(&earned(false));
+    assert!(world.steps.contains(&"commit tests phase1/verify/step-1".to_owned()), "{:#?}", world.steps);
+}
+
+#[test]
+fn contracts_that_no_line_names_are_a_doubt_and_fail_a_strict_phase() {
+    let run = |strict: bool, texts: &[&'static str]| {
+        let report = texts.iter().copied().collect();
+        let world = World { files: [("verifier_reports/1.md", report)].into(), ..World::default() };
+        let (outcome, world) = world.run(&earned(strict));
+        (outcome.unwrap(), world.prompts.len(), world.steps.join("\n"))
+    };
+    let doubt = "doubt untested: the verifier named no test for 1 contract: c → d";
+    let (outcome, turns, log) = run(false, &["TESTED: a → b → t1\n"]);
+    assert!((outcome, turns) == (Outcome::Done { rounds: 1 }, 2) && log.contains(doubt), "{log}");
+    let (outcome, turns, log) = run(true, &["TESTED: a → b → t1\n", BOTH]);
+    assert!((outcome, turns) == (Outcome::Done { rounds: 1 }, 3) && !log.contains("doubt"), "{log}");
+    let (outcome, turns, log) = run(true, &["", "TESTED: a → b → t1\n"]);
+    let Outcome::NeedsPerson { cause, .. } = outcome else { panic!("{log}") };
+    assert_eq!((cause.code.as_str(), turns), ("untested", 3), "{log}");
+    assert_eq!(cause.message, "the verifier named no test for 1 contract: c → d");
 }
 
 #[test]

@@ -18,10 +18,13 @@ impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, C> {
         let path = self.path(at);
         let read = match code_commit_dir::read(&path, LARGEST, code_commit_dir::Links::Refused) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            // A role may have made it unreadable.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(None),
             read => Some(read.map_err(fault("read", &path))?),
         };
         let odd = matches!(read, Some(None));
-        let name = at.file.replace('/', "-");
+        // A role has chosen the file's own name: it may be long, or one of the harness's.
+        let name = format!("{}-file.txt", at.place.name());
         let keep = |bytes: Vec<u8>| self.store(&name, &String::from_utf8_lossy(&bytes));
         Ok(WasRead { place: shown(at), text: read.flatten().map(keep).transpose()?, odd })
     }

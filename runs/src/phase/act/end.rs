@@ -1,9 +1,8 @@
 //! What is said at the end of a phase.
 
-use std::path::Path;
-
 use code_commit_engine::{Cause, Outcome};
 use code_commit_loop_phase::FAILED_SPECS;
+use code_commit_names::ours::ABL;
 use code_commit_perform::Past;
 use code_commit_report::{BAD, GOOD, Output, printable};
 use serde_json::{Map, Value, json};
@@ -11,8 +10,8 @@ use serde_json::{Map, Value, json};
 use crate::exit::Exit;
 use crate::life::Over;
 use crate::phase::folders::read;
+use crate::phase::past;
 use crate::phase::project::Project;
-use crate::records;
 
 /// For a person; gives what a program is told besides.
 pub(in crate::phase) fn tell(project: &Project, phase: u32, over: &Over<'_>) -> Map<String, Value> {
@@ -45,15 +44,18 @@ pub(super) fn still_stuck(project: &Project, phase: u32, output: &Output) -> Exi
     report_end(project, phase, &outcome, output)
 }
 
-/// A phase that has passed under this key: no model is called.
-pub(super) fn say_again(project: &Project, phase: u32, run: &Path, output: &Output) {
-    output.note(&format!("{} is already finished; no model was called", records::name(run)));
-    let recorded = Past::read(run).unwrap_or_default();
+/// The summary of a phase that has passed before: no model is called.
+pub(super) fn say_again(project: &Project, phase: u32, output: &Output) {
+    let run = past::newest(&project.root.join(ABL).join(past::LOGS), phase);
+    let recorded = run.and_then(|run| Past::read(&run).ok()).and_then(|past| past.outcome().cloned());
+    // A person may have adopted a pass that no run here found.
+    let adopted = Outcome::Done { rounds: project.state.current.verifier_iteration.max(1) };
+    let is_done = |outcome: &Outcome| matches!(outcome, Outcome::Done { .. });
     output.object(&json!({
         "event": "summary",
         "phase": phase,
-        "outcome": recorded.outcome(),
-        "holds_for": project.state.passes.get(&phase),
+        "outcome": recorded.filter(is_done).unwrap_or(adopted),
+        "holds_for": project.state.passes.get(&phase).cloned().unwrap_or_default(),
         "from_record": true,
     }));
 }

@@ -38,6 +38,8 @@ pub(crate) struct Team {
     own: PathBuf,
     tests: PathBuf,
     specs: PathBuf,
+    /// What is no test below the tests.
+    no_tests: Vec<String>,
     src_repository: Repository,
     tests_repository: Repository,
 }
@@ -72,7 +74,7 @@ impl Cast<Phases> for Team {
         match place {
             // Whatever the project ignores, the specs count.
             Place::Abl | Place::Specs => Counted::All,
-            Place::Tests => without(&self.tests_repository),
+            Place::Tests => Counted::NotIgnored { without: self.no_tests.clone() },
             Place::Src => without(&self.src_repository),
         }
     }
@@ -164,6 +166,7 @@ impl Phase<'_> {
             own: self.project.root.join(ABL),
             tests: self.project.tests().to_owned(),
             specs: self.project.root.join(SPECS),
+            no_tests: self.project.no_tests(),
             src_repository: repository(&self.project.src_git),
             tests_repository: repository(&self.project.tests_git),
         })
@@ -228,11 +231,14 @@ impl Phase<'_> {
         let root = &self.project.root;
         let below = own.strip_prefix(root).map(|below| below.display().to_string()).unwrap_or_default();
         let protected = protected(&self.settings);
+        let mut skip = access::skipped();
+        // A verifier may take its folder for the project, and put its failures into `.abl/tests` there.
+        skip.retain(|name| name != ABL || own != self.project.tests());
         Watched {
             root: own.to_owned(),
             tree: WorkTree::at(own).ok(),
             within: if below.is_empty() { below } else { below + "/" },
-            skip: access::skipped(),
+            skip,
             may_touch: protected.as_ref().map(|_| vec!["/".to_owned()]),
             protected,
             shown: vec![(way(own, root), root.join(SPECS))],

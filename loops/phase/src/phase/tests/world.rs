@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use code_commit_engine::{
-    Announced, Committed, Digest, Identified, Journaled, Listed, Live, ModelUsage, Named, NotCommitted,
-    Recorded, Stop, Text, TurnEnd, Usage, Wrote,
+    Announced, Committed, Digest, Doubted, Identified, Journaled, Listed, Live, ModelUsage, Named,
+    NotCommitted, Recorded, Stop, Text, TurnEnd, Usage, WasRead, Wrote,
 };
 
 use super::*;
@@ -25,6 +25,8 @@ pub(super) struct World {
     pub(super) turns: VecDeque<TurnAnswer>,
     /// What verifications leave; all further ones leave nothing.
     pub(super) left: VecDeque<Left>,
+    /// Other files of the tests, by what they hold in each reading; the last one stays.
+    pub(super) files: BTreeMap<&'static str, VecDeque<&'static str>>,
     pub(super) git_fails: bool,
     /// When the specs are edited, counted in looks at them from 1, with the new text of phase 1.
     pub(super) edits: Vec<(usize, &'static str)>,
@@ -194,6 +196,13 @@ impl Live<Identify<Phases>> for World {
     }
 }
 
+impl Live<Doubt> for World {
+    fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, Stopped> {
+        self.step(format!("doubt {}: {}", doubt.code, doubt.message))?;
+        Ok(Doubted { doubt: doubt.clone() })
+    }
+}
+
 impl Live<Announce> for World {
     fn perform(&mut self, Announce(event): &Announce) -> Result<Announced, Stopped> {
         self.step(event.to_string())?;
@@ -207,6 +216,14 @@ impl Live<Read<Phases>> for World {
         if at.place == Place::Specs {
             let text = self.edited().map(|text| self.text(text));
             return Ok(WasRead { place: named(at), text, odd: false });
+        }
+        if let Some(texts) = self.files.get_mut(at.file.as_str()) {
+            let text = if texts.len() > 1 { texts.pop_front() } else { texts.front().copied() };
+            let text = text.map(|text| self.text(text));
+            return Ok(WasRead { place: named(at), text, odd: false });
+        }
+        if at.file != crate::FAILED_SPECS {
+            return Ok(WasRead { place: named(at), text: None, odd: false });
         }
         let (text, odd) = match self.left.pop_front().unwrap_or(Left::Nothing) {
             Left::Nothing => (None, false),
