@@ -4,6 +4,7 @@ mod artifacts;
 mod batch;
 mod commands;
 mod corpus;
+mod earned;
 mod edits;
 mod kills;
 mod left;

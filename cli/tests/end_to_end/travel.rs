@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::scenes::commit::{KEY as COMMIT_KEY, Scene as Commit};
 use crate::scenes::files;
-use crate::scenes::order::{FILES, GOOD, KEY, Scene as Order, greet};
+use crate::scenes::order::{AFTER, FILES, GOOD, KEY, Scene as Order, greet};
 use crate::scenes::phase::Scene as Phase;
 use crate::scenes::program::{Ran, interrupt, program, tool};
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene as Spec};
@@ -89,7 +89,7 @@ fn change(run: &Path, name: &str, from: &str, to: &str) {
 /// An order that was killed while its last command waited for a file named `go-on` beside the repository.
 pub fn killed_order() -> Order {
     let scene = Order::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))));
-    let wait = "sh -c 'touch stray; test -e ../go-on || sleep 600'";
+    let wait = format!("sh -c '{AFTER}touch stray; test -e ../go-on || sleep 600'");
     scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
     let mut child = scene.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while !scene.root().join("stray").exists() {

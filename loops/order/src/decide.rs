@@ -1,17 +1,16 @@
 //! The loop of a work order: software engineer, tool runner, judge (S2 §6, §8).
 
 mod attempt;
+mod base;
 
 use code_commit_engine::{
-    Ask, Broke, Commit, CommitAnswer, Harness, Keep, Look, Measure, Outcome, PROBES, RollBack, Run, Stamp,
-    Write,
+    Ask, Commit, CommitAnswer, Doubt, Harness, Keep, Look, Measure, Outcome, RollBack, Run, Stamp, Write,
 };
 
-use crate::artifacts::{AttemptRecord, CmdResult, FailureBrief, RunSummary, Stage, Verdict};
+use crate::artifacts::{AttemptRecord, RunSummary, Stage, Verdict};
 use crate::brief;
 use crate::inputs::Inputs;
-use crate::order::WorkOrder;
-use attempt::{Attempt, Halt, conditions, json};
+use attempt::{Attempt, Halt, json};
 
 pub use attempt::{VERIFY_SCRIPT, verification};
 
@@ -46,10 +45,10 @@ impl AsRef<Outcome> for Finished {
 pub fn order<H>(harness: &mut H, inputs: &Inputs) -> Result<Finished, H::Stop>
 where
     H: Harness<Stamp> + Harness<Look> + Harness<Ask> + Harness<Write> + Harness<Run>,
-    H: Harness<RollBack> + Harness<Keep> + Harness<Measure> + Harness<Commit>,
+    H: Harness<RollBack> + Harness<Keep> + Harness<Measure> + Harness<Commit> + Harness<Doubt>,
 {
     let mut run = Report { inputs, started: harness.perform(Stamp)?.at, records: Vec::new() };
-    if let Some(brief) = refused(harness, &inputs.order)? {
+    if let Some(brief) = base::refused(harness, inputs)? {
         let file = "preflight/failure_brief.json".to_owned();
         harness.perform(Keep { file, text: json(&brief).into() })?;
         let outcome = Outcome::AttemptsUsedUp { rounds: 0 };
@@ -85,31 +84,6 @@ where
         }
         number += 1;
     }
-}
-
-/// Why there is no first attempt: a precondition does not hold, or a command that must fail before
-/// the change succeeds. Each command starts from the baseline, even if the one before changed
-/// files.
-fn refused<H>(harness: &mut H, order: &WorkOrder) -> Result<Option<FailureBrief>, H::Stop>
-where
-    H: Harness<Look> + Harness<Run> + Harness<RollBack>,
-{
-    match conditions(harness, Stage::Preflight, &order.preconditions, order) {
-        Ok(()) => {}
-        Err(Halt::Stop(stop)) => return Err(stop),
-        Err(halt) => return Ok(halt.brief(order)),
-    }
-    for (number, command) in (1..).zip(&order.must_fail_before) {
-        let run = Run { log: format!("{PROBES}{number}"), argv: command.argv.clone() };
-        let ran = harness.perform(run)?.done();
-        harness.perform(RollBack)?;
-        match ran.map(|ran| CmdResult::of(&ran)) {
-            Ok(result) if result.exit_code != 0 => {}
-            Ok(result) => return Ok(Some(brief::passes_before(&command.text, &result, order))),
-            Err(Broke { message }) => return Ok(Some(brief::plain(Stage::Exception, &message, order))),
-        }
-    }
-    Ok(None)
 }
 
 /// What a run leaves as its summary.

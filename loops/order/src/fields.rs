@@ -21,7 +21,8 @@ pub struct FieldProblem {
 }
 
 impl FieldProblem {
-    pub(crate) fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+    /// Of this field; of the order as a whole if that is empty.
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into() }
     }
 }

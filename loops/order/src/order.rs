@@ -15,6 +15,9 @@ pub const MOST_CONTEXT_FILES: usize = 10;
 /// A larger order is refused before it is parsed as JSON.
 pub const MOST_ORDER_BYTES: usize = 1 << 20;
 
+/// An order to fill in, with every field of S2 §4.1.
+pub const TEMPLATE: &str = include_str!("template.json");
+
 /// Fields that the seed does not have. Leaving one out is the same as setting it to null.
 const OPTIONAL: [&str; 4] = ["max_cost", "preconditions", "postconditions", "must_fail_before"];
 
@@ -103,6 +106,11 @@ impl WorkOrder {
         };
         let problems = fields.finish();
         if problems.is_empty() { Ok(order) } else { Err(problems) }
+    }
+
+    /// Whether it wants what the template wants, whatever its other fields say: nobody has filled it in.
+    pub fn is_template(&self) -> bool {
+        Self::parse(TEMPLATE.as_bytes()).is_ok_and(|template| template.intent == self.intent)
     }
 
     pub(crate) fn acceptance_texts(&self) -> Vec<String> {

@@ -141,7 +141,7 @@ fn carry_out(
             new_run = Some(run);
         }
         Start::Resumed(run) => {
-            inputs.form = recorded::form(&run).unwrap_or(inputs.form);
+            recorded::shown(&run).into_iter().for_each(|shown| shown.put_into(&mut inputs));
             let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
             recorded::as_summarized(&mut inputs, &run, &past);
             records::pass_over(&past.lines, &**setting.model);

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_guard::Guard;
-use code_commit_loop_order::{VERIFY_SCRIPT, verification};
 use code_commit_perform::BuildCommand;
 use code_commit_repo::WorkTree;
 use code_commit_settings::Settings;
@@ -26,11 +25,7 @@ pub(crate) fn commands(
 ) -> Result<Vec<(String, BuildCommand)>, Failure> {
     let read = preflight::read(file)?;
     preflight::verification(tree.root())?;
-    let has_script = tree.root().join(VERIFY_SCRIPT).is_file();
-    let words = |words: &&[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
-    let verify = verification(has_script).iter().map(words).map(|argv| (argv.join(" "), argv));
-    let accept = read.order.acceptance_commands.into_iter().map(|command| (command.text, command.argv));
-    let all: Vec<(String, Vec<String>)> = verify.chain(accept).collect();
+    let all = files::deciding(&read.order, tree.root());
     for (_, argv) in &all {
         let missing = argv.first().and_then(|name| files::missing(name, tree.root(), host.environment));
         if let Some(missing) = missing {

@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use code_commit_loop_order::{Command, FieldProblem, VERIFY_SCRIPT, WorkOrder};
+use code_commit_loop_order::{Command, FieldProblem, VERIFY_SCRIPT, WorkOrder, interpreter, verification};
+use code_commit_parser::proposal::normalized_path;
 use code_commit_prompt::order::{Allowed, Context};
 use code_commit_report::printable;
 use code_commit_settings::Environment;
@@ -75,15 +76,54 @@ fn text(bytes: Vec<u8>) -> Result<String, String> {
     })
 }
 
-/// Commands whose program does not exist and cannot appear: the change, or an earlier command, may still
-/// create files in the project, including those found through a PATH into it. A program that disappears
-/// during the run makes its command fail.
-pub fn programs(order: &WorkOrder, root: &Path, environment: &Environment) -> Vec<FieldProblem> {
+/// Why nothing could come of an order: nobody has filled it in, or there are commands whose program does not
+/// exist and cannot appear. The change, or an earlier command, may still create files in the project, including
+/// those found through a PATH into it. A program that disappears during the run makes its command fail.
+pub fn unfit(order: &WorkOrder, root: &Path, environment: &Environment) -> Vec<FieldProblem> {
     let missing = |(at, command): (usize, &Command)| {
-        let message = missing(command.argv.first()?, root, environment)?;
+        let program = command.argv.first()?;
+        let needed = || missing(&interpreter_of(program, order, root)?, root, environment);
+        let needed =
+            || needed().map(|missing| format!("`{}` cannot be started: {missing}", printable(program)));
+        let message = missing(program, root, environment).or_else(needed)?;
         Some(FieldProblem { field: format!("acceptance_commands[{at}]"), message })
     };
-    order.acceptance_commands.iter().enumerate().filter_map(missing).collect()
+    let template = "is that of the template; say what is wanted";
+    let template = order.is_template().then(|| FieldProblem::new("intent", template));
+    template.into_iter().chain(order.acceptance_commands.iter().enumerate().filter_map(missing)).collect()
+}
+
+/// The commands that decide about an order, each with its command line: verification, then acceptance.
+pub(super) fn deciding(order: &WorkOrder, root: &Path) -> Vec<(String, Vec<String>)> {
+    let words = |words: &&[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let verify = verification(root.join(VERIFY_SCRIPT).is_file()).iter().map(words);
+    let accept = order.acceptance_commands.iter().map(|command| (command.text.clone(), command.argv.clone()));
+    verify.map(|argv| (argv.join(" "), argv)).chain(accept).collect()
+}
+
+/// Those of them that cannot fail.
+pub fn cannot_fail(order: &WorkOrder, root: &Path) -> Vec<String> {
+    let text = |path: &str, is_started: bool| {
+        let is_ready = !is_started || code_commit_runner::is_program(&root.join(path));
+        is_ready.then(|| script(path, order, root)).flatten()
+    };
+    let inert = |(_, argv): &(String, Vec<String>)| code_commit_loop_order::cannot_fail(argv, text);
+    deciding(order, root).into_iter().filter(inert).map(|(line, _)| line).collect()
+}
+
+/// The text of a script of the project. What the change may write is still open.
+fn script(path: &str, order: &WorkOrder, root: &Path) -> Option<String> {
+    let path = normalized_path(path);
+    if order.allowed_files.contains(&path) {
+        return None;
+    }
+    text(content(root, &path).ok()??).ok()
+}
+
+/// The program that a script of the project names in its first line.
+fn interpreter_of(path: &str, order: &WorkOrder, root: &Path) -> Option<String> {
+    let text = path.contains('/').then(|| script(path, order, root)).flatten()?;
+    interpreter(&text).map(str::to_owned)
 }
 
 /// Without these programs every attempt would fail in its verification, whatever the model writes (S2 §6.5).
@@ -100,6 +140,12 @@ pub fn warn_of_verification(order: &WorkOrder, root: &Path, host: Host<'_>) {
     if let Some(missing) = missing(program, root, environment) {
         output
             .warn(&format!("{missing}, so the verification of every attempt will fail: install it{way_out}"));
+    }
+    let written_for = interpreter_of(VERIFY_SCRIPT, order, root);
+    if let Some(missing) = written_for.and_then(|program| self::missing(&program, root, environment)) {
+        output.warn(&format!(
+            "{VERIFY_SCRIPT} is run by bash, but its first line names another program: {missing}"
+        ));
     }
 }
 

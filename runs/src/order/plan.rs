@@ -28,6 +28,9 @@ pub struct Terms {
     pub timeout_seconds: u64,
     /// Whether the changes of an order that passes are committed.
     pub commit: bool,
+    /// Whether a command that proves nothing is a reason to refuse, or to fail.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 impl Terms {
@@ -105,7 +108,7 @@ impl OrderPlan {
     pub(crate) fn is_of(&self, work_order_hash: &str, terms: &Terms) -> bool {
         self.work_order_hash == work_order_hash
             && self.config_hash == terms.hash()
-            && self.terms.commit == terms.commit
+            && (self.terms.commit, self.terms.strict) == (terms.commit, terms.strict)
     }
 }
 
@@ -133,6 +136,12 @@ pub(crate) struct Shown {
     /// Whether the prompts teach edits, too. The setting may change before the run is resumed; its prompts
     /// must not.
     pub edits: bool,
+    /// Whether all acceptance commands run before the change.
+    #[serde(default)]
+    pub tries_base: bool,
+    /// The commands that cannot fail.
+    #[serde(default)]
+    pub cannot_fail: Vec<String>,
 }
 
 /// A file that may be written.
@@ -170,12 +179,15 @@ impl Shown {
             allowed: inputs.allowed.iter().map(hash).collect(),
             context: inputs.context.iter().map(text).collect(),
             edits: inputs.form == Form::Edits,
+            tries_base: inputs.tries_base,
+            cannot_fail: inputs.cannot_fail.clone(),
         }
     }
 
-    /// How the model may give its changes.
-    pub(crate) fn form(&self) -> Form {
-        if self.edits { Form::Edits } else { Form::Files }
+    /// Makes those inputs which do not follow from the order and the tree what they were.
+    pub(crate) fn put_into(self, inputs: &mut Inputs) {
+        inputs.form = if self.edits { Form::Edits } else { Form::Files };
+        (inputs.tries_base, inputs.cannot_fail) = (self.tries_base, self.cannot_fail);
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_guard::Guard;
-use code_commit_loop_order::{FieldProblem, Inputs, proposal_schema, run_id};
+use code_commit_loop_order::{FieldProblem, Inputs, proposal_schema, proves_nothing, run_id};
 use code_commit_perform::{Baseline, Ignored};
 use code_commit_prompt::order::Context;
 use code_commit_repo::{Git, WorkTree};
@@ -84,7 +84,11 @@ pub(super) fn first(inputs: &Inputs) -> First<'_> {
 /// Problems that would end every run of this order, found before the first.
 pub(super) fn can_begin(read: &Read, root: &Path, setting: &Setting<'_>) -> Result<(), Failure> {
     let Setting { settings, host: Host { environment, .. }, .. } = *setting;
-    let mut problems = files::programs(&read.order, root, environment);
+    let mut problems = files::unfit(&read.order, root, environment);
+    if setting.terms.strict {
+        let problem = |command: &String| FieldProblem::new("", proves_nothing(command));
+        problems.extend(files::cannot_fail(&read.order, root).iter().map(problem));
+    }
     let spending = spending_of(read.order.max_cost, settings);
     let price = settings.all_models().into_iter().try_for_each(|model| spending.keeps_cost(model));
     problems.extend(
@@ -137,6 +141,9 @@ fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, setting: &Setting<'_>)
         run_id: run_id(&run.work_order_hash, &run.tree_hash_before, &run.config_hash),
         max_attempts: terms.max_attempts,
         commit: terms.commit,
+        strict: terms.strict,
+        tries_base: true,
+        cannot_fail: files::cannot_fail(&read.order, tree.root()),
         allowed: files.allowed,
         context: files.context,
         form: form(setting.settings),

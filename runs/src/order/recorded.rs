@@ -119,9 +119,9 @@ pub(crate) fn as_summarized(inputs: &mut Inputs, folder: &RunFolder, past: &Past
     }
 }
 
-/// The form that the prompts of the run in this folder teach.
-pub(crate) fn form(folder: &RunFolder) -> Option<Form> {
-    serde_json::from_str(&folder.read(INPUTS).ok()?).ok().map(|shown: Shown| shown.form())
+/// What the run in this folder shows of the tree.
+pub(crate) fn shown(folder: &RunFolder) -> Option<Shown> {
+    serde_json::from_str(&folder.read(INPUTS).ok()?).ok()
 }
 
 impl Recorded {
@@ -141,8 +141,7 @@ impl Recorded {
     /// The loop's inputs when the run began, for a repository that is now in `root`.
     pub fn inputs(&self, root: &Path, past: &Past) -> anyhow::Result<Inputs> {
         let shown: Shown = serde_json::from_str(&self.folder.recall(&self.plan.inputs)?)?;
-        let form = shown.form();
-        let Shown { allowed, context, .. } = shown;
+        let Shown { allowed, context, .. } = shown.clone();
         let plan = &self.plan;
         let mut inputs = Inputs {
             order: self.read.order.clone(),
@@ -153,13 +152,17 @@ impl Recorded {
             run_id: run_id(&plan.work_order_hash, &plan.repo_tree_hash_before, &plan.config_hash),
             max_attempts: plan.terms.max_attempts,
             commit: plan.terms.commit,
+            strict: plan.terms.strict,
+            tries_base: false,
+            cannot_fail: Vec::new(),
             allowed: allowed.into_iter().map(|ShownHash { path, sha256 }| Allowed { path, sha256 }).collect(),
             context: context
                 .into_iter()
                 .map(|ShownText { path, text, left_out_bytes }| Context { path, text, left_out_bytes })
                 .collect(),
-            form,
+            form: Form::Files,
         };
+        shown.put_into(&mut inputs);
         as_summarized(&mut inputs, &self.folder, past);
         Ok(inputs)
     }

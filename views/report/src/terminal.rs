@@ -207,13 +207,14 @@ impl Terminal {
         let command = printable(&argv.join(" "));
         let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
         let good = self.output.paint_note(GOOD, "ok:");
-        match (ran.passed(), ran.is_probe()) {
+        let must = if ran.is_probe() { "must" } else { "should" };
+        match (ran.passed(), ran.is_before()) {
             (true, true) => {
-                self.bad(&format!("{command} succeeds, but must fail before the change ({took})"));
+                self.bad(&format!("{command} passes, but {must} fail before the change ({took})"));
             }
             (true, false) => self.line(&format!("{good} {command} ({took})")),
             (false, true) => {
-                self.line(&format!("{good} {command} fails, as it must before the change ({took})"));
+                self.line(&format!("{good} {command} fails, as it {must} before the change ({took})"));
             }
             (false, false) => {
                 self.bad(&format!("{command}: {} ({took})", phrases::ended(*ended)));

@@ -92,7 +92,11 @@ fn an_order_that_cannot_be_carried_out_is_found_before_the_first_one_is_paid_for
 fn the_same_call_goes_on_behind_what_an_interrupted_one_has_committed() {
     let scene = scene(&[&greet(GOOD), &proposal("src/b.txt", None, "b"), &proposal("src/c.txt", None, "c")]);
     let [waits, go_on] = ["waits", "go-on"].map(|name| scene.beside(name));
-    let wait = format!("sh -c 'touch {}; test -e {} || sleep 600'", waits.display(), go_on.display());
+    let wait = format!(
+        "sh -c 'test -e src/b.txt || exit 1; touch {}; test -e {} || sleep 600'",
+        waits.display(),
+        go_on.display()
+    );
     let over = json!({
         "id": "b", "allowed_files": ["src/b.txt"], "context_files": [], "acceptance_commands": [wait],
     });

@@ -12,7 +12,7 @@ use code_commit_fixtures::server::{Hang, Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::kills::every;
-use crate::scenes::order::{BAD, FILES, GOOD, Scene, greet};
+use crate::scenes::order::{AFTER, BAD, FILES, GOOD, Scene, greet};
 use crate::scenes::program::{Ran, interrupt};
 
 /// A run may be faster than who kills it.
@@ -108,9 +108,10 @@ fn a_run_that_would_fail_leaves_the_baseline_after_a_kill_at_any_line() {
 
 /// Kills a run while its last command stands still.
 fn killed_in_a_command(scene: &Scene) {
-    let wait = format!("sh -c 'touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    let wait =
+        format!("sh -c '{AFTER}touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
     scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
-    let lines = 7;
+    let lines = 11;
     assert!(kill_at(scene, lines, &[]), "{:?}", journal(scene));
     assert_eq!(count(&journal(scene), "written"), 1);
 }
@@ -139,6 +140,7 @@ fn what_was_committed_behind_a_killed_run_is_left_alone() {
     let scene = scene(&greet(GOOD));
     killed_in_a_command(&scene);
     scene.project.commit("I take it as it is").unwrap();
+    scene.place("go-on", b"");
     let before = scene.state();
     let ran = scene.run(&["--max-attempts", "1"]);
     assert!(ran.err.contains("is not rolled back"), "{}", ran.err);
@@ -149,7 +151,8 @@ fn what_was_committed_behind_a_killed_run_is_left_alone() {
 fn an_interrupted_run_leaves_the_baseline_and_goes_on_with_the_same_command() {
     let scene = scene(&greet(GOOD));
     let before = scene.state();
-    let wait = format!("sh -c 'touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    let wait =
+        format!("sh -c '{AFTER}touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
     scene.place_order(&json!({ "acceptance_commands": [wait] }));
     let mut child = scene.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while !scene.root().join("stray").exists() {
@@ -206,7 +209,9 @@ fn what_a_person_writes_after_a_run_was_killed_before_its_first_step_stays_in_th
     child.wait().unwrap();
     let run = scene.runs().pop().unwrap();
     fs::remove_file(run.join("events.jsonl")).unwrap();
-    fs::remove_dir_all(run.join("attempt_1")).unwrap();
+    for folder in ["attempt_1", "preflight"] {
+        fs::remove_dir_all(run.join(folder)).unwrap();
+    }
     scene.project.write("src/greet.sh", b"mine\n").unwrap();
     let refused = scene.run(&[]);
     assert!(refused.code == Some(3) && refused.err.contains("the work tree is not clean"), "{}", refused.err);
@@ -220,7 +225,8 @@ fn a_scripted_model_goes_on_behind_what_it_has_said() {
     let scene = scene("");
     let replies = [BAD, GOOD].map(|greeting| json!({ "text": greet(greeting) }));
     scene.place("replies", json!({ "replies": replies }).to_string().as_bytes());
-    let wait = format!("sh -c 'touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    let wait =
+        format!("sh -c '{AFTER}touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
     scene.place_order(&json!({ "acceptance_commands": [wait, "sh tests/run.sh"] }));
     let model = format!("scripted/{}", scene.beside("replies").display());
     let more = ["--llm-model", &model, "--max-attempts", "2"];
@@ -244,7 +250,7 @@ pub fn signal(name: &str, to: &str) {
 #[test]
 fn a_second_run_in_the_same_tree_is_refused_while_the_first_is_at_work() {
     let scene = scene(&greet(GOOD));
-    scene.place_order(&json!({ "acceptance_commands": ["sh -c 'touch stray; sleep 600'"] }));
+    scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{AFTER}touch stray; sleep 600'")] }));
     let mut child = scene.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while !scene.root().join("stray").exists() {
         assert!(child.try_wait().unwrap().is_none());

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::scenes::order::{BAD, FILES, GOOD, Scene, greet, proposal};
+use crate::scenes::order::{AFTER, BAD, FILES, GOOD, Scene, greet, proposal};
 use crate::scenes::program::Ran;
 
 /// Runs the order with an acceptance command that does this and then fails.
 fn failed(scene: &Scene, does: &str) -> Ran {
-    scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{does}; false'")] }));
+    scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{AFTER}{does}; false'")] }));
     let ran = scene.run(&["--max-attempts", "1"]);
     assert_eq!(ran.code, Some(1), "{ran}");
     assert_eq!(scene.project.status().unwrap(), "");

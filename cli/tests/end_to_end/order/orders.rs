@@ -287,7 +287,8 @@ fn a_template_is_written_once_and_can_be_checked() {
     assert_eq!(Ran::of(&mut scene.program(&["order", "new", file])).code, Some(3));
     assert_eq!(std::fs::read(file).unwrap(), first);
     let check = Ran::of(&mut scene.program(&["order", "check", file]));
-    assert_eq!(check.code, Some(0), "{}{}", check.out, check.err);
+    assert_eq!(check.code, Some(1), "{}{}", check.out, check.err);
+    assert!(check.out.contains("intent is that of the template; say what is wanted"), "{}", check.out);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use code_commit_fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::files;
-use crate::scenes::order::{BAD, FILES, GOOD, KEY, Scene, greet, without_durations};
+use crate::scenes::order::{AFTER, BAD, FILES, GOOD, KEY, Scene, greet, without_durations};
 use crate::scenes::program::{Ran, interrupt};
 
 /// A command of the program in the repository, with the key.
@@ -19,7 +19,8 @@ fn ask(scene: &Scene, args: &[&str]) -> Ran {
 /// An order whose last command waits for a file beside the repository, stopped by Ctrl-C while it waits.
 fn interrupted() -> Scene {
     let scene = Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))));
-    let wait = format!("sh -c 'touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    let wait =
+        format!("sh -c '{AFTER}touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
     scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
     let more = ["--max-attempts", "1", "--llm-temperature", "0.5", "--timeout-seconds", "60"];
     let mut child = scene.command(&more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -285,6 +286,8 @@ fn show_tells_what_happened_to_an_order() {
         insta::assert_snapshot!(text, @r#"
         ID
         Greet with a comma
+        preflight  sh tests/run.sh (should fail before the change): exit code 3, preflight/base_1_stdout.txt
+        preflight  rolled back: the tree is as it was before the first attempt
         attempt 1  asked: attempt_1/prompt.txt, N kB
         attempt 1  test answered: attempt_1/response.txt, N tokens in, N out, cost unknown
         attempt 1  wrote src/greet.sh

@@ -21,7 +21,7 @@ fn in_the_rollback() -> (Scene, Child) {
         scene.project.beside().display().to_string(),
     );
     let slow = format!(
-        "#!/bin/sh\ncase \"$*\" in *'reset --quiet --mixed'*)\n: > {beside}/resets\nuntil test -e {beside}/go-on; do sleep 0.02; done;;\nesac\nPATH='{path}' exec git \"$@\"\n",
+        "#!/bin/sh\ncase \"$*\" in *'reset --quiet --mixed'*)\nif test -e {beside}/out/*/attempt_1; then\n: > {beside}/resets\nuntil test -e {beside}/go-on; do sleep 0.02; done\nfi;;\nesac\nPATH='{path}' exec git \"$@\"\n",
     );
     fs::create_dir(scene.beside("bin")).unwrap();
     scene.place("bin/git", slow.as_bytes());

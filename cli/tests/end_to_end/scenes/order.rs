@@ -37,6 +37,9 @@ pub const BAD: &str = "#!/bin/sh\necho \"hello; $1\"\n";
 /// What does not even parse.
 pub const BROKEN: &str = "#!/bin/sh\nif\n";
 
+/// The beginning of a shell script that fails before `src/greet.sh` is changed.
+pub const AFTER: &str = "grep -q \"[,;]\" src/greet.sh || exit 1; ";
+
 pub struct Scene {
     pub project: Project,
     pub server: Server,

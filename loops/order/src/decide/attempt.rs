@@ -1,18 +1,20 @@
 //! One attempt and its artifacts (S2 §7).
 
 use code_commit_engine::{
-    Answered, Ask, AskAnswer, Broke, Cause, Condition, Ended, Harness, Keep, Look, Measure, Ran, Run,
+    Answered, Ask, AskAnswer, Broke, Cause, Condition, Doubt, Ended, Harness, Keep, Look, Measure, Ran, Run,
     Unanswered, Write, WriteAnswer,
 };
-use code_commit_parser::proposal::{self, Limits};
+use code_commit_parser::proposal::{self, Limits, normalized_path};
 use code_commit_prompt::order::Prompt;
 use serde::Serialize;
 
+use super::base::doubt;
 use crate::artifacts::{
     AttemptRecord, CmdResult, FailureBrief, FileWrite, Stage, WriteProposal, WriteResult,
 };
 use crate::brief;
 use crate::context::shown;
+use crate::inert::{cannot_fail, message};
 use crate::inputs::Inputs;
 use crate::order::WorkOrder;
 
@@ -68,7 +70,7 @@ impl Attempt {
         prompt: Prompt,
     ) -> Result<String, Halt<H::Stop>>
     where
-        H: Harness<Ask> + Harness<Write> + Harness<Run> + Harness<Look> + Harness<Measure>,
+        H: Harness<Ask> + Harness<Write> + Harness<Run> + Harness<Look> + Harness<Measure> + Harness<Doubt>,
     {
         let order = &inputs.order;
         self.ask(harness, prompt)?;
@@ -89,6 +91,7 @@ impl Attempt {
             self.acceptance.push(result);
             failed.map_or(Ok(()), |brief| Err(Halt::Failed(brief)))?;
         }
+        self.made_inert(harness, inputs)?;
         conditions(harness, Stage::AcceptanceFailed, &order.postconditions, order)?;
         let measured = harness.perform(Measure).map_err(Halt::Stop)?;
         Ok(measured.done().map_err(|broke| Halt::broke(broke, order))?.tree_sha256)
@@ -136,6 +139,28 @@ impl Attempt {
     ) -> Result<Ran, Halt<H::Stop>> {
         let ran = harness.perform(Run { log: self.file(log), argv }).map_err(Halt::Stop)?;
         ran.done().map_err(|broke| Halt::broke(broke, &inputs.order))
+    }
+
+    /// Names the commands that passed because the change has replaced their script by one that cannot
+    /// fail. With `--strict`, that is a failure.
+    fn made_inert<H: Harness<Doubt>>(&self, harness: &mut H, inputs: &Inputs) -> Result<(), Halt<H::Stop>> {
+        let writes = self.proposal().map(|proposal| proposal.writes).unwrap_or_default();
+        let text = |path: &str, _| {
+            let path = normalized_path(path);
+            writes.iter().find(|write| normalized_path(&write.path) == path)?.content.clone()
+        };
+        for CmdResult { command, .. } in self.verify.iter().chain(&self.acceptance) {
+            let is_made = cannot_fail(command, text) && !cannot_fail(command, |_, _| None);
+            if !(is_made && inputs.tries_base) {
+                continue;
+            }
+            let message = message(&command.join(" "));
+            if inputs.strict {
+                return Err(Halt::Failed(brief::plain(Stage::AcceptanceFailed, &message, &inputs.order)));
+            }
+            doubt(harness, "cannot-fail", message).map_err(Halt::Stop)?;
+        }
+        Ok(())
     }
 
     /// Whether the tree may differ from the baseline.

@@ -134,6 +134,17 @@ fn fields_beyond_the_seed_are_read() {
     assert_eq!(order.must_fail_before, order.acceptance_commands);
 }
 
+#[test]
+fn the_template_is_a_valid_order_until_somebody_says_what_is_wanted() {
+    let template = WorkOrder::parse(TEMPLATE.as_bytes()).unwrap();
+    assert_eq!((template.max_cost, template.must_fail_before.len()), (None, 0));
+    for (from, to, is_template) in [("order-1", "order-2", true), ("What is wanted", "More tea", false)] {
+        let changed = TEMPLATE.replacen(from, to, 1);
+        assert_ne!(changed, TEMPLATE);
+        assert_eq!(WorkOrder::parse(changed.as_bytes()).unwrap().is_template(), is_template, "{changed}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {

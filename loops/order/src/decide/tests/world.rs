@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 
 use code_commit_engine::{
-    Answered, AskAnswer, Cause, Committed, Digest, Ended, Finish, Journaled, Kept, Live, Looked, Measured,
-    Ran, Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text, Tried, Usage, WhyRefused,
-    WriteAnswer, Written,
+    Answered, AskAnswer, Broke, Cause, Committed, Digest, Doubted, Ended, Finish, Journaled, Kept, Live,
+    Looked, Measured, Ran, Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text, Tried, Usage,
+    WhyRefused, WriteAnswer, Written,
 };
 use serde_json::json;
 
 use super::*;
+use crate::order::WorkOrder;
 
 pub(super) const REPLY: &str = r#"{"summary": "s", "writes": [{"path": "a", "base_sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "content": "x"}]}"#;
+
+/// The same with a script that does nothing.
+pub(super) const INERT: &str = r#"{"summary": "s", "writes": [{"path": "a", "base_sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "content": "exit 0\n"}]}"#;
 
 pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
     let mut order = json!({
@@ -31,20 +35,27 @@ pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
         run_id: "id".to_owned(),
         max_attempts: 2,
         commit: false,
+        strict: false,
+        tries_base: true,
+        cannot_fail: Vec::new(),
         allowed: Vec::new(),
         context: Vec::new(),
     }
 }
 
-/// Answers that all is well, except for commands whose first word is in `failing`; keeps the
+/// Answers that all is well, except for commands that begin with one of `failing`, and that acceptance commands
+/// fail before the change; keeps the
 /// requests and the journal, and can stop the run.
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) failing: Vec<&'static str>,
+    /// Commands that succeed before the change, too.
+    pub(super) green: Vec<&'static str>,
     pub(super) reply: &'static str,
     pub(super) conditions_hold: bool,
     pub(super) has_model: bool,
-    pub(super) breaks: bool,
+    /// Commands with such logs break off.
+    pub(super) breaks: Option<&'static str>,
     /// The performed requests, one per line.
     pub(super) steps: Vec<String>,
     /// The stored artifacts.
@@ -62,10 +73,11 @@ impl World {
     pub(super) fn failing(commands: &[&'static str]) -> Self {
         Self {
             failing: commands.to_vec(),
+            green: Vec::new(),
             reply: REPLY,
             conditions_hold: true,
             has_model: true,
-            breaks: false,
+            breaks: None,
             steps: Vec::new(),
             kept: BTreeMap::new(),
             journal: Vec::new(),
@@ -121,6 +133,13 @@ impl code_commit_engine::World for World {
     }
 }
 
+impl Live<Doubt> for World {
+    fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, Stopped> {
+        self.step(format!("doubt {}: {}", doubt.code, doubt.message))?;
+        Ok(Doubted { doubt: doubt.clone() })
+    }
+}
+
 impl Live<Stamp> for World {
     fn perform(&mut self, _: &Stamp) -> Result<Stamped, Stopped> {
         self.step("stamp".to_owned())?;
@@ -163,7 +182,7 @@ impl Live<Write> for World {
     fn perform(&mut self, Write { attempt, reply, .. }: &Write) -> Result<Tried<WriteAnswer>, Stopped> {
         self.step(format!("write {attempt}"))?;
         let (attempt, changes) = (*attempt, Vec::new());
-        Ok(Tried::Done(if &*reply.text == REPLY {
+        Ok(Tried::Done(if [REPLY, INERT].contains(&&*reply.text) {
             let (touched, warnings) = (vec!["a".to_owned()], Vec::new());
             WriteAnswer::Written(Written { attempt, touched, changes, warnings, verify_script: true })
         } else {
@@ -177,10 +196,15 @@ impl Live<Run> for World {
     fn perform(&mut self, Run { log, argv }: &Run) -> Result<Tried<Ran>, Stopped> {
         let command = argv.join(" ");
         self.step(format!("run {command} as {log}"))?;
-        if self.breaks {
+        if self.breaks.is_some_and(|logs| log.starts_with(logs)) {
             return Ok(Tried::Broke(Broke { message: "the disk is gone".to_owned() }));
         }
-        let fails = self.failing.iter().any(|failing| command.starts_with(failing));
+        let is_among = |commands: &[&str]| commands.iter().any(|one| command.starts_with(one));
+        let fails = if log.starts_with(code_commit_engine::ON_BASE) {
+            !is_among(&self.green)
+        } else {
+            is_among(&self.failing)
+        };
         let tail = || Tail { file: String::new(), text: String::new() };
         Ok(Tried::Done(Ran {
             log: log.clone(),
