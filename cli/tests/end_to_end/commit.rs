@@ -1,5 +1,7 @@
 //! The default loop (S1).
 
+mod earned;
+
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use code_commit_fixtures::server::{Script, Step};
 

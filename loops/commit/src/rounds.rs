@@ -5,16 +5,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Harness, Outcome, Present,
-    Restore, Text,
+    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Doubt, Ended, Harness, Outcome,
+    Present, Problem, Restore, Text,
 };
 
 use crate::excerpt::middle_left_out;
-use crate::stuck::{At, Failure, notice};
+use crate::stuck::{At, Failure, notice, proposal};
 
 /// A prompt has the beginning and the end of a build output that is longer than this, unless
 /// [`Limits`] say otherwise. In bytes.
 pub const BUILD_OUTPUT_BYTES: usize = 1024 * 1024;
+
+/// A green build that took longer than this many milliseconds is not repeated without the run's changes.
+const QUICK_BUILD_MS: u64 = 30_000;
 
 /// A prompt names this many of the files that a build has changed.
 const MOST_NAMED: usize = 50;
@@ -32,6 +35,9 @@ pub struct Limits {
     pub same_failures: Option<u32>,
     /// What to do if the machine lacks what the build needs.
     pub on_unfit: OnUnfit,
+    /// Whether a build that was green before the run is doubted, and a run ends when replies repeat. Runs of older
+    /// versions did neither.
+    pub earned: bool,
 }
 
 /// What to do if the build also fails without the run's changes, because the machine or the project lacks
@@ -44,6 +50,9 @@ pub enum OnUnfit {
     /// Ask for a repair, as after any failure.
     GoOn,
 }
+
+const GREEN_BEFORE: &str = "this build passed before the change, too: it does not show that the change does what was \
+    asked";
 
 /// The tree that a failed run leaves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,7 +69,14 @@ impl Limits {
     #[must_use]
     pub fn of_rounds(rounds: u32) -> Self {
         let (build_output_bytes, on_failure) = (BUILD_OUTPUT_BYTES, OnFailure::Keep);
-        Self { rounds, build_output_bytes, on_failure, same_failures: None, on_unfit: OnUnfit::End }
+        Self {
+            rounds,
+            build_output_bytes,
+            on_failure,
+            same_failures: None,
+            on_unfit: OnUnfit::End,
+            earned: false,
+        }
     }
 }
 
@@ -93,10 +109,11 @@ pub(crate) fn run<H>(
 ) -> Result<Outcome, H::Stop>
 where
     H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
+    H: Harness<Doubt>,
 {
     let mut prompt = conversation.first();
     let stable = conversation.stable();
-    let (mut changed, mut last_failure) = (false, None);
+    let (mut changed, mut last_failure, mut last_exchange) = (false, None, None);
     let mut seen = BTreeMap::new();
     let mut cleared = Cleared::new(limits.on_unfit);
     let mut round = 1;
@@ -118,6 +135,9 @@ where
                 seen.extend(written.map(|change| (change.path.clone(), change.after_sha256.clone())));
                 let built = harness.perform(Build { round })?;
                 if built.passed() {
+                    if limits.earned && cleared.was_green(harness, &built)? {
+                        harness.perform(Doubt(Problem::new("green-before", GREEN_BEFORE)))?;
+                    }
                     return Ok(Outcome::Done { rounds: round });
                 }
                 if let Some(cause) = cleared.unfit(harness, &built)? {
@@ -129,11 +149,18 @@ where
                 (if applied.changed_nothing() { At::Unchanged } else { At::Build }, built.output)
             }
         };
+        // What the prompt said of the build, and what the reply proposed.
+        let exchange = last_failure.as_ref().map(|told: &Failure| (told.essence(), proposal(&reply.text)));
+        let is_repeated = exchange.is_some() && exchange == last_exchange;
+        last_exchange = exchange;
         let failure = Failure::after(last_failure.take(), output.as_str());
         let times = failure.times();
         last_failure = Some(failure);
+        if limits.earned && is_repeated {
+            break Outcome::Stuck { rounds: round, times, repeats: true };
+        }
         if limits.same_failures.is_some_and(|most| times >= most) {
-            break Outcome::Stuck { rounds: round, times };
+            break Outcome::Stuck { rounds: round, times, repeats: false };
         }
         if round >= limits.rounds {
             break Outcome::AttemptsUsedUp { rounds: round };
@@ -151,15 +178,17 @@ where
     Ok(failed)
 }
 
-/// What a build lacked, although it did not without the run's changes.
+/// What is known of the build without the run's changes.
 struct Cleared {
     on_unfit: OnUnfit,
+    /// What a build lacked that it did not without them.
     lacks: Vec<Cause>,
+    ended: Option<Ended>,
 }
 
 impl Cleared {
     fn new(on_unfit: OnUnfit) -> Self {
-        Self { on_unfit, lacks: Vec::new() }
+        Self { on_unfit, lacks: Vec::new(), ended: None }
     }
 
     /// What the machine lacks, if that explains the failure. The output alone does not: a reply may have
@@ -176,11 +205,22 @@ impl Cleared {
             return Ok(None);
         }
         let baseline = harness.perform(BuildBaseline { round: built.round })?;
+        self.ended = baseline.ended;
         if baseline.lack.as_ref() == Some(lack) {
             return Ok(baseline.lack);
         }
         self.lacks.push(lack.clone());
         Ok(None)
+    }
+
+    /// Whether a green build was green before the run, too. That is looked at once, and only where it is cheap.
+    fn was_green<H: Harness<BuildBaseline>>(&self, harness: &mut H, built: &Built) -> Result<bool, H::Stop> {
+        let is_cheap = self.on_unfit == OnUnfit::End && built.elapsed_ms <= QUICK_BUILD_MS;
+        let ended = match self.ended {
+            None if is_cheap => harness.perform(BuildBaseline { round: built.round })?.ended,
+            known => known,
+        };
+        Ok(ended == Some(Ended::Exited(0)))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Whether a round failed as the one before did.
 
+use code_commit_parser::Block;
+use code_commit_parser::fence::Kind;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// A failure and how often it has come in a row.
@@ -17,6 +19,11 @@ impl Failure {
             Some(last) if last.essence == essence => Self { essence, times: last.times + 1 },
             Some(_) | None => Self { essence, times: 1 },
         }
+    }
+
+    /// What is the same of two prompts that tell of the same failure.
+    pub(crate) fn essence(&self) -> u64 {
+        self.essence
     }
 
     /// Rounds in a row that failed like this, this one included.
@@ -48,6 +55,14 @@ pub(crate) fn notice(times: u32, at: At) -> String {
             )
         }
     }
+}
+
+/// A reply without the words around what it proposes; all of one that cannot be read.
+pub(crate) fn proposal(reply: &str) -> String {
+    let Ok(parsed) = code_commit_parser::parse(reply) else { return reply.to_owned() };
+    let proposes = |block: &&Block| matches!(block.ask.kind(), Kind::File | Kind::NoChange);
+    let blocks = parsed.blocks().iter().filter(proposes);
+    blocks.filter_map(|block| reply.get(block.span.clone())).collect()
 }
 
 /// A hash of output without what differs from run to run: times, addresses, lines and the folders of paths. A number that stands alone is

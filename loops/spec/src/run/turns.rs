@@ -1,10 +1,11 @@
 //! A turn of an agent, and what happens if it does not end as it should.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use code_commit_engine::{
-    Announce, Cause, Checkpoint, Delete, Harness, Identify, Outcome, Read, Replace, Session, Shell, Survey,
-    Turn, TurnAnswer, Turned, Wait,
+    Announce, Cause, Checkpoint, Delete, Doubt, Harness, Identify, Outcome, Problem, Read, Replace, Session,
+    Shell, Survey, Turn, TurnAnswer, Turned, Wait,
 };
 use code_commit_prompt::spec::{self, Turn as Told};
 
@@ -24,6 +25,11 @@ const VOID: &str =
 const STALE: &str =
     "the approval does not count, because specs or files were changed while the reviewing agent worked";
 
+/// The code of specs that a review did not look at.
+const UNOPENED: &str = "unopened";
+/// A warning names this many of the specs that were not opened.
+const MOST_NAMED: usize = 10;
+
 /// What a review is about: the identities of the specs and of the whole project.
 type Judged = (Option<String>, Option<String>);
 
@@ -38,6 +44,10 @@ pub(super) struct Task {
     was_fresh: bool,
     /// Whether changes of the session at hand were restored: it goes on with what it saw before.
     was_restored: bool,
+    /// Whether an approval without a look at the specs has been asked for again.
+    was_unread: bool,
+    /// The specs that the session at hand has opened.
+    opened: BTreeSet<String>,
     /// What the session at hand reviews.
     judged: Option<Judged>,
     /// Waits for a quota since a try last ended in another way.
@@ -57,7 +67,7 @@ impl<H> Run<'_, H>
 where
     H: Harness<Turn<Specs>> + Harness<Shell> + Harness<Survey<Specs>> + Harness<Checkpoint<Specs>>,
     H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
-    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>>,
+    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>> + Harness<Doubt>,
 {
     pub(super) fn turn_of(&mut self, role: Role) -> Result<Said, Halt<H::Stop>> {
         let mut task = self.begin_turn(role);
@@ -73,6 +83,8 @@ where
             was_resumed: false,
             was_fresh: false,
             was_restored: false,
+            was_unread: false,
+            opened: BTreeSet::new(),
             judged: None,
             waits: 0,
             bad_end: None,
@@ -87,11 +99,18 @@ where
             if !matches!(verdict, Verdict::Quota(_) | Verdict::CutOff) {
                 task.waits = 0;
             }
-            if let Verdict::Said { marker: APPROVED, .. } = verdict
-                && let Some(why) = self.why_void(task)?
-            {
-                self.void(task, why)?;
-                continue;
+            if let Verdict::Said { marker: APPROVED, .. } = verdict {
+                if let Some(why) = self.why_void(task)? {
+                    self.void(task, why)?;
+                    continue;
+                }
+                let unopened: Vec<&String> =
+                    turned.unopened.iter().filter(|path| !task.opened.contains(*path)).collect();
+                if task.opened.is_empty() && !unopened.is_empty() {
+                    self.unread(task)?;
+                    continue;
+                }
+                self.doubt(&unopened)?;
             }
             match verdict {
                 Verdict::SpecIssue(content) => {
@@ -133,6 +152,10 @@ where
         task.bad_end = (!turned.end.is_ok()).then(|| turned.end.how.clone());
         task.was_restored &= matches!(task.session, Session::Resume(_));
         task.was_restored |= !turned.put_back.is_empty();
+        if !matches!(task.session, Session::Resume(_)) {
+            task.opened.clear();
+        }
+        task.opened.extend(turned.opened.iter().cloned());
         self.put_back.retain(|(role, _)| *role != task.role);
         if !turned.put_back.is_empty() {
             self.put_back.push((task.role, turned.put_back.clone()));
@@ -188,6 +211,39 @@ where
         self.run_check()?;
         task.prompt = self.prompt(task.role);
         Ok(())
+    }
+
+    /// Nobody approves by specs that they have not seen: asks once more, in the same session if there is one.
+    fn unread(&mut self, task: &mut Task) -> Result<(), Halt<H::Stop>> {
+        let specs = &self.inputs.specs;
+        let why = format!(
+            "the approval does not count, because no spec in `{specs}` was opened: read those that the focus is about."
+        );
+        task.bad_end = Some(UNOPENED.to_owned());
+        if task.was_unread {
+            return Err(self.stop(task, why.trim_end_matches('.')));
+        }
+        task.was_unread = true;
+        let asked = spec::again(&why, task.role.terminal());
+        (task.prompt, task.session) = match task.last_session.take() {
+            Some(session) => (asked, Session::Resume(session)),
+            None => (format!("{}\n{asked}", self.prompt(task.role)), Session::New),
+        };
+        self.retry(&why)
+    }
+
+    /// An approval holds, and does not prove that these specs are met.
+    fn doubt(&mut self, unopened: &[&String]) -> Result<(), Halt<H::Stop>> {
+        if unopened.is_empty() {
+            return Ok(());
+        }
+        let named: Vec<&str> = unopened.iter().take(MOST_NAMED).map(|path| path.as_str()).collect();
+        let more = match unopened.len().saturating_sub(MOST_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let message = format!("the reviewing agent did not open {}{more}", named.join(", "));
+        self.ask(Doubt(Problem::new(UNOPENED, message))).map(drop)
     }
 
     /// Starts over, once.

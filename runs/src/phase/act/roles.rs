@@ -228,6 +228,7 @@ impl Phase<'_> {
         let below = own.strip_prefix(root).map(|below| below.display().to_string()).unwrap_or_default();
         let protected = protected(&self.settings);
         Watched {
+            must_read: None,
             root: own.to_owned(),
             within: if below.is_empty() { below } else { below + "/" },
             skip: access::skipped(),
