@@ -73,7 +73,7 @@ fn a_token_that_a_build_prints_reaches_neither_the_record_nor_a_prompt() {
 
 #[test]
 fn three_repairs_that_fail_end_the_run_with_exit_code_1_and_leave_the_changes() {
-    let scene = Scene::with_replies([BREAKS_THE_BUILD; 4]);
+    let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, TOUCHES_GIT, BREAKS_THE_BUILD]);
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(1), "{ran}");
     assert_eq!(scene.server.requests().len(), 4);
@@ -122,6 +122,7 @@ fn the_run_folder_has_its_files_numbered_alike() {
     3-query.txt
     3-response.json
     3-response.txt
+    baseline-build.txt
     events.jsonl
     run.json
     summary.json
@@ -314,6 +315,9 @@ fn json_is_one_object_a_line_and_nothing_else_on_standard_output() {
     build-begins
     build-prints
     fact built
+    build-begins
+    build-prints
+    fact baseline-built
     fact ended
     summary
     ");

@@ -10,7 +10,7 @@ use code_commit_engine::{
 };
 
 use crate::excerpt::middle_left_out;
-use crate::stuck::{At, Failure, notice, proposal};
+use crate::stuck::{At, Failure, notice};
 
 /// A prompt has the beginning and the end of a build output that is longer than this, unless
 /// [`Limits`] say otherwise. In bytes.
@@ -50,9 +50,6 @@ pub enum OnUnfit {
     /// Ask for a repair, as after any failure.
     GoOn,
 }
-
-const GREEN_BEFORE: &str = "this build passed before the change, too: it does not show that the change does what was \
-    asked";
 
 /// The tree that a failed run leaves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -113,7 +110,7 @@ where
 {
     let mut prompt = conversation.first();
     let stable = conversation.stable();
-    let (mut changed, mut last_failure, mut last_exchange) = (false, None, None);
+    let (mut changed, mut last_failure) = (false, None);
     let mut seen = BTreeMap::new();
     let mut cleared = Cleared::new(limits.on_unfit);
     let mut round = 1;
@@ -135,9 +132,7 @@ where
                 seen.extend(written.map(|change| (change.path.clone(), change.after_sha256.clone())));
                 let built = harness.perform(Build { round })?;
                 if built.passed() {
-                    if limits.earned && cleared.was_green(harness, &built)? {
-                        harness.perform(Doubt(Problem::new("green-before", GREEN_BEFORE)))?;
-                    }
+                    cleared.doubt(harness, limits, &built)?;
                     return Ok(Outcome::Done { rounds: round });
                 }
                 if let Some(cause) = cleared.unfit(harness, &built)? {
@@ -149,18 +144,11 @@ where
                 (if applied.changed_nothing() { At::Unchanged } else { At::Build }, built.output)
             }
         };
-        // What the prompt said of the build, and what the reply proposed.
-        let exchange = last_failure.as_ref().map(|told: &Failure| (told.essence(), proposal(&reply.text)));
-        let is_repeated = exchange.is_some() && exchange == last_exchange;
-        last_exchange = exchange;
-        let failure = Failure::after(last_failure.take(), output.as_str());
-        let times = failure.times();
+        let failure = Failure::after(last_failure.take(), output.as_str(), &reply.text);
+        let (times, repeats) = (failure.times(), limits.earned && failure.repeats());
         last_failure = Some(failure);
-        if limits.earned && is_repeated {
-            break Outcome::Stuck { rounds: round, times, repeats: true };
-        }
-        if limits.same_failures.is_some_and(|most| times >= most) {
-            break Outcome::Stuck { rounds: round, times, repeats: false };
+        if repeats || limits.same_failures.is_some_and(|most| times >= most) {
+            break Outcome::Stuck { rounds: round, times, repeats };
         }
         if round >= limits.rounds {
             break Outcome::AttemptsUsedUp { rounds: round };
@@ -213,14 +201,23 @@ impl Cleared {
         Ok(None)
     }
 
-    /// Whether a green build was green before the run, too. That is looked at once, and only where it is cheap.
-    fn was_green<H: Harness<BuildBaseline>>(&self, harness: &mut H, built: &Built) -> Result<bool, H::Stop> {
-        let is_cheap = self.on_unfit == OnUnfit::End && built.elapsed_ms <= QUICK_BUILD_MS;
+    /// Doubts a green build that was green before the run, too. That is tried once, and only where it is cheap: quick, and
+    /// without changes of the build that would have to be set aside.
+    fn doubt<H>(&self, harness: &mut H, limits: &Limits, built: &Built) -> Result<(), H::Stop>
+    where
+        H: Harness<BuildBaseline> + Harness<Doubt>,
+    {
+        let is_quick = built.elapsed_ms <= QUICK_BUILD_MS && built.changes.is_empty();
+        let is_cheap = self.on_unfit == OnUnfit::End && is_quick;
         let ended = match self.ended {
-            None if is_cheap => harness.perform(BuildBaseline { round: built.round })?.ended,
-            known => known,
+            None if limits.earned && is_cheap => harness.perform(BuildBaseline { round: built.round })?.ended,
+            known => known.filter(|_| limits.earned),
         };
-        Ok(ended == Some(Ended::Exited(0)))
+        if ended == Some(Ended::Exited(0)) {
+            let said = "this build passed before the change, too: it does not show that the change does what was asked";
+            harness.perform(Doubt(Problem::new("green-before", said)))?;
+        }
+        Ok(())
     }
 }
 

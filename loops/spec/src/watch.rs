@@ -187,7 +187,6 @@ impl Watch {
                 }
                 self.changed_ms = Some(now_ms);
                 (self.failures, self.not_before_ms, self.audited) = (0, 0, false);
-                self.aside.clear();
             }
             self.seen = Some(listing.clone());
         }

@@ -1,5 +1,4 @@
-//! Which files of a folder an agent has opened: the prompt held one whole, a tool was told to read it, or a tool
-//! printed it.
+//! Which files of a folder an agent has opened: its prompt held one whole, or a tool was told to read it or printed it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,26 +11,22 @@ use serde_json::Value;
 use crate::agents::snapshot::Tree;
 
 /// Programs that print the files that they are given. Of what others print, the text counts.
-const PRINTERS: [&str; 12] =
-    ["cat", "bat", "batcat", "head", "tail", "less", "more", "nl", "sed", "awk", "tac", "xxd"];
-/// What may stand before the program of a command line.
-const SHELLS: [&str; 4] = ["sh", "bash", "zsh", "dash"];
-
-/// A file counts as printed if half of its first lines, at most so many, are in the output of one tool.
+const PRINTERS: [&str; 6] = ["cat", "head", "tail", "less", "nl", "sed"];
+/// A file was printed if the output of one tool has half of its first lines, of at most so many.
 const FIRST_LINES: usize = 20;
-/// Of a longer file nothing is known but its name.
+/// Of a longer file only the name is known.
 const LONGEST: u64 = 4 << 20;
 
 /// The files below a folder, relative to it, with their texts; `None` for one that is no text. Skips names that begin
 /// with a dot.
 pub fn texts_below(folder: &Path) -> io::Result<BTreeMap<String, Option<String>>> {
-    let tree = Tree::whole(folder, &[])?;
-    let is_shown = |path: &&str| !path.split('/').any(|name| name.starts_with('.'));
     let text = |path: &str| {
         let bytes = code_commit_dir::read(&folder.join(path), LONGEST, Links::Followed).ok()??;
         String::from_utf8(bytes).ok()
     };
-    Ok(tree.paths().filter(is_shown).map(|path| (path.to_owned(), text(path))).collect())
+    let tree = Tree::whole(folder, &[])?;
+    let shown = tree.paths().filter(|path| !path.split('/').any(|name| name.starts_with('.')));
+    Ok(shown.map(|path| (path.to_owned(), text(path))).collect())
 }
 
 /// Watches the tools of an agent in one turn.
@@ -42,12 +37,12 @@ pub(super) struct Opened {
     /// By their paths relative to the root, with the first lines.
     files: BTreeMap<PathBuf, Vec<String>>,
     seen: BTreeSet<PathBuf>,
-    /// What running tools were told to read. A result is an error or leaves it seen.
+    /// What running tools were told to read.
     named: BTreeMap<String, Vec<PathBuf>>,
 }
 
 impl Opened {
-    /// Of the files in `folder` below `root`, which is where the agent works.
+    /// Of the files in `folder` below `root`, where the agent works.
     pub(super) fn new(root: &Path, folder: Option<&Path>, prompt: &str) -> io::Result<Self> {
         let Some(folder) = folder else { return Ok(Self::default()) };
         let mut opened = Self { roots: [root.to_owned(), root.canonicalize()?], ..Self::default() };
@@ -62,71 +57,57 @@ impl Opened {
         Ok(opened)
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only tools open files")]
     pub(super) fn hear(&mut self, event: &Event) {
-        match event {
-            Event::ToolCall { id, name, input, .. } => {
-                let words = told_to_read(name, input);
-                let paths: Vec<PathBuf> = words.iter().filter_map(|word| self.named(word)).collect();
-                self.named.entry(id.clone()).or_default().extend(paths);
-            }
-            Event::ToolResult { id, ok: true, output, .. } => {
-                self.seen.extend(self.named.remove(id).unwrap_or_default());
+        if let Event::ToolCall { id, name, input, .. } = event {
+            let paths: Vec<PathBuf> =
+                told_to_read(name, input).into_iter().filter_map(|word| self.named(word)).collect();
+            self.named.entry(id.clone()).or_default().extend(paths);
+        } else if let Event::ToolResult { id, ok, output, .. } = event {
+            let named = self.named.remove(id).unwrap_or_default();
+            if *ok {
                 let lines: Vec<&str> = output.lines().map(str::trim_end).collect();
                 let printed = self.files.iter().filter(|(_, first)| is_printed(first, &lines));
-                self.seen.extend(printed.map(|(path, _)| path.clone()));
+                self.seen.extend(printed.map(|(path, _)| path.clone()).chain(named));
             }
-            Event::ToolResult { id, .. } => drop(self.named.remove(id)),
-            _ => {}
         }
     }
 
     /// Those that were opened, and those that were not. What a tool without a result was told to read is opened.
     pub(super) fn finish(mut self) -> (Vec<String>, Vec<String>) {
         self.seen.extend(self.named.into_values().flatten());
-        let all = self.files.into_keys();
-        let (seen, unseen): (Vec<_>, Vec<_>) = all.partition(|path| self.seen.contains(path));
-        let names = |paths: Vec<PathBuf>| paths.iter().map(|path| path.display().to_string()).collect();
-        (names(seen), names(unseen))
+        let names = self.files.keys().map(|path| path.display().to_string());
+        names.partition(|name| self.seen.contains(Path::new(name)))
     }
 
     fn named(&self, word: &str) -> Option<PathBuf> {
         let path = Path::new(word);
-        let below =
-            self.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path).components();
-        let path: PathBuf = below.filter(|part| *part != Component::CurDir).collect();
+        let path = self.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+        let path: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
         self.files.contains_key(&path).then_some(path)
     }
 }
 
-/// Tools number lines, and search tools name the file before each: the end of a line is compared.
+/// Tools number lines, and put the file before each: the end of a line is compared.
 fn is_printed(first: &[String], lines: &[&str]) -> bool {
     let found = first.iter().filter(|wanted| lines.iter().any(|line| line.ends_with(wanted.as_str())));
     !first.is_empty() && found.count() * 2 >= first.len()
 }
 
-/// The words of a call that may be paths of files to read: all texts given to a tool that reads, and what a command
-/// line has a program print.
-fn told_to_read(tool: &str, input: &Value) -> Vec<String> {
-    let texts = input.as_object().into_iter().flat_map(|all| all.values());
-    let texts = texts.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+/// What may be paths of files: all texts given to a tool that reads, and what a command line gives to a program that
+/// prints, unless the output goes elsewhere.
+fn told_to_read<'v>(tool: &str, input: &'v Value) -> Vec<&'v str> {
     if tool.to_lowercase().contains("read") {
-        return texts.filter_map(Value::as_str).map(str::to_owned).collect();
+        let values = input.as_object().into_iter().flat_map(|all| all.values());
+        let texts =
+            values.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+        return texts.filter_map(Value::as_str).collect();
     }
-    let line = ["command", "cmd"].iter().find_map(|name| input.get(name)?.as_str()).unwrap_or_default();
-    line.split(['\n', ';', '|', '&', '(', ')']).flat_map(printed_by).map(str::to_owned).collect()
-}
-
-/// The arguments of a simple command, if it prints files and nothing but errors is redirected.
-fn printed_by(command: &str) -> Vec<&str> {
-    let words =
-        command.split(|c: char| c.is_whitespace() || "'\"`".contains(c)).filter(|word| !word.is_empty());
-    let name = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
-    let mut words = words.skip_while(|word| word.starts_with('-') || SHELLS.contains(&name(word).as_str()));
-    let prints = words.next().is_some_and(|program| PRINTERS.contains(&name(program).as_str()));
-    let arguments: Vec<&str> = words.collect();
-    let is_redirected = arguments.iter().any(|word| word.contains('>') && !word.starts_with("2>"));
-    if prints && !is_redirected { arguments } else { Vec::new() }
+    let line = input.get("command").or(input.get("cmd")).and_then(Value::as_str).unwrap_or_default();
+    let words = line.split(['\n', ';', '|', '&']).map(|part| part.split_whitespace());
+    let prints = words.filter(|words| words.clone().next().is_some_and(|name| PRINTERS.contains(&name)));
+    let shown =
+        prints.filter(|words| !words.clone().any(|word| word.contains('>') && !word.starts_with("2>")));
+    shown.flatten().collect()
 }
 
 #[cfg(test)]
@@ -176,7 +157,7 @@ mod tests {
             (
                 "command_execution",
                 json!({ "command": "/bin/bash -lc 'sed -n 1,9p specs/deep/b.md'" }),
-                (true, ""),
+                (true, "# B\n"),
                 "specs/deep/b.md",
             ),
             ("Bash", json!({ "command": "cat specs/a.md > /dev/null" }), (true, ""), ""),

@@ -222,9 +222,7 @@ impl Lines {
             WatchEvent::ItemRetained { filename, reason } => {
                 format!("Kept {}: {reason}", printable(filename))
             }
-            WatchEvent::ItemParked { filename, reason } => {
-                format!("Passed over: {} {reason}", printable(filename))
-            }
+            WatchEvent::ItemParked { filename, reason } => format!("{} {reason}", printable(filename)),
             WatchEvent::SpecIssueWaiting { filenames } => {
                 let count = phrases::count(filenames.len() as u64, "spec issue");
                 format!("Waiting for {count}: {}", printable(&filenames.join(", ")))

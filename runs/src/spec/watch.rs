@@ -36,8 +36,6 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 /// Why a verdict does not count.
 const OTHER_TREE: &str = "the files of the project changed before the verdict on it was acted on";
 
-const NOT_COUNTED: &str = "cannot note that a task has failed";
-
 /// Works until Ctrl-C.
 pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
@@ -100,9 +98,7 @@ impl Watching<'_> {
             Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
             Err(failure) if matches!(failure.error.downcast_ref(), Some(AgentFault::KeyInPrompt { .. })) => {
                 failure.tell(self.workspace.host.output);
-                let why = failure.error.to_string();
-                let times = failures::count(&self.workspace.root, item, &why).context(NOT_COUNTED)?;
-                Ok(Some(End::Failed { times }))
+                Ok(Some(End::Failed { times: self.counted(item, &failure.error.to_string())? }))
             }
             Err(failure) => self.unusable(failure).map(Some),
             Ok(None) => Ok(Some(End::Stale)),
@@ -133,14 +129,13 @@ impl Watching<'_> {
         let root = &self.workspace.root;
         let end = end(outcome);
         let is_stale = || !act::is_about(folder, item, self.workspace.tree().as_deref());
-        let counted = |why: &str| failures::count(root, item, why).context(NOT_COUNTED);
         match outcome {
             Outcome::ModelUnavailable { cause, .. } if matches!(end, End::Failed { .. }) => {
-                Ok(End::Failed { times: counted(&cause.message)? })
+                Ok(End::Failed { times: self.counted(item, &cause.message)? })
             }
             Outcome::ModelUnavailable { .. } | Outcome::Unfit { .. } => Ok(end),
             Outcome::Done { .. } | Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } if is_stale() => {
-                Ok(End::OtherTree { times: counted(OTHER_TREE)? })
+                Ok(End::OtherTree { times: self.counted(item, OTHER_TREE)? })
             }
             Outcome::Done { .. }
             | Outcome::AttemptsUsedUp { .. }
@@ -150,6 +145,10 @@ impl Watching<'_> {
                 Ok(end)
             }
         }
+    }
+
+    fn counted(&self, item: &Item, why: &str) -> Result<u32, Failure> {
+        Ok(failures::count(&self.workspace.root, item, why).context("cannot note that a task has failed")?)
     }
 
     /// What fails today may work in an hour: a watch goes on. Not on a tree with changes that no agent may make: the next run would take

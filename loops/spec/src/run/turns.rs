@@ -27,9 +27,6 @@ const STALE: &str =
 
 /// The code of specs that a review did not look at.
 const UNOPENED: &str = "unopened";
-/// A warning names this many of the specs that were not opened.
-const MOST_NAMED: usize = 10;
-
 /// What a review is about: the identities of the specs and of the whole project.
 type Judged = (Option<String>, Option<String>);
 
@@ -99,18 +96,10 @@ where
             if !matches!(verdict, Verdict::Quota(_) | Verdict::CutOff) {
                 task.waits = 0;
             }
-            if let Verdict::Said { marker: APPROVED, .. } = verdict {
-                if let Some(why) = self.why_void(task)? {
-                    self.void(task, why)?;
-                    continue;
-                }
-                let unopened: Vec<&String> =
-                    turned.unopened.iter().filter(|path| !task.opened.contains(*path)).collect();
-                if task.opened.is_empty() && !unopened.is_empty() {
-                    self.unread(task)?;
-                    continue;
-                }
-                self.doubt(&unopened)?;
+            if let Verdict::Said { marker: APPROVED, .. } = verdict
+                && !self.counts(task, &turned)?
+            {
+                continue;
             }
             match verdict {
                 Verdict::SpecIssue(content) => {
@@ -213,37 +202,32 @@ where
         Ok(())
     }
 
-    /// Nobody approves by specs that they have not seen: asks once more, in the same session if there is one.
-    fn unread(&mut self, task: &mut Task) -> Result<(), Halt<H::Stop>> {
-        let specs = &self.inputs.specs;
-        let why = format!(
-            "the approval does not count, because no spec in `{specs}` was opened: read those that the focus is about."
-        );
-        task.bad_end = Some(UNOPENED.to_owned());
-        if task.was_unread {
-            return Err(self.stop(task, why.trim_end_matches('.')));
+    /// Whether an approval counts; if not, the next try is prepared. Specs that the reviewer left out are named.
+    fn counts(&mut self, task: &mut Task, turned: &Turned) -> Result<bool, Halt<H::Stop>> {
+        if let Some(why) = self.why_void(task)? {
+            return self.void(task, why).map(|()| false);
         }
-        task.was_unread = true;
-        let asked = spec::again(&why, task.role.terminal());
-        (task.prompt, task.session) = match task.last_session.take() {
-            Some(session) => (asked, Session::Resume(session)),
-            None => (format!("{}\n{asked}", self.prompt(task.role)), Session::New),
-        };
-        self.retry(&why)
+        let is_unopened = |path: &&str| !task.opened.contains(*path);
+        let unopened: Vec<&str> = turned.unopened.iter().map(String::as_str).filter(is_unopened).collect();
+        if task.opened.is_empty() && !unopened.is_empty() {
+            return self.unread(task).map(|()| false);
+        }
+        if !unopened.is_empty() {
+            let said = format!("the reviewing agent did not open {}", unopened.join(", "));
+            self.ask(Doubt(Problem::new(UNOPENED, said)))?;
+        }
+        Ok(true)
     }
 
-    /// An approval holds, and does not prove that these specs are met.
-    fn doubt(&mut self, unopened: &[&String]) -> Result<(), Halt<H::Stop>> {
-        if unopened.is_empty() {
-            return Ok(());
+    /// Nobody approves by specs that they have not seen.
+    fn unread(&mut self, task: &mut Task) -> Result<(), Halt<H::Stop>> {
+        let why =
+            format!("the approval does not count, because no spec in `{}` was opened", self.inputs.specs);
+        task.bad_end = Some(UNOPENED.to_owned());
+        if std::mem::replace(&mut task.was_unread, true) {
+            return Err(self.stop(task, &why));
         }
-        let named: Vec<&str> = unopened.iter().take(MOST_NAMED).map(|path| path.as_str()).collect();
-        let more = match unopened.len().saturating_sub(MOST_NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let message = format!("the reviewing agent did not open {}{more}", named.join(", "));
-        self.ask(Doubt(Problem::new(UNOPENED, message))).map(drop)
+        self.again(task, &format!("{why}: read those that the focus is about."))
     }
 
     /// Starts over, once.

@@ -28,7 +28,7 @@ fn a_second_one_ends_the_run_which_can_be_resumed() {
     reviewing
     (RetryStart)
     reviewing goes on with session-3
-    = unopened: reviewing: the approval does not count, because no spec in `.specs` was opened: read those that the focus is about
+    = unopened: reviewing: the approval does not count, because no spec in `.specs` was opened
     ");
 }
 
