@@ -82,6 +82,7 @@ fn assistant(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
                     id: owned(block, "/id"),
                     name: owned(block, "/name"),
                     argument: block.get("input").and_then(main_argument),
+                    input: block.get("input").cloned().unwrap_or_default(),
                 });
             }
             Some(_) => see(Event::Ping),
@@ -95,12 +96,11 @@ fn tool_result(block: &Value, see: &mut dyn FnMut(Event)) {
         return;
     }
     let failed = block.get("is_error") == Some(&Value::Bool(true));
-    let said = text(block, "/content").or_else(|| text(block, "/content/0/text"));
-    see(Event::ToolResult {
-        id: owned(block, "/tool_use_id"),
-        ok: !failed,
-        message: said.and_then(result_line),
-    });
+    let parts = block.get("content").and_then(Value::as_array).into_iter().flatten();
+    let parts: Vec<&str> = parts.filter_map(|part| text(part, "/text")).collect();
+    let output = text(block, "/content").map_or_else(|| parts.join("\n"), str::to_owned);
+    let message = result_line(&output);
+    see(Event::ToolResult { id: owned(block, "/tool_use_id"), ok: !failed, message, output });
 }
 
 fn result(told: &mut Collected, event: &Value) {

@@ -38,7 +38,8 @@ fn item_started(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event))
         return see(Event::Ping);
     }
     told.answer.clear();
-    see(Event::ToolCall { id: owned(item, "/id"), name: kind.to_owned(), argument: argument(item) });
+    let (id, name, input) = (owned(item, "/id"), kind.to_owned(), item.clone());
+    see(Event::ToolCall { id, name, argument: argument(item), input });
 }
 
 fn argument(item: &Value) -> Option<String> {
@@ -58,19 +59,20 @@ fn item_completed(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event
             let code = item.get("exit_code").and_then(Value::as_i64);
             let ok = text(item, "/status") == Some("completed") && code.unwrap_or(0) == 0;
             let failure = code.map(|code| format!("exit code {code}")).filter(|_| !ok);
-            let parts: Vec<String> = failure.into_iter().chain(result(item)).collect();
+            let output = result(item);
+            let parts: Vec<String> = failure.into_iter().chain(output.and_then(result_line)).collect();
             let message = Some(parts.join(": ")).filter(|_| !parts.is_empty());
-            see(Event::ToolResult { id: owned(item, "/id"), ok, message });
+            let output = output.unwrap_or_default().to_owned();
+            see(Event::ToolResult { id: owned(item, "/id"), ok, message, output });
         }
         _ => see(Event::Ping),
     }
 }
 
 /// The output of a command, or the result of a server's tool.
-fn result(item: &Value) -> Option<String> {
-    ["/aggregated_output", "/error/message", "/result/content/0/text"]
-        .iter()
-        .find_map(|at| result_line(text(item, at)?))
+fn result(item: &Value) -> Option<&str> {
+    let places = ["/aggregated_output", "/error/message", "/result/content/0/text"];
+    places.iter().find_map(|at| text(item, at).filter(|text| !text.trim().is_empty()))
 }
 
 /// Over the whole session.

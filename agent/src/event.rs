@@ -1,6 +1,7 @@
 //! What an agent does while it runs.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// One event, in the order in which the CLI reported it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +26,8 @@ pub enum Event {
         name: String,
         /// The most informative argument, in one short line: a path, a command, a pattern.
         argument: Option<String>,
+        /// Its arguments as the CLI reports them.
+        input: Value,
     },
     /// The tool has finished.
     ToolResult {
@@ -34,6 +37,8 @@ pub enum Event {
         ok: bool,
         /// Its result or error, if the CLI reports it: the first line, shortened.
         message: Option<String>,
+        /// The whole of it, empty if the CLI does not report it.
+        output: String,
     },
     /// A model call failed, and the CLI retries.
     Retry {

@@ -20,6 +20,7 @@ pub(crate) fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Even
             id: owned(event, "/tool_id"),
             name: owned(event, "/tool_name"),
             argument: event.get("parameters").and_then(main_argument),
+            input: event.get("parameters").cloned().unwrap_or_default(),
         }),
         Some("tool_result") => {
             // The reply is the text after the last tool call.
@@ -28,6 +29,7 @@ pub(crate) fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Even
                 id: owned(event, "/tool_id"),
                 ok: text(event, "/status") == Some("success"),
                 message: text(event, "/error/message").or(text(event, "/output")).and_then(result_line),
+                output: owned(event, "/output"),
             });
         }
         Some("error") => {

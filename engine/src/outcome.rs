@@ -17,6 +17,9 @@ pub enum Outcome {
         rounds: u32,
         /// How many times in a row the last failure occurred.
         times: u32,
+        /// Whether it was given up because the model gave the same reply twice to the same prompt.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        repeats: bool,
     },
     /// The run cannot continue before a person has decided something.
     NeedsPerson { round: u32, cause: Cause },
@@ -110,7 +113,7 @@ mod tests {
         for outcome in [
             Outcome::Done { rounds: 1 },
             Outcome::AttemptsUsedUp { rounds: 1 },
-            Outcome::Stuck { rounds: 2, times: 2 },
+            Outcome::Stuck { rounds: 2, times: 2, repeats: false },
             Outcome::NeedsPerson { round: 1, cause: cause.clone() },
             Outcome::Unfit { round: 1, cause: cause.clone() },
             Outcome::ModelUnavailable { round: 1, cause },

@@ -174,7 +174,8 @@ impl Live<BuildBaseline> for CommitWorld<'_> {
                 return Ok(none);
             }
         }
-        let built = self.build_and_forget(*round);
+        // After a fault the next command brings them back: first it settles what the build may have changed.
+        let built = self.build_and_forget(*round)?;
         aside.map_or(Ok(()), |aside| aside.bring_back(&self.rules.lock, &root))?;
         let Built { ended, lack, elapsed_ms, .. } = built?;
         Ok(BaselineBuilt { ended: Some(ended), lack, elapsed_ms, ..none })
@@ -237,11 +238,11 @@ impl CommitWorld<'_> {
     }
 
     /// Builds, and restores whatever the build changed.
-    fn build_and_forget(&mut self, round: u32) -> Result<Built, Fault> {
+    fn build_and_forget(&mut self, round: u32) -> Result<Result<Built, Fault>, Fault> {
         let built = self.build_accounted(round, BASELINE_BUILD)?;
         let accounted = self.account.abandon(&self.rules.guard, self.record.folder())?;
         self.warn(accounted.warnings)?;
-        built
+        Ok(built)
     }
 
     fn warn(&mut self, warnings: impl IntoIterator<Item = Problem>) -> Result<(), Fault> {

@@ -29,7 +29,7 @@ pub use account::{Account, Accounted};
 pub use agents::{
     AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, Around, COPIES, Cast, Counted, Guarded,
     Kept, NotPutBack, Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies,
-    taken, watch_over,
+    taken, texts_below, watch_over,
 };
 pub use ask::Asking;
 pub use attic::has_taken_in;

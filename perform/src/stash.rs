@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use code_commit_apply::{Force, Lock, UndoError};
+use code_commit_dir::Folder;
 
 use crate::fault::Fault;
 use crate::kept::undo_folders;
@@ -36,6 +37,7 @@ impl Stash {
         let there: Vec<String> = replaced_in(rounds).iter().map(|folder| name(folder)).collect();
         let there = serde_json::to_vec(&there).unwrap_or_default();
         code_commit_dir::replace(&note, &there).map_err(Fault::file("write", &note))?;
+        sync_all_around(run)?;
         match code_commit_apply::undo(lock, root, rounds, Force::No) {
             Ok(undone) => Ok(Some(Self { replaced: undone.replaced, note })),
             Err(UndoError::ChangedSince { .. } | UndoError::Blocked { .. }) => {
@@ -48,6 +50,7 @@ impl Stash {
 
     /// Brings the changes back. What was changed meanwhile is kept beside the pre-images.
     pub(crate) fn bring_back(self, lock: &Lock, root: &Path) -> Result<(), Fault> {
+        sync_all_around(&self.note)?;
         // The newest first: each reverts what one transaction of the undo did.
         for folder in self.replaced.iter().rev() {
             code_commit_apply::undo(lock, root, std::slice::from_ref(folder), Force::Yes)
@@ -75,6 +78,13 @@ pub fn bring_back(lock: &Lock, root: &Path, run: &Path) -> Result<bool, Fault> {
     let is_any = !replaced.is_empty();
     Stash { replaced, note }.bring_back(lock, root)?;
     Ok(is_any)
+}
+
+/// Puts the sets of pre-images on disk where they are now: the next transaction takes the place that they were moved from.
+fn sync_all_around(path: &Path) -> Result<(), Fault> {
+    let above = path.parent().unwrap_or(path);
+    let synced = Folder::open(above).and_then(|above| above.sync_file_system());
+    synced.map_err(Fault::file("sync", above))
 }
 
 /// Whether these sets were undone, by a restore or by a person.

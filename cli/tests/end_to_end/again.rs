@@ -88,7 +88,7 @@ fn a_finished_run_is_answered_from_the_record_under_its_key_alone() {
     assert!(other.err.contains("the key was used for other work: [STAMP]-commit\n"), "{other}");
 
     let person = scene.commit(&[]);
-    assert_eq!((person.code, scene.server.requests().len()), (Some(1), 5), "{person}");
+    assert_eq!((person.code, scene.server.requests().len()), (Some(1), 4), "{person}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_failed_run_under_a_key_is_answered_with_its_exit_code() {
     let scene = Commit::with_replies([TOUCHES_GIT; 4]);
     for _ in 0..2 {
         let ran = scene.commit(&["--key", "k"]);
-        assert_eq!((ran.code, scene.server.requests().len()), (Some(1), 4), "{ran}");
+        assert_eq!((ran.code, scene.server.requests().len()), (Some(1), 3), "{ran}");
     }
 }
 
@@ -117,11 +117,11 @@ fn a_run_under_a_key_holds_for_the_whole_tree_also_where_it_was_restored_or_noth
         let scene = Commit::with_replies([reply; 8]);
         for _ in 0..2 {
             let ran = scene.commit(more);
-            assert_eq!((ran.code, scene.server.requests().len()), (Some(1), 4), "{ran}");
+            assert_eq!((ran.code, scene.server.requests().len()), (Some(1), 3), "{ran}");
         }
         scene.project.write("README.md", b"mine\n").unwrap();
         let again = scene.commit(more);
-        assert_eq!((again.code, scene.server.requests().len()), (Some(1), 8), "{again}");
+        assert_eq!((again.code, scene.server.requests().len()), (Some(1), 6), "{again}");
         assert!(again.err.contains("the files are no longer as [STAMP]-commit left them"), "{again}");
     }
 }

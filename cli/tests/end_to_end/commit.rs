@@ -1,5 +1,7 @@
 //! The default loop (S1).
 
+mod earned;
+
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use code_commit_fixtures::server::{Script, Step};
 
@@ -72,7 +74,7 @@ fn a_token_that_a_build_prints_reaches_neither_the_record_nor_a_prompt() {
 
 #[test]
 fn three_repairs_that_fail_end_the_run_with_exit_code_1_and_leave_the_changes() {
-    let scene = Scene::with_replies([BREAKS_THE_BUILD; 4]);
+    let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, TOUCHES_GIT, BREAKS_THE_BUILD]);
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(1), "{ran}");
     assert_eq!(scene.server.requests().len(), 4);
@@ -121,6 +123,7 @@ fn the_run_folder_has_its_files_numbered_alike() {
     3-query.txt
     3-response.json
     3-response.txt
+    baseline-build.txt
     events.jsonl
     run.json
     summary.json
@@ -313,6 +316,9 @@ fn json_is_one_object_a_line_and_nothing_else_on_standard_output() {
     build-begins
     build-prints
     fact built
+    build-begins
+    build-prints
+    fact baseline-built
     fact ended
     summary
     ");

@@ -96,7 +96,12 @@ fn the_record_of_a_phase_names_no_place() {
 
 #[test]
 fn the_record_of_a_spec_names_no_place() {
-    let scene = Spec::new(&[PLAN, DONE, "echo x > .specs/a.md; say '<APPROVED>good</APPROVED>'", APPROVE]);
+    let scene = Spec::new(&[
+        PLAN,
+        DONE,
+        "echo x > .specs/a.md; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'",
+        APPROVE,
+    ]);
     scene.configure(&all_settings());
     let Ran { code, err, .. } = scene.run();
     assert!(matches!(code, Some(0 | 1)), "{err}");

@@ -3,6 +3,7 @@
 //! drive those against a scripted service.
 
 mod clean;
+mod earned;
 mod goes_on;
 mod holds;
 mod hostile;

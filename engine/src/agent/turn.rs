@@ -112,6 +112,12 @@ pub struct Turned {
     /// Files that the role may not touch; they were restored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,
+    /// Of the files that the role has to read, those that it opened or its prompt held whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opened: Vec<String>,
+    /// The others. Empty in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unopened: Vec<String>,
     /// How long it took.
     pub elapsed_ms: u64,
     /// When it ended, RFC 3339.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
+use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Present, Restore};
 use code_commit_prompt::commit::{Failure, Order, Task, initial, repair, stable_bytes};
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::rollup::{left_out, text_of};
@@ -36,6 +36,7 @@ pub struct Inputs {
 pub fn commit<H>(harness: &mut H, inputs: &Inputs, limits: &Limits) -> Result<Outcome, H::Stop>
 where
     H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
+    H: Harness<Doubt>,
 {
     let mut repairs = Repairs { inputs, changed: ChangedFiles::default(), last_build: None };
     rounds::run(harness, &mut repairs, limits)

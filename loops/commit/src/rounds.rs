@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Harness, Outcome, Present,
-    Restore, Text,
+    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Doubt, Ended, Harness, Outcome,
+    Present, Problem, Restore, Text,
 };
 
 use crate::excerpt::middle_left_out;
@@ -15,6 +15,9 @@ use crate::stuck::{At, Failure, notice};
 /// A prompt has the beginning and the end of a build output that is longer than this, unless
 /// [`Limits`] say otherwise. In bytes.
 pub const BUILD_OUTPUT_BYTES: usize = 1024 * 1024;
+
+/// A green build that took longer than this many milliseconds is not repeated without the run's changes.
+const QUICK_BUILD_MS: u64 = 30_000;
 
 /// A prompt names this many of the files that a build has changed.
 const MOST_NAMED: usize = 50;
@@ -32,6 +35,9 @@ pub struct Limits {
     pub same_failures: Option<u32>,
     /// What to do if the machine lacks what the build needs.
     pub on_unfit: OnUnfit,
+    /// Whether a build that was green before the run is doubted, and a run ends when replies repeat. Runs of older
+    /// versions did neither.
+    pub earned: bool,
 }
 
 /// What to do if the build also fails without the run's changes, because the machine or the project lacks
@@ -60,7 +66,14 @@ impl Limits {
     #[must_use]
     pub fn of_rounds(rounds: u32) -> Self {
         let (build_output_bytes, on_failure) = (BUILD_OUTPUT_BYTES, OnFailure::Keep);
-        Self { rounds, build_output_bytes, on_failure, same_failures: None, on_unfit: OnUnfit::End }
+        Self {
+            rounds,
+            build_output_bytes,
+            on_failure,
+            same_failures: None,
+            on_unfit: OnUnfit::End,
+            earned: false,
+        }
     }
 }
 
@@ -93,6 +106,7 @@ pub(crate) fn run<H>(
 ) -> Result<Outcome, H::Stop>
 where
     H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
+    H: Harness<Doubt>,
 {
     let mut prompt = conversation.first();
     let stable = conversation.stable();
@@ -118,6 +132,7 @@ where
                 seen.extend(written.map(|change| (change.path.clone(), change.after_sha256.clone())));
                 let built = harness.perform(Build { round })?;
                 if built.passed() {
+                    cleared.doubt(harness, limits, &built)?;
                     return Ok(Outcome::Done { rounds: round });
                 }
                 if let Some(cause) = cleared.unfit(harness, &built)? {
@@ -129,11 +144,11 @@ where
                 (if applied.changed_nothing() { At::Unchanged } else { At::Build }, built.output)
             }
         };
-        let failure = Failure::after(last_failure.take(), output.as_str());
-        let times = failure.times();
+        let failure = Failure::after(last_failure.take(), output.as_str(), &reply.text);
+        let (times, repeats) = (failure.times(), limits.earned && failure.repeats());
         last_failure = Some(failure);
-        if limits.same_failures.is_some_and(|most| times >= most) {
-            break Outcome::Stuck { rounds: round, times };
+        if repeats || limits.same_failures.is_some_and(|most| times >= most) {
+            break Outcome::Stuck { rounds: round, times, repeats };
         }
         if round >= limits.rounds {
             break Outcome::AttemptsUsedUp { rounds: round };
@@ -151,15 +166,17 @@ where
     Ok(failed)
 }
 
-/// What a build lacked, although it did not without the run's changes.
+/// What is known of the build without the run's changes.
 struct Cleared {
     on_unfit: OnUnfit,
+    /// What a build lacked that it did not without them.
     lacks: Vec<Cause>,
+    ended: Option<Ended>,
 }
 
 impl Cleared {
     fn new(on_unfit: OnUnfit) -> Self {
-        Self { on_unfit, lacks: Vec::new() }
+        Self { on_unfit, lacks: Vec::new(), ended: None }
     }
 
     /// What the machine lacks, if that explains the failure. The output alone does not: a reply may have
@@ -176,11 +193,31 @@ impl Cleared {
             return Ok(None);
         }
         let baseline = harness.perform(BuildBaseline { round: built.round })?;
+        self.ended = baseline.ended;
         if baseline.lack.as_ref() == Some(lack) {
             return Ok(baseline.lack);
         }
         self.lacks.push(lack.clone());
         Ok(None)
+    }
+
+    /// Doubts a green build that was green before the run, too. That is tried once, and only where it is cheap: quick, and
+    /// without changes of the build that would have to be set aside.
+    fn doubt<H>(&self, harness: &mut H, limits: &Limits, built: &Built) -> Result<(), H::Stop>
+    where
+        H: Harness<BuildBaseline> + Harness<Doubt>,
+    {
+        let is_quick = built.elapsed_ms <= QUICK_BUILD_MS && built.changes.is_empty();
+        let is_cheap = self.on_unfit == OnUnfit::End && is_quick;
+        let ended = match self.ended {
+            None if limits.earned && is_cheap => harness.perform(BuildBaseline { round: built.round })?.ended,
+            known => known.filter(|_| limits.earned),
+        };
+        if ended == Some(Ended::Exited(0)) {
+            let said = "this build passed before the change, too: it does not show that the change does what was asked";
+            harness.perform(Doubt(Problem::new("green-before", said)))?;
+        }
+        Ok(())
     }
 }
 

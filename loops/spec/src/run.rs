@@ -5,8 +5,8 @@ mod turns;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Announce, At, Cause, Checkpoint, Delete, Harness, Identify, Outcome, Read, Recorded, Replace, Shell,
-    Survey, Turn, Uncommitted, Wait,
+    Announce, At, Cause, Checkpoint, Delete, Doubt, Harness, Identify, Outcome, Read, Recorded, Replace,
+    Shell, Survey, Turn, Uncommitted, Wait,
 };
 
 use crate::marker::{DONE, REQUEST_CHANGES};
@@ -27,7 +27,7 @@ pub fn spec<H>(harness: &mut H, inputs: &Inputs) -> Result<Outcome, H::Stop>
 where
     H: Harness<Turn<Specs>> + Harness<Shell> + Harness<Survey<Specs>> + Harness<Checkpoint<Specs>>,
     H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
-    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>>,
+    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>> + Harness<Doubt>,
 {
     Run::of(harness, inputs).run().or_else(|halt| match halt {
         Halt::Stop(stop) => Err(stop),
@@ -102,7 +102,7 @@ impl<H> Run<'_, H>
 where
     H: Harness<Turn<Specs>> + Harness<Shell> + Harness<Survey<Specs>> + Harness<Checkpoint<Specs>>,
     H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
-    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>>,
+    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>> + Harness<Doubt>,
 {
     fn run(mut self) -> Result<Outcome, Halt<H::Stop>> {
         if let Some(review) = self.inputs.review.clone() {

@@ -104,6 +104,8 @@ pub enum WatchEvent {
     ItemCompleted { filename: String },
     /// The file is kept.
     ItemRetained { filename: String, reason: &'static str },
+    /// The file is passed over until it is edited.
+    ItemParked { filename: String, reason: &'static str },
     /// Nothing happens until the folder of spec issues is empty.
     SpecIssueWaiting { filenames: Vec<String> },
     /// An agent compares specs and code.
@@ -133,10 +135,14 @@ enum Said {
     Issues(Vec<String>),
 }
 
-/// The pause after a run without a usable agent: one minute, then four times as long each time, at
+/// The pause before the next try, of everything after a run without a usable agent, of one file after it has failed: one minute, then four times as long each time, at
 /// most an hour.
 const FIRST_PAUSE_MS: u64 = 60_000;
 const LONGEST_PAUSE_MS: u64 = 3_600_000;
+
+fn pause_ms(failures: u32) -> u64 {
+    FIRST_PAUSE_MS.saturating_mul(4_u64.saturating_pow(failures)).min(LONGEST_PAUSE_MS)
+}
 
 /// The state of the watch.
 #[derive(Debug)]
@@ -148,6 +154,8 @@ pub struct Watch {
     said: Said,
     failures: u32,
     not_before_ms: u64,
+    /// Files that have failed, each with the time of its next try.
+    aside: Vec<(Item, u64)>,
     audited: bool,
 }
 
@@ -163,6 +171,7 @@ impl Watch {
             said: Said::Nothing,
             failures: 0,
             not_before_ms: 0,
+            aside: Vec::new(),
             audited: false,
         }
     }
@@ -203,7 +212,7 @@ impl Watch {
     }
 
     fn act(&mut self, now_ms: u64, listing: &Listing, events: &mut Vec<WatchEvent>) -> Act {
-        let Some(item) = listing.backlog.first() else {
+        if listing.backlog.is_empty() {
             self.say(Said::Empty, WatchEvent::BacklogEmpty, events);
             if self.auditing == Auditing::Off || self.audited {
                 return Act::Wait { until_ms: None };
@@ -211,10 +220,15 @@ impl Watch {
             self.audited = true;
             events.push(WatchEvent::AuditStarted);
             return Act::Audit;
-        };
+        }
         if now_ms < self.not_before_ms {
             return Act::Wait { until_ms: Some(self.not_before_ms) };
         }
+        self.aside.retain(|(_, until_ms)| now_ms < *until_ms);
+        let mut ready = listing.backlog.iter().filter(|item| self.aside.iter().all(|(one, _)| one != *item));
+        let Some(item) = ready.next() else {
+            return Act::Wait { until_ms: self.aside.iter().map(|(_, until_ms)| *until_ms).min() };
+        };
         self.said = Said::Nothing;
         events.push(WatchEvent::ProcessingItem { filename: item.name.clone() });
         Act::Work(item.clone())
@@ -240,28 +254,23 @@ impl Watch {
         let filename = item.name.clone();
         let retained = |reason| (WatchEvent::ItemRetained { filename: filename.clone(), reason }, Fate::Keep);
         self.audited = false;
-        if matches!(end, End::Failed { times } | End::OtherTree { times } if is_parked(times)) {
-            (self.failures, self.not_before_ms) = (0, 0);
-            self.forget(item);
-            return retained("it has failed three times: it is parked until it is edited");
-        }
-        if matches!(end, End::Unusable | End::Failed { .. } | End::OtherTree { .. }) {
-            let pause =
-                FIRST_PAUSE_MS.saturating_mul(4_u64.saturating_pow(self.failures)).min(LONGEST_PAUSE_MS);
+        if end == End::Unusable {
+            self.not_before_ms = now_ms.saturating_add(pause_ms(self.failures));
             self.failures = self.failures.saturating_add(1);
-            self.not_before_ms = now_ms.saturating_add(pause);
-            return retained(match end {
-                End::Failed { .. } => "the agent did not finish it",
-                End::OtherTree { .. } => {
-                    "the files of the project changed before the verdict on it was acted on"
-                }
-                End::Approved | End::UsedUp | End::SpecIssue | End::Stale | End::Unusable => {
-                    "the agent could not be used"
-                }
-            });
+            return retained("the agent could not be used");
         }
         self.failures = 0;
+        if let End::Failed { times } | End::OtherTree { times } = end {
+            if is_parked(times) {
+                self.forget(item);
+            }
+            self.aside.push((item.clone(), now_ms.saturating_add(pause_ms(times.saturating_sub(1)))));
+        }
         match (end, now_sha256) {
+            (End::Failed { .. }, _) => retained("the agent did not finish it"),
+            (End::OtherTree { .. }, _) => {
+                retained("the files of the project changed before the verdict on it was acted on")
+            }
             (End::SpecIssue, _) => retained("a spec issue has to be settled"),
             (End::Stale, _) => retained("it changed before the work on it began"),
             (_, Some(now)) if now != item.sha256 => (edited(item), Fate::Keep),

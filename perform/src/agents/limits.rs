@@ -176,6 +176,8 @@ mod tests {
             changed: Vec::new(),
             gone: Vec::new(),
             put_back: Vec::new(),
+            opened: Vec::new(),
+            unopened: Vec::new(),
             elapsed_ms: 2000,
             at: String::new(),
         }))

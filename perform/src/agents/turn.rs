@@ -15,7 +15,8 @@ use serde_json::Value;
 
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::listener::Listener;
-use crate::agents::role::Role;
+use crate::agents::opened::Opened;
+use crate::agents::role::{Role, Watched};
 use crate::agents::snapshot::{Before, COPIES, Changes};
 use crate::agents::world::{AgentWorld, Cast};
 use crate::record::Past;
@@ -109,11 +110,15 @@ impl<C> AgentWorld<'_, C> {
         let (kept, taken) = (folder.join(COPIES), folder.join(taken(asked.number)));
         let before = Before::take(&role.watched, &mut self.kept, &kept, &taken)
             .map_err(fault("list", &role.watched.root))?;
-        let ran = self.run(asked, role, used_before);
+        let Watched { root, must_read, .. } = &role.watched;
+        let mut opened =
+            Opened::new(root, must_read.as_deref(), asked.prompt).map_err(fault("list", root))?;
+        let ran = self.run(asked, role, used_before, &mut opened);
         // Also if the turn's output could not be read to the end: the agent has worked.
         let changes = before.compare(&mut self.kept)?;
         let (outcome, markers) = ran?;
-        let turned = self.turned(asked, outcome, markers, changes)?;
+        let (opened, unopened) = opened.finish();
+        let turned = Turned { opened, unopened, ..self.turned(asked, outcome, markers, changes)? };
         self.watch.ends(asked.role, &turned.markers)?;
         Ok(turned)
     }
@@ -123,6 +128,7 @@ impl<C> AgentWorld<'_, C> {
         asked: &Asked<'_>,
         role: &Role,
         used_before: Option<&code_commit_agent::ModelUsage>,
+        opened: &mut Opened,
     ) -> Result<(code_commit_agent::Outcome, Vec<Marked>), AgentFault> {
         let name = asked.role;
         let guard = |source| AgentFault::Guard { role: name.to_owned(), source };
@@ -133,9 +139,11 @@ impl<C> AgentWorld<'_, C> {
         let enough = Cancel::new().map_err(guard)?;
         let spawn = Spawn { used_before, enough: Some(enough.clone()), ..spawn(role, asked) };
         let mut ears = Listener::new(name, &mut *self.watch, enough);
-        let outcome =
-            code_commit_agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| ears.hear(event))
-                .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;
+        let outcome = code_commit_agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| {
+            opened.hear(event);
+            ears.hear(event);
+        })
+        .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;
         let markers = ears.finish().map_err(|source| AgentFault::Marker { role: name.to_owned(), source })?;
         let folder = self.record.folder();
         log.flush()
@@ -185,6 +193,8 @@ impl<C> AgentWorld<'_, C> {
             changed: redact_all(changes.allowed),
             gone: redact_all(changes.gone),
             put_back: redact_all(changes.put_back),
+            opened: Vec::new(),
+            unopened: Vec::new(),
             elapsed_ms: outcome.elapsed_ms,
             at: Stamp::now().rfc3339(),
         };

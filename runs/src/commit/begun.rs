@@ -29,6 +29,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         query_from: None,
         chosen: Vec::new(),
         same_failures: None,
+        earned: true,
         restore_on_failure: false,
         no_check: false,
         key: None,

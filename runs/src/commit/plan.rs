@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Restore};
+use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Restore};
 use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
 use code_commit_loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, implement};
@@ -42,6 +42,9 @@ pub struct Plan {
     /// Whether a run goes on although the machine lacks what the build needs.
     #[serde(default)]
     pub no_check: bool,
+    /// As in [`Limits`].
+    #[serde(default)]
+    pub earned: bool,
     /// Whether a failed run restores the tree.
     pub restore_on_failure: bool,
     /// What no build may change, relative to the root: `build.sh` and the protected files that existed.
@@ -91,6 +94,7 @@ impl Plan {
     pub fn run<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
     where
         H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
+        H: Harness<Doubt>,
     {
         let on_failure = if self.restore_on_failure { OnFailure::Restore } else { OnFailure::Keep };
         let limits = Limits {
@@ -99,6 +103,7 @@ impl Plan {
             on_failure,
             same_failures: self.same_failures,
             on_unfit: if self.no_check { OnUnfit::GoOn } else { OnUnfit::End },
+            earned: self.earned,
         };
         let text = |excerpt: &Excerpt| Arc::clone(&excerpt.text);
         match &self.task {

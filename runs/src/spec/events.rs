@@ -11,10 +11,10 @@ pub(super) fn agent(role: &str, event: &Event) -> Value {
             json!({ "event": "SystemMessage", "role": role, "model": model, "session": session })
         }
         Event::Text(text) => json!({ "event": "AgentMessage", "role": role, "text": text }),
-        Event::ToolCall { id, name, argument } => {
+        Event::ToolCall { id, name, argument, .. } => {
             json!({ "event": "ToolCall", "role": role, "id": id, "name": name, "argument": argument })
         }
-        Event::ToolResult { id, ok, message } => {
+        Event::ToolResult { id, ok, message, .. } => {
             json!({ "event": "ToolResult", "role": role, "id": id, "ok": ok, "message": message })
         }
         Event::Retry { reason, .. } => json!({ "event": "SystemMessage", "role": role, "message": reason }),

@@ -19,6 +19,7 @@ use crate::spec::workspace::put_back;
 use code_commit_report::{
     BAD, DIM, GOOD, Output, STRONG, Volume, WARN, live::LiveLine, phrases, printable, whole_lines,
 };
+use serde_json::json;
 
 /// Prints. Clones share one screen.
 #[derive(Debug, Clone)]
@@ -209,6 +210,7 @@ impl Lines {
             | WatchEvent::ProcessingItem { .. }
             | WatchEvent::ItemCompleted { .. }
             | WatchEvent::ItemRetained { .. }
+            | WatchEvent::ItemParked { .. }
             | WatchEvent::SpecIssueWaiting { .. } => "Watch",
         };
         let text = match event {
@@ -220,6 +222,7 @@ impl Lines {
             WatchEvent::ItemRetained { filename, reason } => {
                 format!("Kept {}: {reason}", printable(filename))
             }
+            WatchEvent::ItemParked { filename, reason } => format!("{} {reason}", printable(filename)),
             WatchEvent::SpecIssueWaiting { filenames } => {
                 let count = phrases::count(filenames.len() as u64, "spec issue");
                 format!("Waiting for {count}: {}", printable(&filenames.join(", ")))
@@ -257,6 +260,10 @@ impl Lines {
 
 impl Observer for Lines {
     fn see(&mut self, event: &code_commit_perform::Event<'_>) {
+        if let code_commit_perform::Event::Warning(problem) = event {
+            self.output.object(&json!({ "event": "warning", "problem": problem }));
+            self.output.warn(&printable(&problem.message));
+        }
         if let code_commit_perform::Event::Line { line, .. } = event {
             self.recorded(line);
         }

@@ -12,7 +12,8 @@ use code_commit_engine::Outcome;
 use code_commit_logging::{RunFolder, millis};
 use code_commit_loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent, edited};
 use code_commit_loop_spec::{BACKLOG, ISSUES, Patience, STORE};
-use code_commit_report::{Output, phrases, printable};
+use code_commit_perform::AgentFault;
+use code_commit_report::{Output, phrases};
 use code_commit_runner::{Cancel, Command, Confinement, Env};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
@@ -77,11 +78,8 @@ impl Watching<'_> {
     /// Said once of each, until it is another.
     fn pass_over(&self, known: &mut Vec<(String, &'static str)>) {
         let now = project::no_tasks(&self.workspace.root);
-        for (name, why) in now.iter().filter(|one| !known.contains(one)) {
-            self.workspace
-                .host
-                .output
-                .warn(&format!("{STORE}/{BACKLOG}/{} {why}: it is passed over", printable(name)));
+        for (name, reason) in now.iter().filter(|one| !known.contains(one)) {
+            self.lines.watch(&WatchEvent::ItemParked { filename: name.clone(), reason });
         }
         *known = now;
     }
@@ -98,6 +96,10 @@ impl Watching<'_> {
     fn item(&self, item: &Item) -> Result<Option<End>, Failure> {
         match self.run(item) {
             Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
+            Err(failure) if matches!(failure.error.downcast_ref(), Some(AgentFault::KeyInPrompt { .. })) => {
+                failure.tell(self.workspace.host.output);
+                Ok(Some(End::Failed { times: self.counted(item, &failure.error.to_string())? }))
+            }
             Err(failure) => self.unusable(failure).map(Some),
             Ok(None) => Ok(Some(End::Stale)),
             Ok(Some(Finished { ended, run, .. })) => self.end(item, &ended, &run).map(Some),
@@ -127,15 +129,13 @@ impl Watching<'_> {
         let root = &self.workspace.root;
         let end = end(outcome);
         let is_stale = || !act::is_about(folder, item, self.workspace.tree().as_deref());
-        let counted =
-            |why: &str| failures::count(root, item, why).context("cannot note that a task has failed");
         match outcome {
             Outcome::ModelUnavailable { cause, .. } if matches!(end, End::Failed { .. }) => {
-                Ok(End::Failed { times: counted(&cause.message)? })
+                Ok(End::Failed { times: self.counted(item, &cause.message)? })
             }
             Outcome::ModelUnavailable { .. } | Outcome::Unfit { .. } => Ok(end),
             Outcome::Done { .. } | Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } if is_stale() => {
-                Ok(End::OtherTree { times: counted(OTHER_TREE)? })
+                Ok(End::OtherTree { times: self.counted(item, OTHER_TREE)? })
             }
             Outcome::Done { .. }
             | Outcome::AttemptsUsedUp { .. }
@@ -145,6 +145,10 @@ impl Watching<'_> {
                 Ok(end)
             }
         }
+    }
+
+    fn counted(&self, item: &Item, why: &str) -> Result<u32, Failure> {
+        Ok(failures::count(&self.workspace.root, item, why).context("cannot note that a task has failed")?)
     }
 
     /// What fails today may work in an hour: a watch goes on. Not on a tree with changes that no agent may make: the next run would take

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use code_commit_agent::{Installed, Key, Kind};
 use code_commit_apply::{Lock, LockError};
 use code_commit_engine::{HoldsFor, Named as _};
@@ -66,7 +67,7 @@ impl<'b> Workspace<'b> {
     pub(super) fn open(site: &Site<'b>, args: &'b AgentOptions, limits: Limits) -> Result<Self, Failure> {
         let flags = Layer { limits, ..args.layer() };
         let workspace = Self::prepare(site, args, flags)?;
-        workspace.miss_specs();
+        workspace.need_specs()?;
         crate::interrupt::watch(&workspace.cancel)?;
         Ok(workspace)
     }
@@ -118,14 +119,22 @@ impl<'b> Workspace<'b> {
         })
     }
 
-    fn miss_specs(&self) {
-        let specs = &self.config.specs;
-        if !self.root.join(specs).is_dir() {
-            self.host.output.warn(&format!(
-                "there is no folder {}, so agents have no specs to go by: write some there with code-commit spec plan, or name their folder with code-commit spec setup",
-                printable(specs),
-            ));
-        }
+    /// Without specs every turn would be paid for in vain. A talk about a plan may write the first ones.
+    fn need_specs(&self) -> Result<(), Failure> {
+        let folder = self.root.join(&self.config.specs);
+        let specs = printable(&self.config.specs);
+        let texts = code_commit_perform::texts_below(&folder).unwrap_or_default();
+        let is_empty = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
+        let empty = texts.iter().find(|(_, text)| is_empty(text));
+        let what = match empty {
+            _ if !folder.is_dir() => anyhow!("there is no folder {specs}, so there are no specs"),
+            Some((file, _)) => anyhow!("the spec {specs}/{} is empty", printable(file)),
+            None if texts.is_empty() => anyhow!("there are no specs in {specs}"),
+            None => return Ok(()),
+        };
+        let help = "write the specs, by hand or with code-commit spec plan; if they are in another folder, name it \
+            with specsPath in .cuggino.json";
+        Err(Failure::refused(what, help))
     }
 
     /// Whether anything holds what an agent may not touch while it runs.

@@ -124,7 +124,7 @@ impl Loop for Haiku<'_> {
         for round in 1..=2 {
             let prompt = format!("verse {round} about {}", plan.about).into();
             let AskAnswer::Answered(answered) = harness.perform(Ask { round, prompt, stable: 0 })? else {
-                return Ok(Outcome::Stuck { rounds: round, times: 1 });
+                return Ok(Outcome::Stuck { rounds: round, times: 1, repeats: false });
             };
             let (reply, seen) = (answered.reply(), BTreeMap::new());
             harness.perform(Apply { round, reply, seen })?;

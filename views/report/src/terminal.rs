@@ -115,7 +115,7 @@ impl Terminal {
             Line::Built(built) => self.built(built),
             Line::BaselineBuilt(built) => {
                 self.rest();
-                self.line(&phrases::baseline(built));
+                phrases::baseline(built).into_iter().for_each(|text| self.line(text));
             }
             Line::Restored(restored) => {
                 let text = format!("{} before the run", phrases::files_as_they_were(restored.paths.len()));

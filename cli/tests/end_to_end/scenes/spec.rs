@@ -41,7 +41,7 @@ finish
 pub const PLAN: &str =
     "printf '# Plan\\n- [ ] one\\n' > $WIP.plan.md; say '<PLAN_COMPLETE>ready</PLAN_COMPLETE>'";
 /// An approval.
-pub const APPROVE: &str = "say '<APPROVED>good</APPROVED>'";
+pub const APPROVE: &str = "tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'";
 /// A task that changes a file and is the last one.
 pub const DONE: &str = "echo new > src.txt; say '<DONE>the last task</DONE>'";
 

@@ -3,10 +3,10 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::scenes::program::Ran;
-use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene};
+use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event};
 use crate::spec::waiting::{states, watch};
 
 /// The service is down: an agent is tried twice.
@@ -123,31 +123,36 @@ fn a_task_that_fails_three_times_is_parked_until_it_is_edited_and_the_next_one_i
     let scene = Scene::new(&[
         DOWN,
         DOWN,
-        DOWN,
-        DOWN,
-        DOWN,
-        DOWN,
         PLAN,
         DONE,
         APPROVE,
+        DOWN,
+        DOWN,
+        DOWN,
+        DOWN,
         PLAN,
         "echo A > src.txt; say '<DONE>a</DONE>'",
         APPROVE,
     ]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
     scene.write(".cuggino/backlog/b.md", "do B\n");
-    for times in 1..=2 {
-        let (events, _) = watch(&scene, "ItemRetained");
-        assert_eq!((states(&events).as_str(), scene.calls()), ("ProcessingItem ItemRetained", 2 * times));
-    }
+    let (events, _) = watch(&scene, "ItemCompleted");
+    let wanted = "ProcessingItem ItemRetained ProcessingItem ItemCompleted";
+    assert_eq!((states(&events).as_str(), scene.calls()), (wanted, 5), "one waits aside for the next");
+    assert!(scene.prompt(3).contains("do B"), "{}", scene.prompt(3));
+    let (events, _) = watch(&scene, "ItemRetained");
+    assert_eq!((states(&events).as_str(), scene.calls()), ("ProcessingItem ItemRetained", 7));
     assert!(!scene.spec(&["status"]).out.contains("Parked"));
-    let (events, said) = watch(&scene, "BacklogEmpty");
-    let wanted = "ProcessingItem ItemRetained ProcessingItem ItemCompleted BacklogEmpty";
+    let (events, _) = watch(&scene, "BacklogEmpty");
+    let wanted = "ProcessingItem ItemRetained ItemParked BacklogEmpty";
     assert_eq!((states(&events).as_str(), scene.calls()), (wanted, 9));
-    assert!(scene.prompt(7).contains("do B"), "{}", scene.prompt(7));
-    let passed_over =
-        ".cuggino/backlog/a.md has failed three times and waits to be edited: it is passed over";
-    assert_eq!(said.matches(passed_over).count(), 1, "{said}");
+    let parked = |events: &[Value]| {
+        let parked = event(events, "ItemParked");
+        (parked["filename"].clone(), parked["reason"].clone())
+    };
+    let wanted = (json!("a.md"), json!("has failed three times and waits to be edited"));
+    assert_eq!(parked(&events), wanted);
+    assert_eq!(parked(&watch(&scene, "BacklogEmpty").0), wanted, "a new watch says it, too");
     let status = scene.spec(&["status"]).out;
     let parked = "Parked until edited: 1\n  .cuggino/backlog/a.md  failed 3 times, the last time: planning: the agent crashed";
     assert!(status.contains(parked), "{status}");

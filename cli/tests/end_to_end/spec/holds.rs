@@ -23,7 +23,7 @@ fn in_the_sandbox_a_person_may_edit_the_specs_at_any_time_and_an_approval_by_the
     // Behind a sandbox an agent cannot count its turns.
     let waits = "case \"$prompt\" in \
         *.plan.md*) echo x 2>/dev/null >> .specs/a.md; printf p > $WIP.plan.md; say '<PLAN_COMPLETE>p</PLAN_COMPLETE>';; \
-        *.review.md*) until grep -q more .specs/a.md; do :; done; say '<APPROVED>good</APPROVED>';; \
+        *.review.md*) until grep -q more .specs/a.md; do :; done; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>';; \
         *) say '<DONE>all</DONE>';; esac";
     let scene = Scene::new(&[waits]);
     let args = ["spec", "run", "--focus", "X", "--json", "--sandbox", "bwrap"];

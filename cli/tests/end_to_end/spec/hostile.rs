@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::scenes::full_disk::{has_not_begun, on_a_full_disk};
 use crate::scenes::program::interrupt;
@@ -63,13 +63,20 @@ fn files_of_the_backlog_that_are_no_tasks_are_named_and_passed_over() {
     scene.write(".cuggino/backlog/c.md/inside", "x");
     std::fs::write(scene.root().join(".cuggino/backlog/b.md"), b"\xff\xfe").unwrap();
     symlink(scene.root().join("src.txt"), scene.root().join(".cuggino/backlog/d.md")).unwrap();
-    let (events, err) = watch(&scene, "BacklogEmpty");
-    assert_eq!(states(&events), "ProcessingItem ItemCompleted BacklogEmpty");
+    let (events, _) = watch(&scene, "BacklogEmpty");
+    let parked = "ItemParked ItemParked ItemParked ItemParked";
+    assert_eq!(states(&events), format!("{parked} ProcessingItem ItemCompleted BacklogEmpty"));
     assert!(scene.prompt(1).contains("do Z"));
     assert_eq!(scene.stored("backlog"), ["a.md", "b.md", "c.md", "d.md"]);
-    for wanted in ["a.md is empty", "b.md is not UTF-8", "c.md is no file", "d.md is no file"] {
-        assert_eq!(err.matches(wanted).count(), 1, "{wanted} in {err}");
-    }
+    let parked = events.iter().filter(|event| event["event"] == "ItemParked");
+    let parked: Vec<Value> = parked.map(|event| json!([event["filename"], event["reason"]])).collect();
+    let wanted = json!([
+        ["a.md", "is empty"],
+        ["b.md", "is not UTF-8"],
+        ["c.md", "is no file"],
+        ["d.md", "is no file"]
+    ]);
+    assert_eq!(json!(parked), wanted);
 }
 
 #[test]
@@ -292,7 +299,7 @@ fn a_check_that_hangs_or_goes_into_the_background_is_ended() {
 /// Without a sandbox an agent can do to `.git` what it likes.
 #[test]
 fn a_reviewer_that_resets_the_work_tree_has_it_put_back() {
-    let evil = "git reset -q --hard; git clean -qfd; say '<APPROVED>good</APPROVED>'";
+    let evil = "git reset -q --hard; git clean -qfd; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'";
     let scene = Scene::new(&[PLAN, DONE, evil, APPROVE]);
     scene.write("mine.txt", "mine\n");
     let ran = scene.run();
@@ -361,6 +368,7 @@ fn what_was_not_committed_is_kept_where_an_agent_has_changed_or_removed_it() {
 fn nothing_is_removed_through_links_that_an_archive_has_brought_in_the_place_of_run_folders() {
     for link in [".code-commit/spec", ".code-commit/spec/2026-01-01-00-00-00"] {
         let scene = Scene::without_commits(&[PLAN, DONE, APPROVE]);
+        scene.write(".specs/a.md", "# A\n");
         scene.configure(&json!({ "commit": false }));
         std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
         let precious = scene.home().join("theirs/2026-01-01-00-00-00/before/precious");

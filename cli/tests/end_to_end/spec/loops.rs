@@ -50,6 +50,7 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
     [Commit] [HASH] task three
     [Check] Completed (exit 1)
     [Reviewing] Starting...
+    ▶ Read: .specs/a.md
     [Loop] Approved
     log: [RUN]
     --- err

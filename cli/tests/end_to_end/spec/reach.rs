@@ -9,7 +9,7 @@ use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event};
 /// In the sandbox an agent cannot count its turns: it sees by the prompt whose turn it is.
 const BY_PROMPT: &str = "case \"$prompt\" in \
     *.plan.md*) printf p > $WIP.plan.md; say '<PLAN_COMPLETE>p</PLAN_COMPLETE>';; \
-    *.review.md*) say '<APPROVED>good</APPROVED>';; \
+    *.review.md*) tool Read .specs/a.md; say '<APPROVED>good</APPROVED>';; \
     *) say '<DONE>all</DONE>';; esac";
 
 #[test]

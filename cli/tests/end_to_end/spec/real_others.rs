@@ -25,14 +25,16 @@ fn scene(variable: &str, name: &str) -> Option<Scene> {
 /// The plan file's name stands in the prompt, which a script cannot read; the agent's command line has it too. Gemini CLI refuses `$(…)`.
 const PLAN: &str = r"grep -aohs '\.cuggino/wip/[0-9a-f-]*\.plan\.md' /proc/[0-9]*/cmdline | head -n 1 | xargs cp .specs/a.md";
 
-/// A service whose model plans, does a task and reviews: each agent has one command, called as its CLI wants it, then its last words.
-fn service(command: impl Fn(&str) -> Step) -> Server {
+/// A service whose model plans, does a task and reviews: each agent has one command, called as its CLI wants it, then its last words. The
+/// first reviewer changes what it approves, the second `reads` the spec when it is asked once more.
+fn service(command: impl Fn(&str) -> Step, reads: Step) -> Server {
     let turn = |line: &str, words: &str| [command(line), Step::text(words)];
     let steps = [
         turn(PLAN, "<PLAN_COMPLETE>ready</PLAN_COMPLETE>"),
         turn("echo one > src.txt; echo plan > .specs/a.md", "<NOTE>seen</NOTE>\n<DONE>the task</DONE>"),
         turn("cat src.txt; echo reviewer > src.txt", "<APPROVED>void</APPROVED>"),
-        turn("cat src.txt", "<APPROVED>good</APPROVED>"),
+        turn("cat src.txt", "<APPROVED>unread</APPROVED>"),
+        [reads, Step::text("<APPROVED>good</APPROVED>")],
     ];
     Server::start(Script::new(steps.concat())).unwrap()
 }
@@ -48,6 +50,7 @@ fn check(scene: &Scene, server: &Server, more: &[&str], environment: &[(&str, &s
     assert_eq!((scene.read("src.txt"), scene.read(".specs/a.md")), ("one\n".to_owned(), "# A\n".to_owned()));
     let shown = format!("▶ {tool}: ");
     assert!(out.contains(&shown) && !out.contains(KEY) && !err.contains(KEY), "{out}");
+    assert!(out.contains("no spec in `.specs` was opened"), "{out}");
     assert_eq!(server.steps_left(), 0);
 }
 
@@ -58,9 +61,11 @@ fn gemini_cli_plans_does_a_task_and_reviews_in_the_sandbox() {
     std::fs::create_dir(scene.home().join(".gemini")).unwrap();
     std::fs::write(scene.home().join(".gemini/settings.json"), settings.to_string()).unwrap();
     let tool = "run_shell_command";
-    let server = service(|line| {
-        Step::text("Working.").and_call(tool, json!({ "command": line, "description": "work" }))
-    });
+    let reads = Step::text("Reading.").and_call("read_file", json!({ "file_path": ".specs/a.md" }));
+    let server = service(
+        |line| Step::text("Working.").and_call(tool, json!({ "command": line, "description": "work" })),
+        reads,
+    );
     let more = ["--agent", "gemini", "--model", "gemini-test-1", "--base-url", server.origin()];
     check(&scene, &server, &more, &[("GEMINI_API_KEY", KEY)], tool);
 }
@@ -68,7 +73,8 @@ fn gemini_cli_plans_does_a_task_and_reviews_in_the_sandbox() {
 #[test]
 fn codex_plans_does_a_task_and_reviews_in_the_sandbox() {
     let Some(scene) = scene("CODE_COMMIT_TEST_CODEX", "codex") else { return };
-    let server = service(|line| Step::text("Working.").and_call("exec_command", json!({ "cmd": line })));
+    let call = |line: &str| Step::text("Working.").and_call("exec_command", json!({ "cmd": line }));
+    let server = service(call, call("cat .specs/*"));
     let address = format!("{}/v1", server.origin());
     let environment = [("OPENAI_BASE_URL", address.as_str()), ("CODEX_API_KEY", KEY)];
     let more = ["--agent", "codex", "--model", "gpt-test-1"];

@@ -12,7 +12,7 @@ fn what_a_planner_and_a_reviewer_change_is_put_back_and_they_are_told() {
         "echo reviewer > src.txt; say '<REQUEST_CHANGES>no</REQUEST_CHANGES>'",
         PLAN,
         DONE,
-        "cat src.txt > $HOME/seen; say '<APPROVED>good</APPROVED>'",
+        "cat src.txt > $HOME/seen; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'",
     ]);
     let ran = scene.run();
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -28,8 +28,8 @@ fn an_approval_with_changes_that_are_put_back_is_void_and_check_and_review_come_
     let scene = Scene::new(&[
         PLAN,
         DONE,
-        "echo reviewer > src.txt; echo bad > $WIP.review.md; say '<APPROVED>good</APPROVED>'",
-        "cat src.txt > $HOME/seen; test -e $WIP.review.md && touch $HOME/old; echo fine > $WIP.review.md; say '<APPROVED>good</APPROVED>'",
+        "echo reviewer > src.txt; echo bad > $WIP.review.md; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'",
+        "cat src.txt > $HOME/seen; test -e $WIP.review.md && touch $HOME/old; echo fine > $WIP.review.md; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'",
     ]);
     scene.configure(&json!({ "checkCommand": "cat src.txt" }));
     let (code, events) = scene.events();
@@ -47,7 +47,7 @@ fn an_approval_with_changes_that_are_put_back_is_void_and_check_and_review_come_
 
 #[test]
 fn a_run_whose_reviewers_change_what_they_approve_ends_without_approval_and_can_be_resumed() {
-    let evil = "echo reviewer > src.txt; say '<APPROVED>good</APPROVED>'";
+    let evil = "echo reviewer > src.txt; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'";
     let scene = Scene::new(&[PLAN, DONE, evil, evil, APPROVE]);
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(4), 4), "{}", ran.err);
@@ -158,7 +158,7 @@ fn a_commit_that_fails_stops_nothing() {
     let scene = Scene::new(&[
         PLAN,
         &format!("{DONE}; touch .git/index.lock"),
-        "rm .git/index.lock; say '<APPROVED>good</APPROVED>'",
+        "rm .git/index.lock; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'",
     ]);
     scene.configure(&json!({ "commit": true }));
     let (code, events) = scene.events();
@@ -169,6 +169,7 @@ fn a_commit_that_fails_stops_nothing() {
 #[test]
 fn a_repository_without_commits_is_reviewed_whole() {
     let scene = Scene::without_commits(&[PLAN, DONE, APPROVE]);
+    scene.write(".specs/a.md", "# A\n");
     scene.configure(&json!({ "commit": true }));
     assert_eq!(scene.run().code, Some(0));
     assert!(!scene.prompt(3).contains("git diff"));

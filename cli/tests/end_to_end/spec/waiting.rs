@@ -42,6 +42,7 @@ pub fn states(events: &[Value]) -> String {
         "ProcessingItem",
         "ItemCompleted",
         "ItemRetained",
+        "ItemParked",
         "SpecIssueWaiting",
         "ChangeDetected",
     ];
@@ -151,14 +152,27 @@ fn an_audit_of_its_own_tells_when_it_begins_and_ends() {
 }
 
 #[test]
-fn a_specs_folder_that_is_not_there_is_missed_aloud() {
-    let scene = Scene::without_commits(&[]);
-    for args in [&["run", "--focus", "x"][..], &["audit"]] {
-        let ran = scene.spec(args);
-        assert!(ran.err.contains("there is no folder .specs"), "{}", ran.err);
+fn without_specs_nothing_is_asked() {
+    let tables = [
+        (json!({}), None, "there is no folder .specs, so there are no specs"),
+        (json!({ "specsPath": "spec" }), Some((".specs/a.md", "# A\n")), "there is no folder spec,"),
+        (json!({ "specsPath": "src.txt" }), Some(("src.txt", "# A\n")), "there is no folder src.txt,"),
+        (json!({}), Some((".specs/.gitkeep", "")), "there are no specs in .specs"),
+        (json!({}), Some((".specs/deep/a.md", " \n")), "the spec .specs/deep/a.md is empty"),
+    ];
+    for (settings, file, wanted) in tables {
+        let scene = Scene::without_commits(&["exit 1"]);
+        scene.configure(&settings);
+        file.into_iter().for_each(|(path, text)| scene.write(path, text));
+        scene.write("review.md", "no\n");
+        scene.write(".cuggino/backlog/a.md", "do A\n");
+        let review = ["review", "review.md", "--focus", "x", "--sandbox", "off"];
+        for args in [&["run", "--focus", "x"][..], &["audit"], &["watch"], &review] {
+            let ran = scene.spec(args);
+            assert_eq!((ran.code, scene.calls()), (Some(3), 0), "{args:?}: {}", ran.err);
+            assert!(ran.err.contains(wanted) && ran.err.contains("specsPath"), "{args:?}: {}", ran.err);
+        }
     }
-    let scene = Scene::new(&[]);
-    assert!(!scene.spec(&["audit"]).err.contains("there is no folder"));
 }
 
 #[test]

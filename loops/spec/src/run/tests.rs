@@ -5,6 +5,7 @@ use crate::Patience;
 use world::{Says, World};
 
 mod limits;
+mod unread;
 mod void;
 pub(crate) mod world;
 

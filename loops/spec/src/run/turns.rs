@@ -1,10 +1,11 @@
 //! A turn of an agent, and what happens if it does not end as it should.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use code_commit_engine::{
-    Announce, Cause, Checkpoint, Delete, Harness, Identify, Outcome, Read, Replace, Session, Shell, Survey,
-    Turn, TurnAnswer, Turned, Wait,
+    Announce, Cause, Checkpoint, Delete, Doubt, Harness, Identify, Outcome, Problem, Read, Replace, Session,
+    Shell, Survey, Turn, TurnAnswer, Turned, Wait,
 };
 use code_commit_prompt::spec::{self, Turn as Told};
 
@@ -24,6 +25,8 @@ const VOID: &str =
 const STALE: &str =
     "the approval does not count, because specs or files were changed while the reviewing agent worked";
 
+/// The code of specs that a review did not look at.
+const UNOPENED: &str = "unopened";
 /// What a review is about: the identities of the specs and of the whole project.
 type Judged = (Option<String>, Option<String>);
 
@@ -38,6 +41,10 @@ pub(super) struct Task {
     was_fresh: bool,
     /// Whether changes of the session at hand were restored: it goes on with what it saw before.
     was_restored: bool,
+    /// Whether an approval without a look at the specs has been asked for again.
+    was_unread: bool,
+    /// The specs that the session at hand has opened.
+    opened: BTreeSet<String>,
     /// What the session at hand reviews.
     judged: Option<Judged>,
     /// Waits for a quota since a try last ended in another way.
@@ -57,7 +64,7 @@ impl<H> Run<'_, H>
 where
     H: Harness<Turn<Specs>> + Harness<Shell> + Harness<Survey<Specs>> + Harness<Checkpoint<Specs>>,
     H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
-    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>>,
+    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>> + Harness<Doubt>,
 {
     pub(super) fn turn_of(&mut self, role: Role) -> Result<Said, Halt<H::Stop>> {
         let mut task = self.begin_turn(role);
@@ -73,6 +80,8 @@ where
             was_resumed: false,
             was_fresh: false,
             was_restored: false,
+            was_unread: false,
+            opened: BTreeSet::new(),
             judged: None,
             waits: 0,
             bad_end: None,
@@ -88,9 +97,8 @@ where
                 task.waits = 0;
             }
             if let Verdict::Said { marker: APPROVED, .. } = verdict
-                && let Some(why) = self.why_void(task)?
+                && !self.counts(task, &turned)?
             {
-                self.void(task, why)?;
                 continue;
             }
             match verdict {
@@ -133,6 +141,10 @@ where
         task.bad_end = (!turned.end.is_ok()).then(|| turned.end.how.clone());
         task.was_restored &= matches!(task.session, Session::Resume(_));
         task.was_restored |= !turned.put_back.is_empty();
+        if !matches!(task.session, Session::Resume(_)) {
+            task.opened.clear();
+        }
+        task.opened.extend(turned.opened.iter().cloned());
         self.put_back.retain(|(role, _)| *role != task.role);
         if !turned.put_back.is_empty() {
             self.put_back.push((task.role, turned.put_back.clone()));
@@ -188,6 +200,34 @@ where
         self.run_check()?;
         task.prompt = self.prompt(task.role);
         Ok(())
+    }
+
+    /// Whether an approval counts; if not, the next try is prepared. Specs that the reviewer left out are named.
+    fn counts(&mut self, task: &mut Task, turned: &Turned) -> Result<bool, Halt<H::Stop>> {
+        if let Some(why) = self.why_void(task)? {
+            return self.void(task, why).map(|()| false);
+        }
+        let is_unopened = |path: &&str| !task.opened.contains(*path);
+        let unopened: Vec<&str> = turned.unopened.iter().map(String::as_str).filter(is_unopened).collect();
+        if task.opened.is_empty() && !unopened.is_empty() {
+            return self.unread(task).map(|()| false);
+        }
+        if !unopened.is_empty() {
+            let said = format!("the reviewing agent did not open {}", unopened.join(", "));
+            self.ask(Doubt(Problem::new(UNOPENED, said)))?;
+        }
+        Ok(true)
+    }
+
+    /// Nobody approves by specs that they have not seen.
+    fn unread(&mut self, task: &mut Task) -> Result<(), Halt<H::Stop>> {
+        let why =
+            format!("the approval does not count, because no spec in `{}` was opened", self.inputs.specs);
+        task.bad_end = Some(UNOPENED.to_owned());
+        if std::mem::replace(&mut task.was_unread, true) {
+            return Err(self.stop(task, &why));
+        }
+        self.again(task, &format!("{why}: read those that the focus is about."))
     }
 
     /// Starts over, once.

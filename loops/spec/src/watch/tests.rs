@@ -108,16 +108,29 @@ fn an_agent_that_cannot_be_used_is_tried_again_after_a_growing_pause() {
 fn a_file_that_fails_for_the_third_time_is_parked_and_the_next_one_follows_at_once() {
     let (mut watch, both) = (watch(), backlog(&["a", "b"]));
     let a = item("a", "a");
-    for (times, listing, wanted) in [
-        (1, &both, wait(60_000)),
-        (2, &both, wait(240_000)),
-        (3, &backlog(&["b"]), Act::Work(item("b", "b"))),
-    ] {
+    for (times, listing) in [(1, &both), (2, &both), (3, &backlog(&["b"]))] {
         watch.look(0, &both);
         let (event, fate) = watch.worked(0, &a, End::Failed { times }, Some("a"));
         assert!(matches!(event, WatchEvent::ItemRetained { .. }) && fate == Fate::Keep, "{event:?}");
-        assert_eq!(watch.look(1, listing).1, wanted, "{times}");
+        assert_eq!(watch.look(1, listing), (vec![processing("b")], Act::Work(item("b", "b"))), "{times}");
     }
+}
+
+fn processing(name: &str) -> WatchEvent {
+    WatchEvent::ProcessingItem { filename: name.to_owned() }
+}
+
+#[test]
+fn a_file_that_fails_waits_aside_for_a_growing_time_while_others_are_worked_on() {
+    let (mut watch, both) = (watch(), backlog(&["a", "b"]));
+    watch.look(0, &both);
+    watch.worked(0, &item("a", "a"), End::Failed { times: 1 }, Some("a"));
+    assert_eq!(watch.look(0, &both).1, Act::Work(item("b", "b")));
+    watch.worked(10, &item("b", "b"), End::Failed { times: 2 }, Some("b"));
+    assert_eq!(watch.look(10, &both).1, wait(60_000), "of those that wait, the first");
+    assert_eq!(watch.look(60_000, &both).1, Act::Work(item("a", "a")));
+    watch.worked(60_000, &item("a", "a"), End::Approved, Some("a"));
+    assert_eq!(watch.look(60_000, &backlog(&["b"])).1, wait(240_010));
 }
 
 #[test]
@@ -131,11 +144,8 @@ fn a_verdict_about_another_tree_deletes_nothing_and_is_not_sought_for_ever() {
         matches!(event, WatchEvent::ItemRetained { reason, .. } if reason.contains("files of the project"))
     );
     assert_eq!(watch.look(0, &listing).1, wait(60_000), "each try is paid for");
-    let (event, _) = watch.worked(0, &a, End::OtherTree { times: 3 }, Some("a"));
-    assert!(
-        matches!(event, WatchEvent::ItemRetained { reason, .. } if reason.contains("parked")),
-        "{event:?}"
-    );
+    watch.worked(0, &a, End::OtherTree { times: 3 }, Some("a"));
+    assert_eq!(watch.look(0, &backlog(&[])).1, IDLE, "it is parked, and that is no change to wait for");
 }
 
 #[test]

@@ -49,6 +49,8 @@ impl<C> AgentWorld<'_, C> {
             changed: Vec::new(),
             gone: Vec::new(),
             put_back: put_back.clone(),
+            opened: Vec::new(),
+            unopened: Vec::new(),
             elapsed_ms: lasted(&folder.join(file("query.txt")), &folder.join(file("output.jsonl"))),
             at: begun.at.clone(),
         };

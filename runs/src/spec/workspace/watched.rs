@@ -47,6 +47,7 @@ impl Workspace<'_> {
             skip: skip.chain(specs).chain(self.products()).collect(),
             may_touch,
             protected: (role == Role::Implementing).then(|| agents::protected(&self.settings)).flatten(),
+            must_read: (role == Role::Reviewing).then(|| self.config.specs.clone().into()),
             ..Watched::default()
         }
     }

@@ -79,6 +79,8 @@ fn turned(usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> Value {
         changed: Vec::new(),
         gone: Vec::new(),
         put_back: Vec::new(),
+        opened: Vec::new(),
+        unopened: Vec::new(),
         elapsed_ms: 1,
         at: String::new(),
     }));

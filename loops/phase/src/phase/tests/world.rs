@@ -104,6 +104,8 @@ pub(super) fn turned(role: Role, end: TurnEnd) -> Turned {
         denials: Vec::new(),
         gone: Vec::new(),
         put_back: Vec::new(),
+        opened: Vec::new(),
+        unopened: Vec::new(),
         markers: Vec::new(),
         elapsed_ms: 1,
         at: "t".to_owned(),

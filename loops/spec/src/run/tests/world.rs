@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use code_commit_engine::{
-    Announced, CheckpointResult, Checkpointed, Digest, Ended, Identified, Journaled, LimitReached, Live,
-    Marked, Named, Recorded, Session, ShellRan, Stop, Surveyed, Text, TurnAdvice, TurnAnswer, TurnEnd,
+    Announced, CheckpointResult, Checkpointed, Digest, Doubted, Ended, Identified, Journaled, LimitReached,
+    Live, Marked, Named, Recorded, Session, ShellRan, Stop, Surveyed, Text, TurnAdvice, TurnAnswer, TurnEnd,
     Turned, Waited, WasRead, Wrote,
 };
 
 use super::*;
 
 /// How a turn ends, by its code, and its markers: `DONE all`. A turn that is `idle` changes nothing,
-/// changes of one that is `restored` were restored, and one of `specs` changes a spec.
+/// changes of one that is `restored` were restored, and one of `specs` changes a spec. One that is `unread` opens no
+/// spec, others `.specs/a.md`; one that is `half-read` leaves `.specs/b.md`.
 pub(super) type Says = (&'static str, &'static [&'static str]);
 
 /// Answers that all is well, except for turns; keeps the requests and the journal, and can stop the
@@ -108,6 +109,8 @@ pub(crate) fn turned(number: u32, role: Role, how: &str, markers: &[&str]) -> Tu
         changed: vec!["src.txt".to_owned()],
         gone: Vec::new(),
         put_back: Vec::new(),
+        opened: Vec::new(),
+        unopened: Vec::new(),
         elapsed_ms: 1,
         at: String::new(),
     }
@@ -158,10 +161,14 @@ impl Live<Turn<Specs>> for World {
             return Ok(TurnAnswer::LimitReached(LimitReached { cause: limit(how) }));
         }
         let number = u32::try_from(self.prompts.len()).unwrap();
-        let end = if ["idle", "restored", "specs"].contains(&how) { "ok" } else { how };
+        let end =
+            if ["idle", "restored", "specs", "unread", "half-read"].contains(&how) { "ok" } else { how };
         let mut turned = turned(number, turn.role, end, &markers);
         turned.changed.retain(|_| how != "idle");
         turned.changed.extend((how == "specs").then(|| ".specs/a.md".to_owned()));
+        turned.unopened.extend((how == "half-read").then(|| ".specs/b.md".to_owned()));
+        let opened = if how == "unread" { &mut turned.unopened } else { &mut turned.opened };
+        opened.push(".specs/a.md".to_owned());
         turned.put_back.extend((how == "restored").then(|| "src.txt".to_owned()));
         Ok(TurnAnswer::Turned(Box::new(turned)))
     }
@@ -208,6 +215,13 @@ impl Live<Wait> for World {
     fn perform(&mut self, Wait { until_unix, at_least_secs }: &Wait) -> Result<Waited, Stopped> {
         self.step(format!("wait until {until_unix}, at least {at_least_secs} s"))?;
         Ok(Waited { until_unix: *until_unix })
+    }
+}
+
+impl Live<Doubt> for World {
+    fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, Stopped> {
+        self.step(format!("doubt: {}: {}", doubt.code, doubt.message))?;
+        Ok(Doubted { doubt: doubt.clone() })
     }
 }
 
