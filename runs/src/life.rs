@@ -207,7 +207,7 @@ impl<L: Loop> Life<'_, L> {
         L::FACTS.verdict.line(&steps).iter().for_each(|about| output.note(about));
         code_commit_report::holds_for(holds_for, output);
         if !steps.doubts.is_empty() {
-            line.insert("doubts".to_owned(), json!(steps.doubts));
+            line.insert("unproved".to_owned(), json!(steps.doubts));
         }
         line.insert("event".to_owned(), json!("summary"));
         line.entry("summary").or_insert_with(|| json!(summary));
