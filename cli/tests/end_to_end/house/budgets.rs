@@ -74,7 +74,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("loops/commit/src/rounds.rs run", 66),
             ("loops/order/src/decide.rs order", 43),
             ("loops/order/src/order.rs parse", 44),
-            ("loops/spec/src/run/turns.rs", 307),
+            ("loops/spec/src/run/turns.rs", 308),
             ("runs/src/spec/watch.rs", 304),
         ],
     ),

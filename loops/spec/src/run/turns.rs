@@ -41,8 +41,8 @@ pub(super) struct Task {
     was_fresh: bool,
     /// Whether changes of the session at hand were restored: it goes on with what it saw before.
     was_restored: bool,
-    /// Whether an approval without a look at the specs has been asked for again.
-    was_unread: bool,
+    /// Approvals without a look at the specs.
+    unread: u32,
     /// The specs that the session at hand has opened.
     opened: BTreeSet<String>,
     /// What the session at hand reviews.
@@ -80,7 +80,7 @@ where
             was_resumed: false,
             was_fresh: false,
             was_restored: false,
-            was_unread: false,
+            unread: 0,
             opened: BTreeSet::new(),
             judged: None,
             waits: 0,
@@ -224,7 +224,8 @@ where
         let why =
             format!("the approval does not count, because no spec in `{}` was opened", self.inputs.specs);
         task.bad_end = Some(UNOPENED.to_owned());
-        if std::mem::replace(&mut task.was_unread, true) {
+        task.unread += 1;
+        if task.unread > 1 {
             return Err(self.stop(task, &why));
         }
         self.again(task, &format!("{why}: read those that the focus is about."))
