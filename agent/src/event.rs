@@ -26,7 +26,8 @@ pub enum Event {
         name: String,
         /// The most informative argument, in one short line: a path, a command, a pattern.
         argument: Option<String>,
-        /// Its arguments as the CLI reports them.
+        /// Its arguments as the CLI reports them; not shown.
+        #[serde(skip)]
         input: Value,
     },
     /// The tool has finished.
@@ -37,7 +38,8 @@ pub enum Event {
         ok: bool,
         /// Its result or error, if the CLI reports it: the first line, shortened.
         message: Option<String>,
-        /// The whole of it, empty if the CLI does not report it.
+        /// The whole of it, empty if the CLI does not report it; not shown.
+        #[serde(skip)]
         output: String,
     },
     /// A model call failed, and the CLI retries.
