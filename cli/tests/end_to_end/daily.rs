@@ -141,7 +141,7 @@ fn a_person_may_stash_or_commit_while_an_order_runs() {
                 &files,
                 Script::new([]).rule("chat/completions", Step::text(&order::greet(reply))),
             );
-            let waits = format!("sh -c '{WAITS}'");
+            let waits = format!("sh -c '{}{WAITS}'", order::AFTER);
             scene.place_order(&serde_json::json!({ "acceptance_commands": [waits, "sh tests/run.sh"] }));
             let ran = meanwhile(scene.root(), &mut scene.command(&["--commit"]), || {
                 for git in gits {

@@ -37,7 +37,7 @@ fn streamed(dialect: &dyn Dialect, body: &[u8]) -> Result<Answer, Unread> {
     let mut text = String::new();
     let mut frames = Frames::default();
     // Some gateways send empty events to keep the connection open.
-    let mut take = |data: &str| if data.trim().is_empty() { Ok(()) } else { reader.event(data, &mut text) };
+    let mut take = |data: &str| if data.trim().is_empty() { Ok(()) } else { reader.take(data, &mut text) };
     frames.push(body, &mut take)?;
     frames.finish(&mut take)?;
     if reader.over().is_none() {

@@ -191,7 +191,7 @@ fn bar(begins: u64, step: &Step, busy: u64) -> Option<Bar> {
     let class = match &step.what {
         What::Call(call) if call.failed.is_some() => "bad",
         What::Call(_) => "call",
-        What::Command(command) if command.is_good => "good",
+        What::Command(command) if command.is_good || !command.decides() => "good",
         What::Command(_) => "bad",
         What::Change(change) if change.is_refused => "bad",
         What::Change(_) | What::Event(_) => return None,
@@ -202,7 +202,7 @@ fn bar(begins: u64, step: &Step, busy: u64) -> Option<Bar> {
 /// What decided the round: the last judged answer, command or failed call.
 fn result(steps: &[(u64, &Step)]) -> (&'static str, String) {
     let decided = steps.iter().rev().find_map(|(_, step)| match &step.what {
-        What::Command(command) if command.ended.is_none() => None,
+        What::Command(command) if !command.decides() => None,
         What::Command(command) => {
             let (class, word) = if command.is_good { ("good", "passed") } else { ("bad", "failed") };
             Some((class, format!("{} {word}", shortened(&command.name))))

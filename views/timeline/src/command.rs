@@ -4,6 +4,15 @@ use code_commit_engine::{BaselineBuilt, Built, Ended, Measured, Ran, ShellRan};
 
 use crate::step::Command;
 
+const BASELINE: &str = "build without the changes";
+
+impl Command {
+    /// Whether its result is one of the round: a build of the tree as it was before the run is not.
+    pub fn decides(&self) -> bool {
+        self.ended.is_some() && self.name != BASELINE
+    }
+}
+
 impl From<&Built> for Command {
     fn from(built: &Built) -> Self {
         Self {
@@ -24,7 +33,7 @@ impl From<&Built> for Command {
 impl From<&BaselineBuilt> for Command {
     fn from(built: &BaselineBuilt) -> Self {
         Self {
-            name: "build without the changes".to_owned(),
+            name: BASELINE.to_owned(),
             ended: built.ended,
             is_good: built.ended == Some(Ended::Exited(0)),
             lack: built.lack.clone(),
