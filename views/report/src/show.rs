@@ -115,7 +115,11 @@ fn change(of: &Change) -> Told {
 fn command(of: &Command) -> Told {
     let how = of.ended.map_or_else(String::new, |ended| format!(": {}", phrases::ended(ended)));
     let file = of.output.first().map(|file| format!(", {file}")).unwrap_or_default();
-    let style = if of.is_good { GOOD } else { BAD };
+    let style = match of.is_good {
+        _ if !of.decides() => Style::new(),
+        true => GOOD,
+        false => BAD,
+    };
     let mut told = vec![(style, format!("{}{how}{file}", of.name))];
     told.extend(of.lack.iter().map(|lack| (BAD, lack.message.clone())));
     let who = if of.is_build { "the build" } else { "they" };

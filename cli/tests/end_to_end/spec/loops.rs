@@ -55,6 +55,7 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
     log: [RUN]
     --- err
     sandbox: OFF, commands run with all your rights (asked for)
+    holds for files and specs as they are now; proves no more than was checked and reviewed
     ");
     assert_eq!(scene.git(&["log", "--format=%s"]), "task three\ntask two\ntask one\nfirst\n");
     let home = |name: &str| std::fs::read_to_string(scene.home().join(name)).unwrap();
