@@ -152,6 +152,7 @@ fn a_run_is_a_trace_of_rounds_calls_and_builds() {
     "round 3" < "commit" 0
     "chat gemini-test" < "round 3" 0
     "build" < "round 3" 1
+    "build" < "round 3" 0
     "#);
     let call = &spans[2]["attributes"];
     for (key, value) in [

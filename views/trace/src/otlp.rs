@@ -165,9 +165,13 @@ fn of_command(command: &Command) -> (String, u8, Vec<Value>, Value) {
     let mut all = attributes([("code_commit.command", text(&command.name))]);
     all.extend(attribute("process.exit.code", code));
     let lack = command.lack.as_ref().map(|lack| lack.code.as_str());
-    all.extend(attribute("error.type", lack.or((!command.is_good).then_some("command-failed")).map(text)));
-    let ended = command.ended.map_or_else(|| "it did not run".to_owned(), |ended| format!("it {ended}"));
-    let status = if command.is_good { json!({ "code": OK }) } else { failed(&ended) };
+    let is_bad = command.decides() && !command.is_good;
+    all.extend(attribute("error.type", lack.or(is_bad.then_some("command-failed")).map(text)));
+    let status = match command.ended.filter(|_| command.decides()) {
+        None => json!({}),
+        Some(_) if command.is_good => json!({ "code": OK }),
+        Some(ended) => failed(&format!("it {ended}")),
+    };
     // A span's name has few values; the whole command is an attribute.
     let name = if command.name.starts_with("build") { "build" } else { "command" };
     (name.to_owned(), INTERNAL, all, status)
