@@ -45,6 +45,8 @@ pub struct NotPutBack {
     pub copies: PathBuf,
 }
 
+/// How often a folder is looked at in which others remove files meanwhile, as git does when it tidies up.
+const LOOKS: u32 = 5;
 /// Paths named in a message.
 const NAMED: usize = 10;
 
@@ -85,16 +87,27 @@ impl<'w> Before<'w> {
         folder: &Path,
         taken: &Path,
     ) -> io::Result<Self> {
-        let (tree, since) = kept.look(&watched.root, &watched.skip)?;
-        let known = watched.may_touch.as_ref().and_then(|_| known_to_git(watched));
-        let before =
-            Self { watched, tree, known, folder: folder.to_owned(), taken: taken.to_owned(), is_late: false };
-        if watched.may_touch.is_some() {
+        let mut looks = LOOKS;
+        loop {
+            looks -= 1;
+            let (tree, since) = kept.look(&watched.root, &watched.skip)?;
+            let known = watched.may_touch.as_ref().and_then(|_| known_to_git(watched));
+            let (folder, taken) = (folder.to_owned(), taken.to_owned());
+            let before = Self { watched, tree, known, folder, taken, is_late: false };
+            if watched.may_touch.is_none() {
+                return Ok(before);
+            }
             let wanted = |path: &str, found: &Found| before.is_kept(path, found);
-            kept.keep(&watched.root, folder, (&before.tree, since), wanted)?;
-            kept.hold(&Noted { tree: &before.tree, known: &before.known })?;
+            match kept.keep(&watched.root, &before.folder, (&before.tree, since), wanted) {
+                // Gone since it was listed.
+                Err(error) if looks > 0 && reach::is_gone(&error) => {}
+                done => {
+                    done?;
+                    kept.hold(&Noted { tree: &before.tree, known: &before.known })?;
+                    return Ok(before);
+                }
+            }
         }
-        Ok(before)
     }
 
     /// The same from the note of a turn that was cut off; `None` if what that turn may not touch is restored.
