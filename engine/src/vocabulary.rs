@@ -30,6 +30,13 @@ impl Problem {
 #[derive(Debug, Clone, Serialize)]
 pub struct Doubt(pub Problem);
 
+impl Doubt {
+    /// A doubt under a stable kebab-case code.
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self(Problem::new(code, message))
+    }
+}
+
 impl Request for Doubt {
     const KIND: &'static str = "doubt";
     type Answer = Doubted;

@@ -205,13 +205,13 @@ impl Account {
             .map_err(Fault::file("look at", root))?;
         let mut attic = Attic::of(run.path());
         let put_all_back = |attic: &mut Attic<'_>| {
-            let gone = self.put_back(root, before, &Vec::from_iter(&differences), attic)?;
+            let gone = put_back(root, before, &self.source, &Vec::from_iter(&differences), attic)?;
             self.interrupted(attic.folder(), &gone, run, undo)
         };
         if interrupt().is_err() {
             return put_all_back(&mut attic);
         }
-        let gone = self.put_back(root, before, &decisions.leave(), &mut attic)?;
+        let gone = put_back(root, before, &self.source, &decisions.leave(), &mut attic)?;
         self.remove_empty(root, &decisions.made);
         let folders = decisions.made.iter().filter(|folder| root.join(folder).is_dir()).cloned().collect();
         let put_back = decisions.back().into_iter().filter(|path| !gone.contains(path)).collect();
@@ -287,7 +287,8 @@ impl Account {
             State::InView(layers) => self.bring_in_ignored(&layers, guard, run)?,
             State::Surveyed(before) => {
                 let differences = self.differences(&before, guard)?;
-                let gone = self.put_back(guard.root(), &before, &Vec::from_iter(&differences), attic)?;
+                let gone =
+                    put_back(guard.root(), &before, &self.source, &Vec::from_iter(&differences), attic)?;
                 not_restored(self.who, &gone)
             }
         };
@@ -299,16 +300,6 @@ impl Account {
         for folder in made.iter().rev().filter(|folder| self.may_change.refuses(folder).is_some()) {
             let _ = std::fs::remove_dir(root.join(folder));
         }
-    }
-
-    fn put_back(
-        &self,
-        root: &Path,
-        before: &Survey,
-        differences: &[&Difference],
-        attic: &mut Attic<'_>,
-    ) -> Result<Vec<String>, Fault> {
-        put_back(root, before, &self.source, differences, attic)
     }
 
     /// The run is over: its copies are not needed any more.

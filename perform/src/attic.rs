@@ -14,8 +14,7 @@ use code_commit_logging::{Redactor, RunFolder, Stamp, name_as_text};
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 
-use crate::paths::last;
-use crate::paths::named;
+use crate::paths::{last, named};
 
 /// A folder in the run folder to move things into; made when first needed.
 #[derive(Debug)]

@@ -93,7 +93,7 @@ fn rounds_written(steps: &Steps) -> BTreeSet<(u32, String)> {
                 continue;
             }
             What::Change(_) => step.round.to_string(),
-            What::Command(command) if command.is_build => after_build(step.round),
+            What::Command(command) if command.is_build() => after_build(step.round),
             What::Call(_) | What::Command(_) | What::Event(_) => continue,
         };
         if step.changes().iter().any(|change| change.action != Action::None) {

@@ -49,22 +49,28 @@ impl Restore<'_, '_> {
     }
 
     fn make(&mut self, path: &Path, was: Was<'_>, closed: &mut Closed) -> io::Result<()> {
-        if matches!(was, Was::Nothing) {
-            // It may have gone with its folder.
-            let Ok(folder) = self.root.folder_of(path) else { return Ok(()) };
-            return self.attic.clear(&folder, last(path)?, path);
-        }
-        let (folder, name) = (self.folder_of(path, closed)?, last(path)?);
-        if let Was::Folder(mode) = was {
-            return self.make_folder(&folder, path, Some(mode), closed);
-        }
-        self.attic.clear(&folder, name, path)?;
+        let name = last(path)?;
         match was {
-            Was::File(content, inode) => folder.make_file(name, content, inode),
-            Was::Link(target) => folder.make_link(name, target),
-            Was::Fifo(mode) => folder.make_fifo(name, mode),
-            Was::Nothing | Was::Folder(_) => Ok(()),
+            Was::Nothing => match self.root.folder_of(path) {
+                Ok(folder) => self.attic.clear(&folder, name, path),
+                // It may have gone with its folder.
+                Err(_) => Ok(()),
+            },
+            Was::Folder(mode) => {
+                let above = self.folder_of(path, closed)?;
+                self.make_folder(&above, path, Some(mode), closed)
+            }
+            Was::File(content, inode) => self.cleared(path, closed)?.make_file(name, content, inode),
+            Was::Link(target) => self.cleared(path, closed)?.make_link(name, target),
+            Was::Fifo(mode) => self.cleared(path, closed)?.make_fifo(name, mode),
         }
+    }
+
+    /// The folder that holds the path, which is free now.
+    fn cleared(&mut self, path: &Path, closed: &mut Closed) -> io::Result<Folder> {
+        let folder = self.folder_of(path, closed)?;
+        self.attic.clear(&folder, last(path)?, path)?;
+        Ok(folder)
     }
 
     /// The folder that holds the path.

@@ -104,7 +104,7 @@ impl Programs {
         Self { folders, changeable: Changeable::new(changeable) }
     }
 
-    /// The same where commands may change these places, too.
+    /// Those that remain if commands may change these places, too.
     #[must_use]
     pub fn except<'p>(&self, changeable: impl IntoIterator<Item = &'p Path>) -> Self {
         let Changeable(more) = Changeable::new(changeable);

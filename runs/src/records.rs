@@ -69,7 +69,7 @@ impl NewRun {
         Ok(Self { folder, aside: None, has_begun: false, trusted: None })
     }
 
-    /// The same, recorded with what it trusts.
+    /// Records what the run trusts beside its plan.
     pub(crate) fn trusting(mut self, base: Base) -> Self {
         self.trusted = Some(base);
         self

@@ -29,7 +29,7 @@ pub struct Trusted {
     environment: Environment,
 }
 
-/// The same as `run.json` has it, to see later what was trusted.
+/// What a run trusted, as `run.json` keeps it for later.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Base {
@@ -59,13 +59,13 @@ impl Trusted {
         Self { root: root.to_owned(), tree, surroundings, programs, environment }.with_path()
     }
 
-    /// The same where commands may change these places, too.
+    /// What remains to be trusted if commands may change these places, too.
     #[must_use]
     pub fn except<'p>(&self, changeable: impl IntoIterator<Item = &'p Path>) -> Self {
         Self { programs: self.programs.except(changeable), ..self.clone() }.with_path()
     }
 
-    /// The same where commands may change what the settings open to them.
+    /// What remains to be trusted if commands may change what the settings open to them.
     #[must_use]
     pub fn under(&self, settings: &Settings) -> Self {
         self.except(settings.writable.iter().map(|place| place.value.as_path()))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use code_commit_engine::{
     Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Doubt, Ended, Harness, Outcome,
-    Present, Problem, Restore, Text,
+    Present, Restore, Text,
 };
 
 use crate::excerpt::middle_left_out;
@@ -215,7 +215,7 @@ impl Cleared {
         };
         if ended == Some(Ended::Exited(0)) {
             let said = "this build passed before the change, too: it does not show that the change does what was asked";
-            harness.perform(Doubt(Problem::new("green-before", said)))?;
+            harness.perform(Doubt::new("green-before", said))?;
         }
         Ok(())
     }

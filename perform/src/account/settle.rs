@@ -12,6 +12,7 @@ use code_commit_timeline::{Step, What};
 
 use super::layers::Layers;
 use super::note::BEFORE;
+use super::put_back::put_back;
 use super::{Account, note};
 use crate::attic::Attic;
 use crate::fault::Fault;
@@ -71,7 +72,7 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
 fn is_recorded(run: &Path, set: &str) -> bool {
     let past = Past::read(run).unwrap_or_default();
     let is_its = |step: &Step| {
-        matches!(&step.what, What::Command(command) if command.is_build) && after_build(step.round) == set
+        matches!(&step.what, What::Command(command) if command.is_build()) && after_build(step.round) == set
     };
     past.steps_held().all.iter().any(is_its)
 }
@@ -96,7 +97,7 @@ fn put_all_back(
         let is_rule = |one: &Difference| one.path.file_name() == Some(OsStr::new(".gitignore"));
         let has_rules = differences.iter().any(|one| is_rule(one) && !restored.contains(&one.path));
         differences.retain(|one| !has_rules || is_rule(one));
-        let gone = account.put_back(root, before, &Vec::from_iter(&differences), attic)?;
+        let gone = put_back(root, before, &account.source, &Vec::from_iter(&differences), attic)?;
         restored.extend(differences.into_iter().map(|one| one.path));
         if !has_rules {
             let shown = restored.iter().map(|path| path.display().to_string());

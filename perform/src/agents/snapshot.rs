@@ -90,24 +90,25 @@ impl<'w> Before<'w> {
         let mut looks = LOOKS;
         loop {
             looks -= 1;
-            let (tree, since) = kept.look(&watched.root, &watched.skip)?;
-            let known = watched.may_touch.as_ref().and_then(|_| known_to_git(watched));
-            let (folder, taken) = (folder.to_owned(), taken.to_owned());
-            let before = Self { watched, tree, known, folder, taken, is_late: false };
-            if watched.may_touch.is_none() {
-                return Ok(before);
-            }
-            let wanted = |path: &str, found: &Found| before.is_kept(path, found);
-            match kept.keep(&watched.root, &before.folder, (&before.tree, since), wanted) {
+            match Self::look(watched, kept, folder, taken) {
                 // Gone since it was listed.
                 Err(error) if looks > 0 && reach::is_gone(&error) => {}
-                done => {
-                    done?;
-                    kept.hold(&Noted { tree: &before.tree, known: &before.known })?;
-                    return Ok(before);
-                }
+                taken => return taken,
             }
         }
+    }
+
+    fn look(watched: &'w Watched, kept: &mut Kept, folder: &Path, taken: &Path) -> io::Result<Self> {
+        let (tree, since) = kept.look(&watched.root, &watched.skip)?;
+        let known = watched.may_touch.as_ref().and_then(|_| known_to_git(watched));
+        let before =
+            Self { watched, tree, known, folder: folder.to_owned(), taken: taken.to_owned(), is_late: false };
+        if watched.may_touch.is_some() {
+            let wanted = |path: &str, found: &Found| before.is_kept(path, found);
+            kept.keep(&watched.root, folder, (&before.tree, since), wanted)?;
+            kept.hold(&Noted { tree: &before.tree, known: &before.known })?;
+        }
+        Ok(before)
     }
 
     /// The same from the note of a turn that was cut off; `None` if what that turn may not touch is restored.

@@ -24,12 +24,11 @@ impl OrderWorld<'_> {
     }
 
     /// Restores what a command changed before another attempt begins.
-    pub(super) fn reset(&mut self) -> Result<Option<Problem>, Fault> {
+    pub(super) fn reset(&mut self) -> Result<(), Fault> {
         let (run, lock) = (self.record.folder(), &self.rules.lock);
         let mut attic = Attic::of(run.path()).or_in(lock.state());
         let others = self.account.reset(&self.rules.guard, run, &mut attic)?;
-        attic.warning().map_or(Ok(()), |warning| self.record.warn(warning))?;
-        Ok(others)
+        Ok(attic.warning().into_iter().chain(others).try_for_each(|warning| self.record.warn(warning))?)
     }
 
     pub(super) fn run_accounted(&mut self, log: &str, argv: &[String]) -> Result<Ran, Fault> {

@@ -41,7 +41,7 @@ impl Baseline {
         self.restore_into(lock, root, run, Attic::of(run).or_in(lock.state()))
     }
 
-    /// The same with an attic that may have taken something in.
+    /// Restores it, with an attic that may have taken something in before.
     pub(super) fn restore_into(
         &self,
         lock: &Lock,

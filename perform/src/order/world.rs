@@ -112,8 +112,7 @@ impl Live<Write> for OrderWorld<'_> {
     fn perform(&mut self, write: &Write) -> Result<Tried<WriteAnswer>, Fault> {
         self.cancel_point()?;
         // An attempt whose write was refused leaves its account open: this one's write is not a command's change.
-        let others = self.reset()?;
-        others.map_or(Ok(()), |warning| self.record.warn(warning))?;
+        self.reset()?;
         let written = self.write(write);
         self.look_before()?;
         tried(&self.record, written)

@@ -84,6 +84,9 @@ impl Facts {
 
 impl Observer for Facts {
     fn see(&mut self, event: &code_commit_perform::Event<'_>) {
+        if let code_commit_perform::Event::Warning(problem) = event {
+            self.output.warn(&printable(&problem.message));
+        }
         let code_commit_perform::Event::Line { line, json } = event else { return };
         self.output.object(&json!({ "event": "fact", "fact": json }));
         if let Line::Turned(turned) = line {
@@ -100,9 +103,6 @@ impl Observer for Facts {
             if !turned.put_back.is_empty() {
                 self.output.note(&as_changed(turned.number));
             }
-        }
-        if let Line::Doubted(of) = line {
-            self.output.warn(&printable(&of.doubt.message));
         }
         if let Line::Announced(announced) = line
             && let Some(phases) = code_commit_loop_phase::specs_changed(&announced.event)

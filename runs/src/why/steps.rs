@@ -94,7 +94,7 @@ impl Run {
         for of in &self.steps.all {
             let by_build = match &of.what {
                 What::Change(_) => false,
-                What::Command(command) if command.is_build => true,
+                What::Command(command) if command.is_build() => true,
                 What::Event(event) => {
                     if event.is_restore {
                         steps.clear();

@@ -125,7 +125,7 @@ impl Facts {
                     let codes: BTreeSet<&String> = change.problems.iter().map(|one| &one.code).collect();
                     refused.push((of.round, codes.into_iter().cloned().collect()));
                 }
-                What::Command(command) if command.is_build => {
+                What::Command(command) if command.is_build() => {
                     builds.extend(command.ended.map(|ended| (of.round, ended)));
                 }
                 What::Call(_) | What::Change(_) | What::Command(_) | What::Event(_) => {}

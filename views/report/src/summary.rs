@@ -107,7 +107,7 @@ impl Summary {
                     by_reply.extend(written.map(|change| change.path.as_str()));
                     summary.warn(&change.problems);
                 }
-                What::Command(command) if command.is_build => {
+                What::Command(command) if command.is_build() => {
                     by_build.extend(command.changes.iter().map(|change| change.path.as_str()));
                     summary.has_built = true;
                 }

@@ -2,21 +2,24 @@
 
 use code_commit_engine::{BaselineBuilt, Built, Ended, Measured, Ran, ShellRan};
 
-use crate::step::Command;
-
-const BASELINE: &str = "build without the changes";
+use crate::step::{Command, Purpose};
 
 impl Command {
-    /// Whether its result is one of the round: a build of the tree as it was before the run is not.
+    /// Whether it is the build of a round.
+    pub fn is_build(&self) -> bool {
+        self.purpose == Purpose::Build
+    }
+
+    /// Whether its result is one of the round.
     pub fn decides(&self) -> bool {
-        self.ended.is_some() && self.name != BASELINE
+        self.ended.is_some() && self.purpose != Purpose::Baseline
     }
 }
 
 impl From<&Built> for Command {
     fn from(built: &Built) -> Self {
         Self {
-            is_build: true,
+            purpose: Purpose::Build,
             name: "build".to_owned(),
             ended: Some(built.ended),
             is_good: built.passed(),
@@ -33,7 +36,8 @@ impl From<&Built> for Command {
 impl From<&BaselineBuilt> for Command {
     fn from(built: &BaselineBuilt) -> Self {
         Self {
-            name: BASELINE.to_owned(),
+            purpose: Purpose::Baseline,
+            name: "build without the changes".to_owned(),
             ended: built.ended,
             is_good: built.ended == Some(Ended::Exited(0)),
             lack: built.lack.clone(),

@@ -122,11 +122,23 @@ pub struct Change {
 /// What is wrong with a reply, or worth knowing.
 pub type Problems = Vec<Problem>;
 
+/// What a command is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// What its name says.
+    #[default]
+    Named,
+    /// The build of a round, whose changes have pre-images of their own.
+    Build,
+    /// A build of the tree as it was before the run, which decides nothing.
+    Baseline,
+}
+
 /// A command ran: a build, a check, a command of an order.
 #[derive(Debug, Clone, Default)]
 pub struct Command {
-    /// Whether it is the build of a round, whose changes have pre-images of their own.
-    pub is_build: bool,
+    /// What it is for.
+    pub purpose: Purpose,
     /// `build`, `build without the changes`, `check`, or the command itself.
     pub name: String,
     /// How it ended; `None` if it did not run.

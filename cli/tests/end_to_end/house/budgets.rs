@@ -10,7 +10,7 @@ use crate::scenes::files;
 const FILE: usize = 300;
 const FUNCTION: usize = 40;
 /// Of all sources. It is to come down to 73,000.
-const ALL: usize = 80_180;
+const ALL: usize = 80_196;
 
 /// What is longer than its budget, by the reason. None may grow; whatever has become short enough goes from here.
 const LONGER: &[(&str, &[(&str, usize)])] = &[
@@ -42,7 +42,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("apply/src/undo.rs undo_with", 47),
             ("guard/src/survey.rs", 357),
             ("guard/src/survey.rs look_into", 51),
-            ("perform/src/account.rs", 341),
+            ("perform/src/account.rs", 332),
             ("perform/src/account/layer.rs", 319),
             ("perform/src/account/layer/bring_in.rs entry", 42),
             ("perform/src/account/triage.rs decision", 43),

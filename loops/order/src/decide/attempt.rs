@@ -8,7 +8,6 @@ use code_commit_parser::proposal::{self, Limits, normalized_path};
 use code_commit_prompt::order::Prompt;
 use serde::Serialize;
 
-use super::base::doubt;
 use crate::artifacts::{
     AttemptRecord, CmdResult, FailureBrief, FileWrite, Stage, WriteProposal, WriteResult,
 };
@@ -158,7 +157,7 @@ impl Attempt {
             if inputs.strict {
                 return Err(Halt::Failed(brief::plain(Stage::AcceptanceFailed, &message, &inputs.order)));
             }
-            doubt(harness, "cannot-fail", message).map_err(Halt::Stop)?;
+            harness.perform(Doubt::new("cannot-fail", message)).map_err(Halt::Stop)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What is tried on the base, before the model is asked: nothing is paid for yet.
 
-use code_commit_engine::{Broke, Doubt, Harness, Look, ON_BASE, PROBES, Problem, RollBack, Run};
+use code_commit_engine::{Broke, Doubt, Harness, Look, ON_BASE, PROBES, RollBack, Run};
 
 use super::attempt::{Halt, conditions};
 use crate::artifacts::{CmdResult, FailureBrief, Stage};
@@ -42,7 +42,7 @@ where
 {
     let (order, mut refusal) = (&inputs.order, None);
     for command in &inputs.cannot_fail {
-        doubt(harness, "cannot-fail", message(command))?;
+        harness.perform(Doubt::new("cannot-fail", message(command)))?;
     }
     let mut all_are_green = order.must_fail_before.is_empty();
     for (number, command) in (1..).zip(&order.acceptance_commands) {
@@ -54,7 +54,7 @@ where
             Ok(result) => {
                 let text = &command.text;
                 let message = "passes without the change, so that it passes afterwards proves nothing";
-                doubt(harness, "already-green", format!("`{text}` {message}"))?;
+                harness.perform(Doubt::new("already-green", format!("`{text}` {message}")))?;
                 let brief = || brief::passes_before("--strict", text, &result, order);
                 refusal = refusal.or_else(|| inputs.strict.then(brief));
             }
@@ -63,7 +63,7 @@ where
     }
     if all_are_green {
         let message = "no acceptance command fails without the change, so a PASS does not show that it works";
-        doubt(harness, "already-green", message.to_owned())?;
+        harness.perform(Doubt::new("already-green", message))?;
     }
     Ok(refusal)
 }
@@ -82,8 +82,4 @@ where
     harness.perform(RollBack)?;
     let broke = |Broke { message }| brief::plain(Stage::Exception, &message, &inputs.order);
     Ok(ran.map(|ran| CmdResult::of(&ran)).map_err(broke))
-}
-
-pub(super) fn doubt<H: Harness<Doubt>>(harness: &mut H, code: &str, message: String) -> Result<(), H::Stop> {
-    harness.perform(Doubt(Problem::new(code, message))).map(drop)
 }

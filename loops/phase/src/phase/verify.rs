@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Announce, Append, At, CommitAll, Delete, Doubt, Harness, Identify, List, Problem, Read, Replace, Turn,
-    Turned, WasRead,
+    Announce, Append, At, CommitAll, Delete, Doubt, Harness, Identify, List, Read, Replace, Turn, Turned,
+    WasRead,
 };
 
 use super::evidence::{failures, is_list, may_list, tests_wanted, untested, without_test};
@@ -69,35 +69,41 @@ where
         self.src = self.identity(Place::Src)?;
         (self.writings.files, self.writings.answers) = (BTreeSet::new(), Vec::new());
         self.remove_failures()?;
-        let (mut complaint, mut tries) = (None, 1);
+        let (mut complaint, mut tries) = (None, 0);
         loop {
-            let turned = self.turn(Role::Verifier, complaint.as_deref())?;
-            let may_try = tries < self.inputs.limits.tries;
             tries += 1;
-            complaint = Some(match judge(&turned, Role::Verifier) {
-                Verdict::Good => match self.read_failures(&turned)? {
-                    Some(text) => {
-                        let report = crate::failed::parse(&text);
-                        match verification(&report).filter(|_| may_try) {
-                            Some(why) => why,
-                            None => match self.weigh(text, report.is_pass())? {
-                                Ok(passed) => return Ok(passed),
-                                Err(missing) if may_try => tests_wanted(&missing),
-                                Err(missing) => return Err(self.untested(&missing)),
-                            },
-                        }
-                    }
-                    None if may_try => {
-                        self.remove_failures()?;
-                        ODD_FAILURES.to_owned()
-                    }
-                    None => return Err(self.give_up(Role::Verifier, "odd-failures", ODD_FAILURES)),
-                },
-                Verdict::Again(why) if may_try => why,
-                Verdict::Again(why) | Verdict::Stop(why) => {
-                    return Err(self.stopped(Role::Verifier, &turned, &why));
-                }
-            });
+            let turned = self.turn(Role::Verifier, complaint.as_deref())?;
+            match self.judged(&turned, tries < self.inputs.limits.tries)? {
+                Ok(has_passed) => return Ok(has_passed),
+                Err(why) => complaint = Some(why),
+            }
+        }
+    }
+
+    /// Whether every contract holds, or why the verifier has to try again, which it may not always.
+    fn judged(&mut self, turned: &Turned, may_try: bool) -> Result<Result<bool, String>, Halt<H::Stop>> {
+        match judge(turned, Role::Verifier) {
+            Verdict::Good => {}
+            Verdict::Again(why) if may_try => return Ok(Err(why)),
+            Verdict::Again(why) | Verdict::Stop(why) => {
+                return Err(self.stopped(Role::Verifier, turned, &why));
+            }
+        }
+        let Some(text) = self.read_failures(turned)? else {
+            if !may_try {
+                return Err(self.give_up(Role::Verifier, "odd-failures", ODD_FAILURES));
+            }
+            self.remove_failures()?;
+            return Ok(Err(ODD_FAILURES.to_owned()));
+        };
+        let report = crate::failed::parse(&text);
+        if let Some(why) = verification(&report).filter(|_| may_try) {
+            return Ok(Err(why));
+        }
+        match self.weigh(text, report.is_pass())? {
+            Ok(has_passed) => Ok(Ok(has_passed)),
+            Err(missing) if may_try => Ok(Err(tests_wanted(&missing))),
+            Err(missing) => Err(self.untested(&missing)),
         }
     }
 
@@ -134,7 +140,7 @@ where
             return Ok(Err(missing));
         }
         if !missing.is_empty() {
-            self.doubt("untested", without_test(&missing))?;
+            self.harness.perform(Doubt::new("untested", without_test(&missing))).map_err(Halt::Stop)?;
         }
         self.decide(list, true).map(Ok)
     }
@@ -161,7 +167,7 @@ where
         let places = found.iter().map(|(it, _)| it.path.as_deref().unwrap_or("its answer"));
         let places = places.collect::<Vec<_>>().join(", ");
         let said = format!("the verifier listed failures in {places} instead of {FAILED_SPECS}: they count");
-        self.doubt("misplaced-failures", said)?;
+        self.harness.perform(Doubt::new("misplaced-failures", said)).map_err(Halt::Stop)?;
         let entries: BTreeSet<&str> = found.iter().flat_map(|(_, it)| it).map(String::as_str).collect();
         let entries: Vec<&str> = entries.into_iter().collect();
         let text: Arc<str> = (entries.join("\n\n") + "\n").into();
@@ -172,10 +178,6 @@ where
             self.remove(path)?;
         }
         self.decide(text, false)
-    }
-
-    fn doubt(&mut self, code: &str, message: String) -> Result<(), Halt<H::Stop>> {
-        self.harness.perform(Doubt(Problem::new(code, message))).map_err(Halt::Stop).map(drop)
     }
 
     /// A report that cannot be understood is not a pass: it goes to the builder as it is.

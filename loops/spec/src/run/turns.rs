@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use code_commit_engine::{
-    Announce, Cause, Checkpoint, Delete, Doubt, Harness, Identify, Outcome, Problem, Read, Replace, Session,
-    Shell, Survey, Turn, TurnAnswer, Turned, Wait,
+    Announce, Cause, Checkpoint, Delete, Doubt, Harness, Identify, Outcome, Read, Replace, Session, Shell,
+    Survey, Turn, TurnAnswer, Turned, Wait,
 };
 use code_commit_prompt::spec::{self, Turn as Told};
 
@@ -214,7 +214,7 @@ where
         }
         if !unopened.is_empty() {
             let said = format!("the reviewing agent did not open {}", unopened.join(", "));
-            self.ask(Doubt(Problem::new(UNOPENED, said)))?;
+            self.ask(Doubt::new(UNOPENED, said))?;
         }
         Ok(true)
     }

@@ -14,7 +14,7 @@ use crate::order::WorkOrder;
 
 pub(super) const REPLY: &str = r#"{"summary": "s", "writes": [{"path": "a", "base_sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "content": "x"}]}"#;
 
-/// The same with a script that does nothing.
+/// A reply that writes a script that does nothing.
 pub(super) const INERT: &str = r#"{"summary": "s", "writes": [{"path": "a", "base_sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "content": "exit 0\n"}]}"#;
 
 pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
