@@ -88,8 +88,9 @@ fn usage(told: &Collected, of: &Value) -> ModelUsage {
     }
 }
 
-/// Codex reports the status only in `unexpected status 401 Unauthorized: …`.
+/// Codex reports the status only in `unexpected status 401 Unauthorized: …` and in `exceeded retry limit, last status: 429 Too
+/// Many Requests`.
 fn status(message: &str) -> Option<u16> {
-    let (_, rest) = message.split_once("unexpected status ")?;
-    rest.split(' ').next()?.parse().ok()
+    let rest = ["unexpected status ", "last status: "].iter().find_map(|words| message.split_once(words))?.1;
+    rest.split([' ', ',']).next()?.parse().ok()
 }

@@ -17,6 +17,8 @@ pub(crate) struct Collected {
     pub(crate) denials: Vec<Denial>,
     /// The last error that did not itself end the turn.
     pub(crate) error: Option<String>,
+    /// Why the CLI's last model call failed, while nothing has come since.
+    pub(crate) retried: Option<String>,
     /// When the quota is renewed.
     pub(crate) resets_unix: Option<u64>,
     /// The final event.

@@ -1,6 +1,7 @@
 //! Derives how a turn ended from the exit status and the CLI's output. Exit code and final event
 //! can only make the verdict worse.
 
+use code_commit_model::ErrorCode;
 use code_commit_runner::Ended;
 
 use crate::collected::{Collected, Last, one_line};
@@ -22,8 +23,8 @@ pub(crate) fn judge(facts: &Facts<'_>) -> End {
     let code = match facts.ended {
         Ended::Exited(code) => Ok(code),
         Ended::Signaled(signal) => Err(crashed(facts, None, Some(signal))),
-        Ended::TimedOut => Err(End::TimedOut { idle: false }),
-        Ended::Interrupted if facts.was_idle => Err(End::TimedOut { idle: true }),
+        Ended::TimedOut => Err(out_of_time(facts, false)),
+        Ended::Interrupted if facts.was_idle => Err(out_of_time(facts, true)),
         Ended::Interrupted => Err(End::Interrupted),
         Ended::TooMuchOutput => Err(End::TooMuchOutput),
         Ended::NotFound | Ended::NotExecutable => Err(End::NotInstalled),
@@ -42,7 +43,7 @@ fn by_code(facts: &Facts<'_>, code: i32) -> End {
         (Some(_), 0) => without_error(facts),
         (None, 0) => End::NoResult,
         (None, _) if is_lost_session(facts.stderr) => End::LostSession,
-        (None, _) if is_logged_out(facts.stderr) => End::Auth { message: last_line(facts.stderr) },
+        (None, _) if is_logged_out(facts.stderr) => service(ErrorCode::BadKey, last_line(facts.stderr)),
         (Some(_) | None, _) => crashed(facts, Some(code), None),
     }
 }
@@ -52,7 +53,7 @@ fn by_special_code(facts: &Facts<'_>, code: i32) -> Option<End> {
     let message =
         || facts.told.last.as_ref().map_or_else(|| last_line(facts.stderr), |last| last.message.clone());
     match (facts.kind, code) {
-        (Kind::Gemini, 41) => Some(End::Auth { message: message() }),
+        (Kind::Gemini, 41) => Some(service(ErrorCode::BadKey, message())),
         (Kind::Gemini, 53) => Some(End::TurnLimit { message: message() }),
         (Kind::Gemini | Kind::Claude | Kind::Codex, _) => None,
     }
@@ -77,27 +78,65 @@ fn by_error(facts: &Facts<'_>, last: &Last, code: i32) -> End {
         (Some("error_max_turns" | "error_max_budget_usd" | "FatalTurnLimitedError"), _) => {
             return End::TurnLimit { message };
         }
-        (_, Some("max_tokens")) => return End::MaxTokens,
+        (_, Some("max_tokens")) => return End::Truncated,
         (_, Some("refusal")) => return End::Refused { message },
         _ => {}
     }
     let status = last.status.or_else(|| status_of_code(facts.kind, code));
     let everything = format!("{message}\n{}", facts.stderr);
-    match status {
-        Some(401 | 403) => End::Auth { message },
-        Some(402) => End::Quota { message, resets_unix: facts.told.resets_unix },
-        Some(429) if is_used_up(&everything) || facts.told.resets_unix.is_some() => {
-            End::Quota { message, resets_unix: facts.told.resets_unix.or_else(|| epoch(&everything)) }
+    let by_status = status.map(ErrorCode::of_status);
+    // Codex says this only for `insufficient_quota`; others also for a per-minute quota.
+    let is_codex = status.is_none() && facts.kind == Kind::Codex && says(&message, &["quota exceeded"]);
+    let is_quota = by_status == Some(ErrorCode::RateLimited)
+        || (status.is_none() && (is_codex || is_rate(&message) || is_used_up(&message)));
+    let code = match by_status {
+        Some(code @ (ErrorCode::BadKey | ErrorCode::NoPermission | ErrorCode::Billing)) => code,
+        _ if is_quota && (is_used_up(&everything) || is_codex || facts.told.resets_unix.is_some()) => {
+            ErrorCode::DailyQuota
         }
-        _ if is_logged_out(&everything) => End::Auth { message },
-        _ if is_lost_session(&everything) => End::LostSession,
-        _ if is_cut_off(&everything) => End::MaxTokens,
-        None if is_used_up(&message) || is_used_up_of_codex(facts.kind, &message) => {
-            End::Quota { resets_unix: facts.told.resets_unix.or_else(|| epoch(&message)), message }
-        }
-        None if facts.kind == Kind::Gemini && code == 0 => End::Refused { message },
-        status => End::ApiError { status, message },
-    }
+        _ if is_quota => ErrorCode::RateLimited,
+        _ if is_logged_out(&everything) => ErrorCode::BadKey,
+        _ if is_lost_session(&everything) => return End::LostSession,
+        _ if is_cut_off(&everything) => return End::Truncated,
+        _ if is_too_large(&message) => ErrorCode::TooLarge,
+        Some(code) => code,
+        None if facts.kind == Kind::Gemini && code == 0 => return End::Refused { message },
+        None => ErrorCode::Server,
+    };
+    let resets_unix = facts.told.resets_unix.or_else(|| epoch(&everything));
+    End::Service { code, message, resets_unix }
+}
+
+/// A CLI that spends its turn with retries has not run out of time: its service does not answer.
+fn out_of_time(facts: &Facts<'_>, idle: bool) -> End {
+    let retried =
+        facts.told.retried.clone().or_else(|| Some(last_line(facts.stderr)).filter(|line| is_retry(line)));
+    let Some(message) = retried else { return End::TimedOut { idle } };
+    let numbers = message.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok());
+    let status = numbers.into_iter().find(|number| (400..600).contains(number));
+    let code = match status {
+        _ if is_rate(&message) => ErrorCode::RateLimited,
+        Some(status) => ErrorCode::of_status(status),
+        None => ErrorCode::Server,
+    };
+    service(code, message)
+}
+
+fn service(code: ErrorCode, message: String) -> End {
+    End::Service { code, message, resets_unix: None }
+}
+
+/// Gemini CLI tells a retry on its standard error only.
+fn is_retry(line: &str) -> bool {
+    says(line, &["retrying", "reconnecting"])
+}
+
+fn is_rate(text: &str) -> bool {
+    says(text, &["429", "rate limit", "rate_limit", "too many requests", "resource_exhausted"])
+}
+
+fn is_too_large(text: &str) -> bool {
+    says(text, &["prompt is too long", "context length", "context window", "input token count"])
 }
 
 /// Gemini CLI exits with the HTTP status modulo 256.
@@ -150,12 +189,6 @@ fn is_used_up(text: &str) -> bool {
         "exhausted your",
     ];
     says(text, &words)
-}
-
-/// Codex omits the status and says this only for `insufficient_quota`; others also say it for a
-/// per-minute quota.
-fn is_used_up_of_codex(kind: Kind, text: &str) -> bool {
-    kind == Kind::Codex && says(text, &["quota exceeded"])
 }
 
 fn is_cut_off(text: &str) -> bool {

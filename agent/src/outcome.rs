@@ -1,5 +1,6 @@
 //! How an agent's turn ended.
 
+use code_commit_model::ErrorCode;
 use serde::{Deserialize, Serialize};
 
 /// The result of one turn and its cost.
@@ -31,18 +32,15 @@ pub struct Outcome {
 pub enum End {
     /// There is a reply and nothing contradicts it.
     Ok,
-    /// The model's service reported an error, even after retries.
-    ApiError { status: Option<u16>, message: String },
-    /// A quota is used up: retrying before it is renewed is pointless.
-    Quota {
+    /// The model's service did not answer, even after retries: what a call of the harness's own would have failed with.
+    Service {
+        code: ErrorCode,
         message: String,
-        /// When it is renewed, in seconds since 1970 (UTC).
+        /// When a quota is renewed, in seconds since 1970 (UTC), if the CLI says so.
         resets_unix: Option<u64>,
     },
-    /// No key, a wrong key, or not logged in.
-    Auth { message: String },
     /// The answer was cut off at the token limit.
-    MaxTokens,
+    Truncated,
     /// The model, or a filter in front of it, declined to reply.
     Refused { message: String },
     /// The CLI's own limit on turns or money.
@@ -73,17 +71,16 @@ impl End {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Ok => "ok",
-            Self::ApiError { .. } => "api-error",
-            Self::Quota { .. } => "quota",
-            Self::Auth { .. } => "auth",
-            Self::MaxTokens => "max-tokens",
+            Self::Service { code, .. } => code.as_str(),
+            Self::Truncated => "truncated",
             Self::Refused { .. } => "refused",
             Self::TurnLimit { .. } => "turn-limit",
             Self::PermissionDenied => "permission-denied",
             Self::LostSession => "lost-session",
             Self::NoResult => "no-result",
             Self::Crashed { .. } => "crashed",
-            Self::TimedOut { .. } => "timed-out",
+            Self::TimedOut { idle: false } => "timeout",
+            Self::TimedOut { idle: true } => "idle",
             Self::TooMuchOutput => "too-much-output",
             Self::Interrupted => "interrupted",
             Self::NotInstalled => "not-installed",
@@ -93,14 +90,12 @@ impl End {
     /// The message of the CLI or its service, if there is one.
     pub fn message(&self) -> Option<&str> {
         match self {
-            Self::ApiError { message, .. }
-            | Self::Quota { message, .. }
-            | Self::Auth { message }
+            Self::Service { message, .. }
             | Self::Refused { message }
             | Self::TurnLimit { message }
             | Self::Crashed { message, .. } => Some(message.as_str()).filter(|text| !text.is_empty()),
             Self::Ok
-            | Self::MaxTokens
+            | Self::Truncated
             | Self::PermissionDenied
             | Self::LostSession
             | Self::NoResult
@@ -114,9 +109,7 @@ impl End {
     /// The same result with another message, for callers that need to redact it.
     #[must_use]
     pub fn map_message(mut self, change: impl FnOnce(String) -> String) -> Self {
-        if let Self::ApiError { message, .. }
-        | Self::Quota { message, .. }
-        | Self::Auth { message }
+        if let Self::Service { message, .. }
         | Self::Refused { message }
         | Self::TurnLimit { message }
         | Self::Crashed { message, .. } = &mut self
@@ -128,20 +121,14 @@ impl End {
 
     /// Whether the same turn is likely to succeed if it is retried at once.
     pub fn may_pass(&self) -> bool {
-        match self {
-            Self::ApiError { status, .. } => !matches!(status, Some(400 | 402 | 404 | 405 | 413 | 422)),
-            Self::MaxTokens | Self::NoResult | Self::Crashed { .. } | Self::TimedOut { .. } => true,
-            Self::Ok
-            | Self::Quota { .. }
-            | Self::Auth { .. }
-            | Self::Refused { .. }
-            | Self::TurnLimit { .. }
-            | Self::PermissionDenied
-            | Self::LostSession
-            | Self::TooMuchOutput
-            | Self::Interrupted
-            | Self::NotInstalled => false,
-        }
+        matches!(self, Self::Service { code, .. } if code.is_retryable())
+            || matches!(self, Self::Truncated | Self::NoResult | Self::Crashed { .. } | Self::TimedOut { .. })
+    }
+
+    /// Whether another agent, or another model, may do better.
+    pub fn asks_for_another(&self) -> bool {
+        matches!(self, Self::Service { code, .. } if code.asks_for_another_model())
+            || matches!(self, Self::Refused { .. } | Self::NotInstalled)
     }
 }
 
@@ -150,14 +137,16 @@ impl std::fmt::Display for End {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let what = match self {
             Self::Ok => "answered",
-            Self::ApiError { status: Some(status), .. } => {
-                write!(f, "had an error {status} of its service")?;
-                ""
-            }
-            Self::ApiError { status: None, .. } => "had an error of its service",
-            Self::Quota { .. } => "has used up its quota",
-            Self::Auth { .. } => "could not log in to its service",
-            Self::MaxTokens => "was cut off at its token limit",
+            Self::Service { code, .. } => match code {
+                ErrorCode::RateLimited => "was rate limited",
+                ErrorCode::DailyQuota | ErrorCode::Billing => "has used up its quota",
+                ErrorCode::BadKey | ErrorCode::NoPermission => "could not log in to its service",
+                ErrorCode::TooLarge => "was asked for more than its model takes",
+                ErrorCode::Overloaded => "found its service overloaded",
+                ErrorCode::BadRequest | ErrorCode::NotFound => "was refused by its service",
+                _ => "had an error of its service",
+            },
+            Self::Truncated => "was cut off at its token limit",
             Self::Refused { .. } => "refused to answer",
             Self::TurnLimit { .. } => "used up its own limit of turns",
             Self::PermissionDenied => "was denied tools that it needed",

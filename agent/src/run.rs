@@ -19,6 +19,9 @@ use crate::{Event, Home, Installed, Kind, ModelUsage, Outcome, Spawn, home, star
 /// How often a running agent is checked: a stop takes effect within this time.
 const TICK: Duration = Duration::from_millis(50);
 
+/// The session is named within this many lines.
+const FIRST_LINES: usize = 20;
+
 /// This much of each end of standard error is kept.
 const STDERR_BYTES: usize = 16 << 10;
 
@@ -68,6 +71,18 @@ pub fn run(
         .map_err(AgentError::Run)?;
     let told = hearing.finish()?;
     Ok(outcome(cli.kind, spawn, told, &output, watch.was_idle()))
+}
+
+/// The session that the beginning of a CLI's output names.
+pub fn session_in(kind: Kind, output: impl io::BufRead) -> Option<String> {
+    let mut told = Collected::default();
+    for line in output.lines().take(FIRST_LINES).map_while(Result::ok) {
+        told.line(kind, line.as_bytes(), &mut |_| {});
+        if told.session.is_some() {
+            break;
+        }
+    }
+    told.session
 }
 
 /// Lets a person talk to the agent on the caller's own three streams. Returns the exit code as

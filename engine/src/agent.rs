@@ -2,6 +2,7 @@
 //! model calls.
 
 mod files;
+mod pace;
 mod repository;
 mod turn;
 
@@ -13,6 +14,7 @@ use crate::{Answer, Ended, Request, Text};
 pub use files::{
     Append, At, Delete, Identified, Identify, Named, Place, Project, Read, Replace, WasRead, Wrote,
 };
+pub use pace::{Agents, Next, Pace, QUOTA_WAITS};
 pub use repository::{Checkpoint, CheckpointResult, Checkpointed, CommitAll, Survey, Surveyed, Uncommitted};
 pub use turn::{
     Amount, Denial, LimitReached, Marked, Session, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
@@ -90,6 +92,8 @@ pub struct Wait {
     pub until_unix: u64,
     /// Wait at least this many seconds, even if that moment has passed.
     pub at_least_secs: u32,
+    /// Why; continues a sentence that begins with "the agent".
+    pub why: String,
 }
 
 impl Request for Wait {
@@ -97,12 +101,15 @@ impl Request for Wait {
     type Answer = Waited;
 }
 
-/// The moment has come.
+/// The moment has come, or nobody waits that long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "waited")]
 pub struct Waited {
     /// Which, in seconds since 1970 (UTC).
     pub until_unix: u64,
+    /// Whether it would have taken longer than the run may wait.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_too_long: bool,
 }
 
 impl Answer for Waited {}

@@ -152,6 +152,14 @@ impl Finish {
         }
     }
 
+    /// Whether another model may answer what this one, or a filter before it, declined.
+    pub fn asks_for_another_model(&self) -> bool {
+        matches!(
+            self,
+            Self::Blocked { .. } | Self::Filtered { .. } | Self::Refused { .. } | Self::Withheld { .. }
+        )
+    }
+
     /// One sentence for the user or the model, depending on [`Finish::advice`].
     pub fn explain(&self) -> String {
         match self {

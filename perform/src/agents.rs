@@ -15,7 +15,7 @@ mod world;
 pub use fault::AgentFault;
 pub use limits::{AgentLimits, AgentUsage};
 pub use opened::texts_below;
-pub use role::{AgentWatch, Guarded, Repository, Role, Watched};
+pub use role::{AgentWatch, Guarded, Repository, Role, Watched, Worker};
 pub use snapshot::{COPIES, Kept, NotPutBack, TAKEN, forget_copies, watch_over};
 pub use turn::taken;
 pub use uncommitted::UncommittedCopies;

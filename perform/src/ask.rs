@@ -4,6 +4,8 @@ mod call;
 mod partial;
 mod quota;
 
+pub(crate) use quota::flag_value;
+
 use std::time::Duration;
 
 use code_commit_engine::{Answered, AskAnswer, Asked, Cause, Note, Problem, Stored, Unanswered};
@@ -125,12 +127,15 @@ impl Asker<'_> {
         let mut model = first;
         let mut outcome = self.ask_one(model, question, prompt, record)?;
         for next in others {
-            let Err(no_answer) = &outcome else { break };
-            quotas.learn(no_answer);
-            if !no_answer.asks_for_another_model() {
-                break;
-            }
-            record.warn(passed_over(model.id(), no_answer, next.id()))?;
+            let why = match &outcome {
+                Err(no_answer) => {
+                    quotas.learn(no_answer);
+                    no_answer.asks_for_another_model().then(|| with_sources(no_answer))
+                }
+                Ok((reply, _)) => reply.finish.asks_for_another_model().then(|| reply.finish.explain()),
+            };
+            let Some(why) = why else { break };
+            record.warn(passed_over(model.id(), &why, next.id()))?;
             model = next;
             outcome = self.ask_one(model, question, prompt, record)?;
         }
@@ -241,8 +246,8 @@ fn answered(
 }
 
 /// Which model did not answer, why, and who is asked instead.
-fn passed_over(model: &ModelId, no_answer: &NoAnswer, next: &ModelId) -> Problem {
-    let message = format!("{model} gave no answer ({}); {next} is asked instead", with_sources(no_answer));
+fn passed_over(model: &ModelId, why: &str, next: &ModelId) -> Problem {
+    let message = format!("{model} gave no answer ({why}); {next} is asked instead");
     Problem::new(OTHER_MODEL, message)
 }
 

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use code_commit_agent::Kind;
-use code_commit_engine::{Project, Recorded};
+use code_commit_engine::{Agents, Project, Recorded};
 use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
 use code_commit_perform::{AgentFault, AgentLimits, AgentWorld, Cast, Past, Repository, UncommittedCopies};
@@ -24,6 +25,21 @@ pub(crate) fn limits(settings: &Settings) -> AgentLimits {
         max_tokens: settings.max_tokens.value,
         max_time_ms: settings.max_time.value.map(code_commit_logging::millis),
     }
+}
+
+/// How long a turn waits for a quota by default: a limit per minute is waited out.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// How long a turn may wait for a quota.
+pub(crate) fn patience(settings: &Settings, is_patient: bool) -> Duration {
+    let default = if is_patient { Duration::MAX } else { PATIENCE };
+    settings.wait.value.unwrap_or(default)
+}
+
+/// How many agents there are besides the first one.
+pub(crate) fn numbers<T>(others: &[T], stronger: usize) -> Agents {
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    Agents { others: number(others.len()), stronger: number(stronger) }
 }
 
 /// Agents make their calls themselves. The limit may be meant for other loops, so this only warns.

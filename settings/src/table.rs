@@ -128,7 +128,8 @@ settings! {
             one("call-limit", "DURATION", "How long one model call may take, including retries; by default as long as it streams, or --timeout for a reply that is not streamed");
         /// How long to wait for the quota of the model's service to be reset. By default a run that would have to wait for minutes ends.
         wait: Option<Time> => wait: Setting<Option<Duration>> = unset(), never,
-            one("wait", "DURATION", "How long to wait for the quota of the model's service to be reset; by default the run ends and says when to come again").on_resume();
+            one("wait", "DURATION", "How long to wait for the quota of the model's service to be reset; by default the run ends and says when to come again")
+                .on_resume().between_turns("How long a turn may wait for the quota of an agent's service to be reset [default: 5m]");
     }
 
     /// `[model.dialect]`.

@@ -175,13 +175,13 @@ fn bad_ends_are_what_they_are() {
     let ends: String = ends.iter().map(|end| format!("{end:?}\n")).collect();
     insta::assert_snapshot!(ends, @r#"
     Refused { message: "[API Error: blocked]" }
-    Quota { message: "[API Error: You have exhausted your daily quota on this model.]", resets_unix: None }
+    Service { code: DailyQuota, message: "[API Error: You have exhausted your daily quota on this model.]", resets_unix: None }
     PermissionDenied
-    ApiError { status: Some(529), message: "API Error: 529 Overloaded" }
-    Quota { message: "You've hit your limit", resets_unix: Some(1795240000) }
+    Service { code: Overloaded, message: "API Error: 529 Overloaded", resets_unix: None }
+    Service { code: DailyQuota, message: "You've hit your limit", resets_unix: Some(1795240000) }
     TurnLimit { message: "Reached maximum number of turns (1)" }
-    Auth { message: "unexpected status 401 Unauthorized: no" }
-    Auth { message: "Invalid auth method selected." }
+    Service { code: BadKey, message: "unexpected status 401 Unauthorized: no", resets_unix: None }
+    Service { code: BadKey, message: "Invalid auth method selected.", resets_unix: None }
     LostSession
     Crashed { code: Some(2), signal: None, message: "error: unknown option --x" }
     NoResult
@@ -202,18 +202,47 @@ fn a_good_final_event_does_not_outweigh_a_bad_exit_and_the_other_way_round() {
 #[test]
 fn http_statuses_of_gemini_come_through_its_exit_code() {
     let failed = r#"{"type":"result","status":"error","error":{"type":"unknown","message":"m"},"stats":{}}"#;
-    let status = |code| {
-        let judged = end(Kind::Gemini, failed, code, "");
-        if let End::ApiError { status, .. } = judged {
-            status
-        } else {
-            matches!(judged, End::Auth { .. }).then_some(401)
-        }
+    let words = [144, 145, 173, 244, 247, 1].map(|code| end(Kind::Gemini, failed, code, "").code());
+    assert_eq!(words, ["bad-request", "bad-key", "rate-limited", "server", "overloaded", "server"]);
+}
+
+#[test]
+fn a_turn_that_was_spent_with_retries_has_not_run_out_of_time() {
+    let end = |kind, stream: &str, stderr| {
+        let (told, _) = hear(kind, stream);
+        judge(&Facts { kind, ended: Ended::TimedOut, was_idle: false, told: &told, stderr }).code()
     };
-    assert_eq!(
-        [144, 145, 173, 244, 247, 1].map(status),
-        [Some(400), Some(401), Some(429), Some(500), Some(503), None]
-    );
+    let claude = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":STATUS,"error":"WHY"}"#;
+    let claude = |status, why| claude.replace("STATUS", status).replace("WHY", why);
+    let words = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"on it"}]}}"#;
+    let codex = |why: &str| format!(r#"{{"type":"error","message":"{why}"}}"#);
+    for (kind, stream, stderr, code) in [
+        (Kind::Claude, claude("429", "rate_limit"), "", "rate-limited"),
+        (Kind::Claude, claude("529", "overloaded"), "", "overloaded"),
+        (Kind::Claude, format!("{}\n{words}", claude("429", "rate_limit")), "", "timeout"),
+        (
+            Kind::Codex,
+            codex("Reconnecting... 2/5 (unexpected status 429 Too Many Requests)"),
+            "",
+            "rate-limited",
+        ),
+        (Kind::Codex, codex("Reconnecting... 2/5 (stream disconnected before completion)"), "", "server"),
+        (
+            Kind::Gemini,
+            String::new(),
+            "Attempt 3 failed with status 429. Retrying with backoff...",
+            "rate-limited",
+        ),
+        (
+            Kind::Gemini,
+            String::new(),
+            "Attempt 3 failed with status 503. Retrying with backoff...",
+            "overloaded",
+        ),
+        (Kind::Gemini, String::new(), "Loaded cached credentials.", "timeout"),
+    ] {
+        assert_eq!(end(kind, &stream, stderr), code, "{kind:?} {stream} {stderr}");
+    }
 }
 
 #[test]
@@ -231,10 +260,12 @@ fn what_the_system_does_to_a_turn_comes_first() {
 #[test]
 fn a_quota_that_codex_names_without_its_status_is_used_up() {
     let failed = r#"{"type":"turn.failed","error":{"message":"Quota exceeded. Check your plan and billing details."}}"#;
-    assert!(matches!(end(Kind::Codex, failed, 1, ""), End::Quota { .. }));
+    assert_eq!(end(Kind::Codex, failed, 1, "").code(), "daily-quota");
     let minute =
         r#"{"type":"result","status":"error","error":{"message":"Quota exceeded for requests per minute"}}"#;
-    assert!(!matches!(end(Kind::Gemini, minute, 173, ""), End::Quota { .. }));
+    assert_eq!(end(Kind::Gemini, minute, 173, "").code(), "rate-limited");
+    let retried = r#"{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}"#;
+    assert_eq!(end(Kind::Codex, retried, 1, "").code(), "rate-limited");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Claude Code.
 
-use code_commit_agent::{End, Event, Kind, Permissions, Session};
+use std::time::Duration;
+
+use code_commit_agent::{End, Event, Kind, Permissions, Session, Spawn};
 use code_commit_fixtures::server::Step;
 use serde_json::json;
 
@@ -93,8 +95,15 @@ fn errors_of_the_service_end_as_what_they_are() {
         let Some(scene) = scene([step.times(20)]) else { return };
         scene.turn("hello", |_| {}).ended(wanted);
     };
-    check(Step::status(401), |end| matches!(end, End::Auth { .. }));
-    check(Step::status(529), |end| matches!(end, End::ApiError { status: Some(529), .. }));
-    check(Step::text("cut o").finish("max_tokens"), |end| *end == End::MaxTokens);
+    check(Step::status(401), |end| end.code() == "bad-key");
+    check(Step::status(529), |end| end.code() == "overloaded");
+    check(Step::status(429), |end| end.code() == "rate-limited");
+    check(Step::status(400).message("prompt is too long: 9 tokens > 8 maximum"), |end| {
+        end.code() == "too-large"
+    });
+    let Some(scene) = scene([Step::status(429).times(99)]) else { return };
+    let brief = |spawn: &mut Spawn<'_>| (spawn.retries, spawn.timeout) = (99, Some(Duration::from_secs(6)));
+    scene.turn("hello", brief).ended(|end| end.code() == "rate-limited");
+    check(Step::text("cut o").finish("max_tokens"), |end| *end == End::Truncated);
     check(Step::text("").finish("refusal"), |end| matches!(end, End::Refused { .. }));
 }

@@ -1,6 +1,8 @@
 //! Codex.
 
-use code_commit_agent::{End, Event, Kind, Session};
+use std::time::Duration;
+
+use code_commit_agent::{End, Event, Kind, Session, Spawn};
 use code_commit_fixtures::server::{Hang, Step};
 use code_commit_runner::Cancel;
 use serde_json::json;
@@ -96,15 +98,30 @@ fn a_wrong_key_a_quota_and_a_busy_service_are_told_apart() {
         ..Step::status(401).message("Incorrect API key provided")
     };
     let Some(scene) = scene([bad.times(9)]) else { return };
-    scene.turn("hello", |_| {}).ended(|end| matches!(end, End::Auth { .. }));
+    scene.turn("hello", |_| {}).ended(|end| end.code() == "bad-key");
     let quota = Step {
         kind: Some("insufficient_quota".into()),
         ..Step::status(429).message("You exceeded your current quota")
     };
     let Some(scene) = self::scene([quota.times(9)]) else { return };
-    scene.turn("hello", |_| {}).ended(|end| matches!(end, End::Quota { .. }));
+    scene.turn("hello", |_| {}).ended(|end| end.code() == "daily-quota");
     let Some(scene) = self::scene([Step::status(503).times(9)]) else { return };
-    scene.turn("hello", |_| {}).ended(|end| matches!(end, End::ApiError { status: Some(503), .. }));
+    scene.turn("hello", |_| {}).ended(|end| end.code() == "overloaded");
+    let minute =
+        Step { kind: Some("rate_limit_exceeded".into()), ..Step::status(429).message("Rate limit reached") };
+    let Some(scene) = self::scene([minute.clone().times(99)]) else { return };
+    scene.turn("hello", |_| {}).ended(|end| end.code() == "rate-limited");
+    let Some(scene) = self::scene([minute.times(99)]) else { return };
+    let brief = |spawn: &mut Spawn<'_>| (spawn.retries, spawn.timeout) = (99, Some(Duration::from_secs(8)));
+    scene.turn("hello", brief).ended(|end| end.code() == "rate-limited");
+    let Some(scene) = self::scene([Step::status(400)
+        .code("context_length_exceeded")
+        .message("Your input exceeds the context window")
+        .times(9)])
+    else {
+        return;
+    };
+    scene.turn("hello", |_| {}).ended(|end| end.code() == "too-large");
 }
 
 #[test]
@@ -112,13 +129,13 @@ fn an_answer_that_was_cut_off_is_said_to_be() {
     let Some(scene) = scene([Step::text("I am about to").finish("max_output_tokens").times(9)]) else {
         return;
     };
-    scene.turn("hello", |_| {}).ended(|end| matches!(end, End::MaxTokens));
+    scene.turn("hello", |_| {}).ended(|end| *end == End::Truncated);
 }
 
 #[test]
 fn silence_and_a_stop_leave_no_process_behind() {
     let Some(scene) = scene([Step::default().hang(Hang::BeforeHead).times(9)]) else { return };
-    let idle = scene.turn("hello", |spawn| spawn.idle_timeout = Some(std::time::Duration::from_secs(4)));
+    let idle = scene.turn("hello", |spawn| spawn.idle_timeout = Some(Duration::from_secs(4)));
     idle.ended(|end| *end == End::TimedOut { idle: true });
     let cancel = Cancel::new().unwrap();
     cancel.set();

@@ -1,6 +1,8 @@
 //! Gemini CLI.
 
-use code_commit_agent::{End, Event, Kind, Session};
+use std::time::Duration;
+
+use code_commit_agent::{End, Event, Kind, Session, Spawn};
 use code_commit_fixtures::server::{Hang, Step};
 use code_commit_runner::Cancel;
 use serde_json::json;
@@ -84,7 +86,7 @@ fn a_wrong_key_is_told_from_other_errors() {
         ..Step::status(400).message("API key not valid. Please pass a valid API key.")
     };
     let Some(scene) = scene([bad.times(9)]) else { return };
-    scene.turn("hello", |_| {}).ended(|end| matches!(end, End::Auth { .. }));
+    scene.turn("hello", |_| {}).ended(|end| end.code() == "bad-key");
 }
 
 #[test]
@@ -94,9 +96,22 @@ fn a_quota_of_the_day_is_told_from_a_server_that_is_busy() {
         ..Step::status(429).message("You exceeded your current quota")
     };
     let Some(scene) = scene([day.times(9)]) else { return };
-    scene.turn("hello", |_| {}).ended(|end| matches!(end, End::Quota { .. }));
+    scene.turn("hello", |_| {}).ended(|end| end.code() == "daily-quota");
     let Some(scene) = self::scene([Step::status(503).times(9)]) else { return };
-    scene.turn("hello", |_| {}).ended(|end| matches!(end, End::ApiError { status: Some(503), .. }));
+    scene.turn("hello", |_| {}).ended(|end| end.code() == "overloaded");
+    let minute = Step::status(429).message("Quota exceeded for requests per minute").retry_delay("1s");
+    let Some(scene) = self::scene([minute.clone().times(99)]) else { return };
+    scene.turn("hello", |spawn| spawn.retries = 1).ended(|end| end.code() == "rate-limited");
+    let Some(scene) = self::scene([minute.times(99)]) else { return };
+    let brief = |spawn: &mut Spawn<'_>| (spawn.retries, spawn.timeout) = (9, Some(Duration::from_secs(12)));
+    scene.turn("hello", brief).ended(|end| end.code() == "rate-limited");
+    let Some(scene) = self::scene([Step::status(400)
+        .message("The input token count (9) exceeds the maximum number of tokens allowed (8).")
+        .times(9)])
+    else {
+        return;
+    };
+    scene.turn("hello", |_| {}).ended(|end| end.code() == "too-large");
 }
 
 #[test]
@@ -108,7 +123,7 @@ fn an_answer_that_was_filtered_is_refused() {
 #[test]
 fn silence_and_a_stop_leave_no_process_behind() {
     let Some(scene) = scene([Step::default().hang(Hang::BeforeHead).times(9)]) else { return };
-    let idle = scene.turn("hello", |spawn| spawn.idle_timeout = Some(std::time::Duration::from_secs(8)));
+    let idle = scene.turn("hello", |spawn| spawn.idle_timeout = Some(Duration::from_secs(8)));
     idle.ended(|end| *end == End::TimedOut { idle: true });
     let cancel = Cancel::new().unwrap();
     cancel.set();

@@ -18,7 +18,7 @@ pub struct PhaseArgs {
     /// The phase to trust or to reopen
     #[arg(value_name = "PHASE", value_parser = clap::value_parser!(u32).range(1..))]
     pub number: Option<u32>,
-    /// The model of both roles, instead of the configured ones: gemini-…, claude-…, gpt-…, or gemini/NAME, claude/NAME, codex/NAME
+    /// The model of both roles, instead of the configured ones: gemini-…, claude-…, gpt-…, or gemini/NAME, claude/NAME, codex/NAME; of several, separated by commas, the next works where one is out of quota, out of service, or refuses
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// The builder's model
@@ -27,6 +27,9 @@ pub struct PhaseArgs {
     /// The verifier's model
     #[arg(long, short = 'v', value_name = "MODEL")]
     pub verifier_model: Option<String>,
+    /// The builder's models for repairs, separated by commas: one for each, the last one for all further ones
+    #[arg(long, value_name = "MODEL")]
+    pub escalate: Option<String>,
     /// Begin a new run of the phase, even if one is not finished
     #[arg(long)]
     pub new: bool,
@@ -68,6 +71,7 @@ impl PhaseArgs {
             phase: if let Action::Number(number) = self.action { Some(number) } else { None },
             model: self.model.clone(),
             builder_model: self.builder_model.clone(),
+            escalate: self.escalate.clone(),
             verifier_model: self.verifier_model.clone(),
             base_url: self.base_url.clone(),
             sandbox: self.sandbox,

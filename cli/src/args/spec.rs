@@ -79,12 +79,15 @@ pub struct WorkArgs {
 /// Who works, and within which sandbox. A run that goes on takes what is not given from the record of its beginning.
 #[derive(Debug, Clone, Args)]
 pub struct AgentArgs {
-    /// Which agent [default: claude]
-    #[arg(long, value_name = "AGENT", value_parser = named::<Agent>(AGENTS))]
-    pub agent: Option<Agent>,
-    /// Its model, if not the one that it is set up for
-    #[arg(long = "model", value_name = "NAME")]
-    pub agent_model: Option<String>,
+    /// Which agent; of several, separated by commas, the next works where one is out of quota, out of service, or refuses [default: claude]
+    #[arg(long, value_name = "AGENT", value_delimiter = ',', value_parser = named::<Agent>(AGENTS))]
+    pub agent: Vec<Agent>,
+    /// Its model, if not the one that it is set up for; of several agents one for each, of one agent those to try in turn
+    #[arg(long = "model", value_name = "NAME", value_delimiter = ',')]
+    pub agent_model: Vec<String>,
+    /// The agent's models for repairs of what a review found, separated by commas: one for each, the last one for all further ones
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub escalate: Vec<String>,
     /// Allow tools without confirmation [default: skip]
     #[arg(long, value_name = "WHETHER", value_parser = named::<Permissions>(PERMISSIONS))]
     pub permissions: Option<Permissions>,
@@ -126,6 +129,7 @@ impl AgentArgs {
         AgentOptions {
             agent: flags.agent,
             agent_model: flags.agent_model,
+            escalate: flags.escalate,
             permissions: flags.permissions,
             base_url: flags.base_url,
             sandbox: flags.sandbox,
@@ -139,7 +143,7 @@ impl AgentArgs {
 impl WorkArgs {
     /// The request for a run on this focus.
     pub fn on(&self, focus: Option<&String>) -> Request {
-        let (limits, agent) = (self.limits.layer.limits.clone(), self.agent.options());
+        let (limits, agent) = (self.limits.layer.clone(), self.agent.options());
         Request { focus: focus.cloned(), limits, agent, ..Request::default() }
     }
 }

@@ -36,7 +36,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     let mut crates: Vec<&str> = text.trim().lines().collect();
     crates.sort_unstable();
     insta::assert_snapshot!(crates.join("\n"), @"
-    agent: dir runner
+    agent: dir model runner
     apply: dir guard model names
     bundle: dir
     cli: agent apply dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names page parser perform prompt repo report runner runs settings timeline trace

@@ -42,6 +42,7 @@ mod litellm;
 mod metadata;
 mod models;
 mod order;
+mod pace;
 mod page;
 mod person;
 mod phase;

@@ -24,6 +24,25 @@ pub struct Turn<P: Project> {
     pub system: Option<String>,
     /// The session that it belongs to.
     pub session: Session,
+    /// Which of the role's agents works, from 0.
+    #[serde(skip_serializing_if = "is_first")]
+    pub choice: u32,
+    /// The session of this turn that was cut off. It goes on there if the tree is as that session knew it; if not, the turn is
+    /// done anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goes_on: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde has it")]
+fn is_first(choice: &u32) -> bool {
+    *choice == 0
+}
+
+impl<P: Project> Turn<P> {
+    /// The first attempt of the role's first agent.
+    pub fn new(role: P::Role, prompt: Arc<str>, system: Option<String>, session: Session) -> Self {
+        Self { role, prompt, system, session, choice: 0, goes_on: None }
+    }
 }
 
 impl<P: Project> Request for Turn<P> {
@@ -118,6 +137,9 @@ pub struct Turned {
     /// The others. Empty in older records.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unopened: Vec<String>,
+    /// Whether it went on in the session of the turn that was cut off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub went_on: bool,
     /// How long it took.
     pub elapsed_ms: u64,
     /// When it ended, RFC 3339.
@@ -134,6 +156,9 @@ pub struct TurnEnd {
     pub said: String,
     /// What to do.
     pub then: TurnAdvice,
+    /// Whether another agent may do better.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks_for_another: bool,
 }
 
 /// What to do about the end of a turn.

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Announce, Append, At, CommitAll, CommitAnswer, Delete, Doubt, Harness, Identify, List, Named as _,
-    Outcome, Read, Replace, Session, Turn, TurnAdvice, TurnAnswer, Turned,
+    Announce, Append, At, CommitAll, CommitAnswer, Delete, Doubt, Harness, Identify, List, Named as _, Next,
+    Outcome, Pace, Read, Replace, Session, Turn, TurnAdvice, TurnAnswer, Turned, Wait,
 };
 
 pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start, decider, specs_sha256};
@@ -35,7 +35,7 @@ use crate::{PROJECT_MAP, Phases, Place, Repository, Role, STATE, TOKENS};
 pub fn phase<H>(harness: &mut H, inputs: &Inputs) -> Result<Outcome, H::Stop>
 where
     H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
-    H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt>,
+    H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt> + Harness<Wait>,
     H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
 {
     Work::of(harness, inputs).run()
@@ -112,7 +112,7 @@ struct Work<'w, H> {
 impl<H> Work<'_, H>
 where
     H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
-    H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt>,
+    H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt> + Harness<Wait>,
     H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
 {
     fn run(mut self) -> Result<Outcome, H::Stop> {
@@ -202,8 +202,10 @@ where
         (self.map, self.at) = (listed.list.share(), Some(listed.at));
         self.replace(PROJECT_MAP, Arc::clone(&self.map))?;
         let prompt: Arc<str> = self.prompt(role, complaint).into();
+        let repairs = if role == Role::Builder { self.iteration - 1 } else { 0 };
+        let mut pace = Pace::new(self.inputs.start.agents(role), repairs);
         loop {
-            let turn = Turn { role, prompt: Arc::clone(&prompt), system: None, session: Session::None };
+            let turn = pace.lead(Turn::new(role, Arc::clone(&prompt), None, Session::None));
             let turned = match self.harness.perform(turn).map_err(Halt::Stop)? {
                 TurnAnswer::LimitReached(limit) => return Err(self.end_at(limit.cause)),
                 TurnAnswer::Turned(turned) => *turned,
@@ -211,14 +213,18 @@ where
             self.at = Some(turned.at.clone());
             self.account(role, &turned)?;
             self.writings.add(role, &turned);
-            match turned.end.then {
-                TurnAdvice::Repeat => self.heed_specs()?,
-                TurnAdvice::Limit(cause) => return Err(self.end_at(cause)),
-                TurnAdvice::Use
-                | TurnAdvice::Retry
-                | TurnAdvice::Renew
-                | TurnAdvice::WaitUntil(_)
-                | TurnAdvice::Stop => return Ok(turned),
+            if let TurnAdvice::Limit(cause) = turned.end.then {
+                return Err(self.end_at(cause));
+            }
+            match pace.after(&turned) {
+                Next::Judge => return Ok(turned),
+                Next::Again | Next::Other => self.heed_specs()?,
+                Next::Wait(wait) => {
+                    if self.harness.perform(wait).map_err(Halt::Stop)?.is_too_long {
+                        return Ok(turned);
+                    }
+                    self.heed_specs()?;
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The inputs of a run.
 
+use code_commit_engine::Agents;
 use serde::{Deserialize, Serialize};
 
 /// The inputs of a run; the same in all of its iterations.
@@ -19,8 +20,9 @@ pub struct Inputs {
     pub check: Option<String>,
     /// Whether tasks are committed, and what each commit contains.
     pub commit: Option<CommitScope>,
-    /// What to do if a quota is used up and its renewal time is known.
-    pub patience: Patience,
+    /// Who else works where the first agent cannot.
+    #[serde(default, skip_serializing_if = "Agents::is_one")]
+    pub agents: Agents,
     /// A person's review, which the first plan has to address (S4 §Planning Agent: automated or
     /// manual).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +40,7 @@ impl Inputs {
             setup: None,
             check: None,
             commit: None,
-            patience: Patience::Stop,
+            agents: Agents::default(),
             review: None,
         }
     }
@@ -53,14 +55,4 @@ pub enum CommitScope {
     /// All of them, except what a person had not committed before the run and nobody has touched
     /// since.
     Run,
-}
-
-/// What to do if a quota is used up and its renewal time is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Patience {
-    /// The run ends.
-    Stop,
-    /// The run waits.
-    Wait,
 }

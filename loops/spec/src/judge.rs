@@ -21,10 +21,6 @@ pub(crate) enum Verdict {
     Silent(String),
     /// It ended badly; a fresh agent may do better.
     Lost(String),
-    /// Nothing can be asked before this time, in seconds since 1970.
-    Quota(u64),
-    /// It was cut off by a person, or because the harness was killed.
-    CutOff,
     /// It ended badly, and another try is pointless.
     Stop(String),
     /// A limit of the run is used up.
@@ -44,13 +40,12 @@ pub(crate) fn judge(role: Role, turned: &Turned) -> Verdict {
     let why = || format!("the agent {}", turned.end);
     match &turned.end.then {
         TurnAdvice::Use => {}
-        TurnAdvice::Repeat => return Verdict::CutOff,
-        TurnAdvice::WaitUntil(when) => return Verdict::Quota(*when),
         TurnAdvice::Limit(cause) => return Verdict::Limit(cause.clone()),
         TurnAdvice::Retry | TurnAdvice::Renew => return Verdict::Lost(why()),
         // Denied tools matter only if the turn ended because of them.
         TurnAdvice::Stop if turned.end.how == DENIED => return Verdict::Stop(denied(turned)),
-        TurnAdvice::Stop => return Verdict::Stop(why()),
+        // Of these the loop hears only where no wait helps.
+        TurnAdvice::Stop | TurnAdvice::Repeat | TurnAdvice::WaitUntil(_) => return Verdict::Stop(why()),
     }
     let said = |marker: &&'static str| {
         contents(marker).last().map(|content| Verdict::Said { marker, content: (*content).to_owned() })
@@ -86,7 +81,7 @@ mod tests {
             why
         };
         insta::assert_snapshot!(stopped("permission-denied"), @"the agent was denied tools that it needed: Bash (npm publish), Fetch");
-        insta::assert_snapshot!(stopped("auth"), @"the agent could not log in to its service");
+        insta::assert_snapshot!(stopped("bad-key"), @"the agent could not log in to its service");
     }
 
     #[test]

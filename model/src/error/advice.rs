@@ -58,32 +58,12 @@ impl CallError {
 
     /// May the same request succeed in a moment?
     pub fn is_retryable(&self) -> bool {
-        matches!(
-            self,
-            Self::Connect { .. }
-                | Self::ProxyUnreachable { .. }
-                | Self::Timeout { .. }
-                | Self::Idle { .. }
-                | Self::Dropped { .. }
-                | Self::StreamCut { .. }
-                | Self::RateLimited { .. }
-                | Self::Overloaded { .. }
-                | Self::Server { .. }
-        )
+        self.kind().is_retryable()
     }
 
-    /// Could another model answer the same prompt: is this one out of quota, out of service, or too small? A mistake in the
-    /// key, the address or the request is not passed over, because nobody would notice it.
+    /// [Whether another model could answer](crate::ErrorCode::asks_for_another_model).
     pub fn asks_for_another_model(&self) -> bool {
-        let is_refused = matches!(
-            self,
-            Self::DailyQuota { .. }
-                | Self::Billing { .. }
-                | Self::TooLarge { .. }
-                | Self::Unavailable { .. }
-                | Self::NothingLeft { .. }
-        );
-        is_refused || self.is_retryable()
+        self.kind().asks_for_another_model()
     }
 
     /// How long the service asks us to wait.

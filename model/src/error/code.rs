@@ -1,11 +1,14 @@
 //! The names of the errors. There is no other list of them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::CallError;
 
 macro_rules! codes {
     ($($variant:ident = $spelling:literal,)*) => {
         /// The kind of a [`CallError`], without its data. Whoever makes errors by their code has to know all of them.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
         #[expect(missing_docs, reason = "they are those of the errors")]
         pub enum ErrorCode { $($variant,)* }
 
@@ -20,9 +23,14 @@ macro_rules! codes {
         }
 
         impl CallError {
+            /// Its kind.
+            pub fn kind(&self) -> ErrorCode {
+                match self { $(Self::$variant { .. } => ErrorCode::$variant,)* }
+            }
+
             /// The stable, kebab-case name.
             pub fn code(&self) -> &'static str {
-                match self { $(Self::$variant { .. } => $spelling,)* }
+                self.kind().as_str()
             }
         }
     };
@@ -56,4 +64,54 @@ codes! {
     BadRequest = "bad-request",
     NothingLeft = "nothing-left",
     Setup = "setup",
+}
+
+/// The same for calls of the harness's own and for turns of agents, whose program only says what its call ended with.
+impl ErrorCode {
+    /// May the same request succeed in a moment?
+    pub fn is_retryable(self) -> bool {
+        matches!(
+            self,
+            Self::Connect
+                | Self::ProxyUnreachable
+                | Self::Timeout
+                | Self::Idle
+                | Self::Dropped
+                | Self::StreamCut
+                | Self::RateLimited
+                | Self::Overloaded
+                | Self::Server
+        )
+    }
+
+    /// Could another model answer the same prompt: is this one out of quota, out of service, or too small? A mistake in the
+    /// key, the address or the request is not passed over, because nobody would notice it.
+    pub fn asks_for_another_model(self) -> bool {
+        let is_its_own = matches!(
+            self,
+            Self::DailyQuota
+                | Self::Billing
+                | Self::TooLarge
+                | Self::Unavailable
+                | Self::NothingLeft
+                | Self::Blocked
+        );
+        is_its_own || self.is_retryable()
+    }
+
+    /// What an HTTP status alone says.
+    pub fn of_status(status: u16) -> Self {
+        match status {
+            401 => Self::BadKey,
+            402 => Self::Billing,
+            403 => Self::NoPermission,
+            404 => Self::NotFound,
+            408 | 504 | 524 => Self::Timeout,
+            413 => Self::TooLarge,
+            429 => Self::RateLimited,
+            503 | 529 => Self::Overloaded,
+            500.. => Self::Server,
+            _ => Self::BadRequest,
+        }
+    }
 }

@@ -97,7 +97,7 @@ impl AgentUsage {
 
     /// The limit that cut off a turn that is already counted. No turn may take longer than the whole run.
     pub fn cut_off(&self, turned: &Turned, limits: &AgentLimits) -> Option<Cause> {
-        let out_of_time = turned.end.how == "timed-out";
+        let out_of_time = turned.end.how == code_commit_llm::ErrorCode::Timeout.as_str();
         out_of_time.then(|| self.time(limits)).flatten()
     }
 
@@ -166,7 +166,7 @@ mod tests {
         Line::Turned(Box::new(Turned {
             number: 1,
             role: "planning".into(),
-            end: TurnEnd { how: "ok".into(), said: "answered".into(), then },
+            end: TurnEnd { how: "ok".into(), said: "answered".into(), then, asks_for_another: false },
             answer: Text::in_file("f", ""),
             markers: Vec::new(),
             session: None,
@@ -178,6 +178,7 @@ mod tests {
             put_back: Vec::new(),
             opened: Vec::new(),
             unopened: Vec::new(),
+            went_on: false,
             elapsed_ms: 2000,
             at: String::new(),
         }))

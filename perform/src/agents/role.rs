@@ -16,20 +16,37 @@ use crate::agents::fault::AgentFault;
 /// The committer in repositories made by the harness if no identity is configured.
 pub(super) const IDENTITY: Identity<'_> = Identity { name: "code-commit", email: "code-commit@localhost" };
 
-/// One role: which agent it is, and what it can reach.
+/// An agent.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "those without are what their types say")]
-pub struct Role {
+pub struct Worker {
     pub cli: Installed,
-    pub cwd: PathBuf,
-    pub confinement: Confinement,
     /// Chosen by the CLI if `None`.
     pub model: Option<String>,
-    pub env: Env,
     /// Overrides everything else: the address of its service.
     pub extra_env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     /// The one key that it needs.
     pub key: Option<Key>,
+}
+
+/// The agent in a few words: `Claude Code`, `Codex with gpt-6`.
+impl std::fmt::Display for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.cli.kind.name())?;
+        self.model.as_ref().map_or(Ok(()), |model| write!(f, " with {model}"))
+    }
+}
+
+/// One role: which agent it is, and what it can reach.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "those without are what their types say")]
+pub struct Role {
+    pub worker: Worker,
+    /// Who else works where the first one cannot, then who works on repairs, numbered from 1.
+    pub others: Vec<Worker>,
+    pub cwd: PathBuf,
+    pub confinement: Confinement,
+    pub env: Env,
     /// Its own home folder; the user's if `None`.
     pub home: Option<PathBuf>,
     /// Whether it may use tools without asking.
@@ -42,6 +59,14 @@ pub struct Role {
     pub watched: Watched,
     /// The file that holds the raw output of its last turn.
     pub log: Option<PathBuf>,
+}
+
+impl Role {
+    /// The agent of this number, from 0.
+    pub(super) fn worker(&self, choice: u32) -> &Worker {
+        let other = usize::try_from(choice).ok().and_then(|choice| choice.checked_sub(1));
+        other.and_then(|other| self.others.get(other)).unwrap_or(&self.worker)
+    }
 }
 
 /// A folder whose changes count as the role's.

@@ -21,7 +21,7 @@ pub const COPIES: &str = "before";
 pub const TAKEN: &str = "taken";
 
 pub use kept::{Kept, forget as forget_copies};
-pub(super) use tree::Tree;
+pub(super) use tree::{Tree, is_untouched_since};
 
 /// A folder before a turn, with copies of what may have to be restored.
 #[derive(Debug)]

@@ -3,11 +3,12 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::time::Duration;
 
 use code_commit_agent::{End, Home, Kind, Session, Spawn};
 use code_commit_engine::{
     Amount, Denial, LimitReached, Marked, ModelUsage, Named as _, Note, Project, Turn, TurnAdvice,
-    TurnAnswer, TurnBegins, TurnEnd, Turned, Usage,
+    TurnAnswer, TurnBegins, Turned, Usage,
 };
 use code_commit_logging::Stamp;
 use code_commit_runner::Cancel;
@@ -27,6 +28,7 @@ struct Asked<'a> {
     prompt: &'a str,
     system: Option<&'a str>,
     session: Session,
+    choice: u32,
     /// As the loop requested it.
     request: Value,
     /// What was left of the run's limits.
@@ -60,7 +62,10 @@ impl<C> AgentWorld<'_, C> {
         let past = Past::read(self.record.folder().path())?;
         let begun = past.steps().calls().filter(|call| call.prompt.is_some()).count();
         let number = u32::try_from(begun).unwrap_or(u32::MAX).saturating_add(1);
+        let role = self.cast.role(turn.role).clone();
+        let goes_on = self.goes_on(turn, &role, &past)?;
         let session = match &turn.session {
+            _ if let Some(session) = goes_on => Session::Resume(session.to_owned()),
             code_commit_engine::Session::Resume(session) => Session::Resume(session.clone()),
             code_commit_engine::Session::New => self.new_session(number),
             code_commit_engine::Session::None => Session::None,
@@ -68,15 +73,19 @@ impl<C> AgentWorld<'_, C> {
         let asked = Asked {
             number,
             role: turn.role.name(),
-            prompt: &turn.prompt,
+            prompt: if goes_on.is_some() { goes_on::PROMPT } else { &turn.prompt },
             system: turn.system.as_deref(),
             session,
+            choice: turn.choice,
             request: serde_json::to_value(turn).unwrap_or_default(),
             remaining: self.used.remaining(&self.limits),
         };
-        let role = self.cast.role(turn.role).clone();
         let used_before = used_before(&role, &asked, &past);
         let turned = self.watched(&asked, &role, used_before.as_ref())?;
+        let turned = Turned { went_on: goes_on.is_some(), ..turned };
+        if turned.end.is_ok() {
+            self.waited = Duration::ZERO;
+        }
         Ok(TurnAnswer::Turned(Box::new(turned)))
     }
 
@@ -137,9 +146,10 @@ impl<C> AgentWorld<'_, C> {
         let file = asked.file("output.jsonl");
         let mut log = self.record.folder().writer(&file)?;
         let enough = Cancel::new().map_err(guard)?;
+        let worker = role.worker(asked.choice);
         let spawn = Spawn { used_before, enough: Some(enough.clone()), ..spawn(role, asked) };
         let mut ears = Listener::new(name, &mut *self.watch, enough);
-        let outcome = code_commit_agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| {
+        let outcome = code_commit_agent::run(&worker.cli, &spawn, &self.cancel, &mut log, &mut |event| {
             opened.hear(event);
             ears.hear(event);
         })
@@ -195,6 +205,7 @@ impl<C> AgentWorld<'_, C> {
             put_back: redact_all(changes.put_back),
             opened: Vec::new(),
             unopened: Vec::new(),
+            went_on: false,
             elapsed_ms: outcome.elapsed_ms,
             at: Stamp::now().rfc3339(),
         };
@@ -204,24 +215,6 @@ impl<C> AgentWorld<'_, C> {
         }
         Ok(turned)
     }
-}
-
-/// How a turn ended, in the loop's terms.
-pub(crate) fn turn_end(end: &End, was_cut_off: bool) -> TurnEnd {
-    let then = if *end == End::Ok {
-        TurnAdvice::Use
-    } else if was_cut_off {
-        TurnAdvice::Repeat
-    } else if let End::Quota { resets_unix: Some(when), .. } = end {
-        TurnAdvice::WaitUntil(*when)
-    } else if *end == End::LostSession {
-        TurnAdvice::Renew
-    } else if end.may_pass() {
-        TurnAdvice::Retry
-    } else {
-        TurnAdvice::Stop
-    };
-    TurnEnd { how: end.code().to_owned(), said: end.to_string(), then }
 }
 
 fn usage(model: String, used: &code_commit_agent::ModelUsage) -> ModelUsage {
@@ -238,7 +231,7 @@ fn usage(model: String, used: &code_commit_agent::ModelUsage) -> ModelUsage {
 /// Usage of the continued session so far, from the journal. Only Codex reports totals over all turns.
 fn used_before(role: &Role, asked: &Asked<'_>, past: &Past) -> Option<code_commit_agent::ModelUsage> {
     let Session::Resume(session) = &asked.session else { return None };
-    if role.cli.kind != Kind::Codex {
+    if role.worker(asked.choice).cli.kind != Kind::Codex {
         return None;
     }
     let mut sum = Usage::default();
@@ -259,14 +252,15 @@ fn used_before(role: &Role, asked: &Asked<'_>, past: &Past) -> Option<code_commi
 
 fn spawn<'r>(role: &'r Role, asked: &Asked<'r>) -> Spawn<'r> {
     let home = role.home.as_deref().map_or(Home::User, Home::Own);
+    let worker = role.worker(asked.choice);
     Spawn {
         system_prompt: asked.system,
         session: asked.session.clone(),
-        model: role.model.as_deref(),
+        model: worker.model.as_deref(),
         permissions: role.permissions,
         env: role.env.clone(),
-        extra_env: role.extra_env.clone(),
-        key: role.key.clone(),
+        extra_env: worker.extra_env.clone(),
+        key: worker.key.clone(),
         home,
         timeout: role.timeout,
         idle_timeout: role.idle_timeout,
@@ -275,6 +269,10 @@ fn spawn<'r>(role: &'r Role, asked: &Asked<'r>) -> Spawn<'r> {
 }
 
 mod cut_off;
+mod ends;
+mod goes_on;
+
+pub(crate) use ends::turn_end;
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "the tests make an agent")]

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use code_commit_engine::{
     Announce, Announced, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer, Committed,
-    Digest, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome, Project, Recorded, Shell,
-    ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, World,
+    Digest, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome, Problem, Project, Recorded,
+    Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, World,
 };
 use code_commit_logging::Stamp;
 use code_commit_repo::Git;
@@ -18,8 +18,10 @@ use crate::agents::fault::{AgentFault, fault};
 use crate::agents::limits::{AgentLimits, AgentUsage};
 use crate::agents::role::{AgentWatch, Guarded, IDENTITY, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
+use crate::ask::flag_value;
 use crate::identity::{HoldsNow, identity};
 use crate::record::{NoteCommit, Record, store};
+use crate::spending::OUT_OF_QUOTA;
 
 mod files;
 
@@ -90,6 +92,9 @@ pub struct AgentWorld<'w, C> {
     pub used: AgentUsage,
     /// What a verdict given now holds for.
     pub holds_for: HoldsNow<'w>,
+    /// How long a turn may wait for a quota, and how long it has.
+    pub patience: Duration,
+    pub waited: Duration,
     /// Template for session names: a UUID whose end is replaced by the turn's number.
     pub session: Option<String>,
 }
@@ -221,18 +226,31 @@ impl<P: Project, C: Cast<P>> Live<Identify<P>> for AgentWorld<'_, C> {
 impl<C> Live<Wait> for AgentWorld<'_, C> {
     /// Uses the system clock, checked every minute, because the machine may sleep meanwhile.
     #[expect(clippy::disallowed_methods, reason = "a quota is renewed at a time of the calendar")]
-    fn perform(&mut self, Wait { until_unix, at_least_secs }: &Wait) -> Result<Waited, AgentFault> {
+    fn perform(&mut self, Wait { until_unix, at_least_secs, why }: &Wait) -> Result<Waited, AgentFault> {
         self.begin()?;
-        let until = until(SystemTime::now(), *until_unix, *at_least_secs);
-        while let Ok(left) = until.duration_since(SystemTime::now()) {
+        let now = SystemTime::now();
+        let until = until(now, *until_unix, *at_least_secs);
+        let left = until.duration_since(now).unwrap_or_default();
+        let time = Stamp::now().after(left).map(Stamp::words).unwrap_or_default();
+        self.waited += left;
+        let is_too_long = self.waited > self.patience;
+        let message = if is_too_long {
+            format!(
+                "the agent {why}; come again at {time}, or let the run wait with --wait {}",
+                flag_value(self.waited)
+            )
+        } else {
+            format!("the agent {why}; waiting until {time}")
+        };
+        self.record.warn(Problem::new(OUT_OF_QUOTA, message))?;
+        while let Ok(left) = until.duration_since(SystemTime::now())
+            && !(is_too_long || left.is_zero())
+        {
             if self.cancel.wait(left.min(Duration::from_mins(1))) {
                 return Err(AgentFault::Interrupted);
             }
-            if left.is_zero() {
-                break;
-            }
         }
-        Ok(Waited { until_unix: *until_unix })
+        Ok(Waited { until_unix: *until_unix, is_too_long })
     }
 }
 
@@ -321,6 +339,8 @@ pub(super) mod tests {
             limits: AgentLimits::default(),
             used: AgentUsage::default(),
             holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),
+            patience: Duration::ZERO,
+            waited: Duration::ZERO,
             session: None,
         }
     }

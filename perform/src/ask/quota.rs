@@ -124,7 +124,7 @@ impl Reset {
 }
 
 /// As the flag takes it, a minute longer than needed: `2h5m`.
-fn flag_value(wait: Duration) -> String {
+pub(crate) fn flag_value(wait: Duration) -> String {
     let minutes = wait.as_secs() / 60 + 2;
     match (minutes / 60, minutes % 60) {
         (0, minutes) => format!("{minutes}m"),

@@ -48,6 +48,9 @@ pub struct Request {
     pub model: Option<String>,
     /// The builder's.
     pub builder_model: Option<String>,
+    /// The builder's models for repairs, separated by commas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalate: Option<String>,
     /// The verifier's.
     pub verifier_model: Option<String>,
     /// The service's address for both roles; the agent's default if `None`.

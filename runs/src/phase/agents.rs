@@ -5,9 +5,11 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_agent::{Installed, Key, Kind};
+use code_commit_engine::Agents;
 use code_commit_settings::Environment;
 use code_commit_settings::keys::DOT_ENV;
 
+use crate::agents::numbers;
 use crate::exit::Failure;
 use crate::phase::folders::read;
 use crate::trusted::Trusted;
@@ -61,6 +63,39 @@ pub(crate) fn choose(model: &str, secrets: &Secrets, trusted: &Trusted) -> Resul
         )
     })?;
     Ok(Chosen { cli, model: name.to_owned(), key: Key::new(variable, key) })
+}
+
+/// Those who work in a role: the first one, then the others and those for repairs.
+pub(crate) struct Crew {
+    pub first: Chosen,
+    pub others: Vec<Chosen>,
+    pub numbers: Agents,
+}
+
+impl Crew {
+    /// From lists of models with commas between.
+    pub(crate) fn choose(
+        models: &str,
+        stronger: Option<&str>,
+        secrets: &Secrets,
+        trusted: &Trusted,
+    ) -> Result<Self, Failure> {
+        let all = |models: &str| {
+            models
+                .split(',')
+                .map(|model| choose(model.trim(), secrets, trusted))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let (mut others, stronger) = (all(models)?, stronger.map(all).transpose()?.unwrap_or_default());
+        let first = others.remove(0);
+        let numbers = numbers(&others, stronger.len());
+        others.extend(stronger);
+        Ok(Self { first, others, numbers })
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Chosen> {
+        [&self.first].into_iter().chain(&self.others)
+    }
 }
 
 pub(crate) fn passed(environment: &Environment) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_apply::Lock;
-use code_commit_engine::Named as _;
+use code_commit_engine::{Agents, Named as _};
 use code_commit_loop_phase::state::{Stale, State, Status};
 use code_commit_loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, Role, RoleInputs, Start};
 use code_commit_names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
@@ -213,6 +213,8 @@ impl Project {
             tests: self.state.tests.clone(),
             earned: true,
             strict: false,
+            builder: Agents::default(),
+            verifier: Agents::default(),
         })
     }
 

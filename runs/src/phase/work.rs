@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use code_commit_agent::Kind;
@@ -19,11 +20,13 @@ use serde_json::{Map, Value};
 
 use super::act::roles::Team;
 use super::act::{Plan, Request, WORDS, end};
-use crate::agents::{can_be_told, can_keep, keep_uncommitted, limits, say_uncommitted, warn_of_calls};
+use crate::agents::{
+    can_be_told, can_keep, keep_uncommitted, limits, patience, say_uncommitted, warn_of_calls,
+};
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::life::{Facts, Ground, Loop, Over, TakesBack};
-use crate::phase::agents::{self, Chosen, Secrets};
+use crate::phase::agents::{Crew, Secrets};
 use crate::phase::desk::Counter;
 use crate::phase::holds;
 use crate::phase::lines::{self, Lines};
@@ -41,8 +44,8 @@ pub(crate) struct Phase<'p> {
     pub(super) site: &'p Site<'p>,
     pub(super) probed: Probed,
     pub(super) state: PathBuf,
-    pub(super) builder: Chosen,
-    pub(super) verifier: Chosen,
+    pub(super) builder: Crew,
+    pub(super) verifier: Crew,
     pub(super) inputs: Inputs,
     pub(super) desks: BTreeMap<&'static str, Counter>,
     pub(super) redactor: Redactor,
@@ -63,19 +66,20 @@ impl<'p> Phase<'p> {
         let keys = Keys::find(environment, &project.root);
         let redactor = output.strike_out(keys.exposed().chain(secrets.exposed()));
         let trusted = site.trusted.except([project.src(), project.tests()]).under(&settings);
-        let choose = |flag: &Option<String>, own: &str| {
+        let choose = |flag: &Option<String>, own: &str, stronger: Option<&str>| {
             let flag = flag.as_deref().or(args.model.as_deref());
-            agents::choose(flag.unwrap_or(own), &secrets, &trusted)
+            Crew::choose(flag.unwrap_or(own), stronger, &secrets, &trusted)
         };
-        let builder = choose(&args.builder_model, &project.config.builder_model)?;
-        let verifier = choose(&args.verifier_model, &project.config.verifier_model)?;
+        let builder = choose(&args.builder_model, &project.config.builder_model, args.escalate.as_deref())?;
+        let verifier = choose(&args.verifier_model, &project.config.verifier_model, None)?;
         let can_work = |kind: Kind| {
             can_keep(kind, &settings)?;
             can_be_told(kind, args.base_url.as_ref(), output)
         };
-        [&builder, &verifier].into_iter().try_for_each(|chosen| can_work(chosen.cli.kind))?;
+        builder.all().chain(verifier.all()).try_for_each(|chosen| can_work(chosen.cli.kind))?;
         warn_of_calls(&settings, output);
-        let inputs = project.inputs(phase, &builder.model, &verifier.model)?;
+        let mut inputs = project.inputs(phase, &builder.first.model, &verifier.first.model)?;
+        (inputs.start.builder, inputs.start.verifier) = (builder.numbers, verifier.numbers);
         let (state, desks) = (site.state()?, BTreeMap::new());
         let mut own =
             Self { project, args, settings, site, probed, state, builder, verifier, inputs, desks, redactor };
@@ -192,6 +196,8 @@ impl Loop for Phase<'_> {
             limits: limits(&self.settings),
             used: AgentUsage::of(&past.lines),
             holds_for,
+            patience: patience(&self.settings, false),
+            waited: Duration::ZERO,
             session: None,
         })
     }

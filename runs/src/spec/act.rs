@@ -7,7 +7,7 @@ use code_commit_dir::Interrupt;
 use code_commit_engine::{HoldsFor, Journaled, Outcome, Recorded, Stop};
 use code_commit_logging::{RunFolder, Stamp};
 use code_commit_loop_spec::watch::Item;
-use code_commit_loop_spec::{CommitScope, Files, Inputs, Patience, Role, Specs, still_holds};
+use code_commit_loop_spec::{CommitScope, Files, Inputs, Role, Specs, still_holds};
 use code_commit_names::ours::{PROJECT_FILE, SPEC_CONFIG};
 use code_commit_perform::{AgentFault, AgentLimits, AgentUsage, AgentWorld, COPIES, Observer, Past};
 use code_commit_settings::{CommitScope as Scope, Origin, Settings};
@@ -67,11 +67,7 @@ impl Begun {
     }
 }
 
-pub(super) fn inputs(
-    workspace: &Workspace<'_>,
-    focus: String,
-    patience: Patience,
-) -> Result<Inputs, Failure> {
+pub(super) fn inputs(workspace: &Workspace<'_>, focus: String) -> Result<Inputs, Failure> {
     let config = &workspace.config;
     let scope = match workspace.settings.commit_scope.value {
         Some(Scope::All) => CommitScope::All,
@@ -85,7 +81,7 @@ pub(super) fn inputs(
         setup: config.setup.clone(),
         check: config.check.clone(),
         commit: config.commit.then_some(scope),
-        patience,
+        agents: workspace.agents(),
         review: None,
     })
 }

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use code_commit_engine::{Live as _, Recorded, Session, Turn, TurnAdvice, TurnAnswer};
-use code_commit_logging::Stamp;
+use code_commit_engine::{Harness as _, Journaled, Next, Pace, Session, Stop, Turn, TurnAdvice, TurnAnswer};
+use code_commit_logging::{RunFolder, Stamp};
 use code_commit_loop_spec::watch::WatchEvent;
 use code_commit_loop_spec::{Files, Role, Specs};
 use code_commit_perform::{AgentFault, AgentWorld};
 use code_commit_prompt::spec::{Who, audit, system};
 use code_commit_runner::Cancel;
-use code_commit_settings::Limits;
+use code_commit_settings::Layer;
 
 use crate::agents::limits;
 use crate::exit::{Exit, Failure};
@@ -46,7 +46,7 @@ impl Audited {
 pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let site = Site::at(root, host);
-    let workspace = Workspace::open(&site, args, Limits::default())?;
+    let workspace = Workspace::open(&site, args, Layer::default())?;
     let _lock = site.lock()?;
     let lines = Lines::new(output.clone(), &workspace.config.specs);
     lines.watch(&WatchEvent::AuditStarted);
@@ -61,6 +61,13 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
     }
 }
 
+fn stopped(stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {
+    match stop {
+        Stop::Fault(fault) => act::WORDS.fault(fault, folder),
+        other => anyhow::Error::from(other).into(),
+    }
+}
+
 /// One audit that `cancel` ends early.
 pub(super) fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Result<Audited, Failure> {
     let name = format!("{}-{AUDIT}", Stamp::now().folder_name());
@@ -72,27 +79,33 @@ pub(super) fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines)
     let ear = Box::new(Ear::new(lines.clone(), &workspace.root, None));
     let record = new.record(lines.clone()).map_err(cannot_begin)?.about(&workspace.root);
     let cast = workspace.team("", &Files::of(&id));
-    let mut world = AgentWorld {
+    let world = AgentWorld {
         limits: limits(&workspace.settings),
         session: Some(id),
         ..workspace.world(record, cast, ear, cancel)
     };
     let specs = &workspace.config.specs;
-    let turn = Turn::<Specs> {
-        role: Role::Audit,
-        prompt: audit(specs).into(),
-        system: Some(system(Who::Audit, specs)),
-        session: Session::New,
-    };
-    let answer = match world.perform(&turn) {
-        Err(AgentFault::Interrupted) => return Ok(Audited::Interrupted),
-        other => other.map_err(|error| act::WORDS.fault(error, &folder))?,
-    };
-    let entry = Recorded::of(&turn, &answer).map_err(anyhow::Error::from)?;
-    world.record.answer(&entry, true).map_err(anyhow::Error::from)?;
-    let turned = match answer {
-        TurnAnswer::LimitReached(limit) => return Ok(Audited::Failed(limit.cause.message)),
-        TurnAnswer::Turned(turned) => turned,
+    let turn = || Turn::new(Role::Audit, audit(specs).into(), Some(system(Who::Audit, specs)), Session::New);
+    let (mut harness, mut pace) = (Journaled::new(world, []), Pace::new(workspace.agents(), 0));
+    let turned = loop {
+        let answer = match harness.perform(pace.lead::<Specs>(turn())) {
+            Err(Stop::Fault(AgentFault::Interrupted)) => return Ok(Audited::Interrupted),
+            other => other.map_err(|stop| stopped(stop, &folder))?,
+        };
+        let turned = match answer {
+            TurnAnswer::LimitReached(limit) => return Ok(Audited::Failed(limit.cause.message)),
+            TurnAnswer::Turned(turned) => turned,
+        };
+        match pace.after(&turned) {
+            Next::Again if turned.end.then == TurnAdvice::Repeat => break turned,
+            Next::Judge => break turned,
+            Next::Again | Next::Other => {}
+            Next::Wait(wait) => {
+                if harness.perform(wait).map_err(|stop| stopped(stop, &folder))?.is_too_long {
+                    break turned;
+                }
+            }
+        }
     };
     if !turned.put_back.is_empty() {
         workspace.host.output.note(&format!("log: {}", folder.path().display()));

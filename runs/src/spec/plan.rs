@@ -38,7 +38,7 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
     let who = system(Who::Plan, &workspace.config.specs);
     let spawn = spawn(&role, &who);
     let (done, put_back) = watch_over(&watched, scratch.path(), || {
-        code_commit_agent::interactive(&role.cli, &spawn, &workspace.cancel)
+        code_commit_agent::interactive(&role.worker.cli, &spawn, &workspace.cancel)
     })
     .map_err(|error| WORDS.fault(error, &scratch))?;
     for path in &put_back {
@@ -54,12 +54,12 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
 fn spawn<'r>(role: &'r code_commit_perform::Role, who: &'r str) -> Spawn<'r> {
     Spawn {
         system_prompt: Some(who),
-        model: role.model.as_deref(),
+        model: role.worker.model.as_deref(),
         // A person is there to be asked.
         permissions: code_commit_agent::Permissions::Ask,
         env: role.env.clone(),
-        extra_env: role.extra_env.clone(),
-        key: role.key.clone(),
+        extra_env: role.worker.extra_env.clone(),
+        key: role.worker.key.clone(),
         home: Home::User,
         ..Spawn::new(&role.cwd, "", &role.cwd, &role.confinement)
     }

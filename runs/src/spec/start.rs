@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_loop_spec::watch::Item;
-use code_commit_loop_spec::{BACKLOG, ISSUES, Inputs, Patience, STORE, first_prompt};
+use code_commit_loop_spec::{BACKLOG, ISSUES, Inputs, STORE, first_prompt};
 use code_commit_report::printable;
-use code_commit_settings::Limits;
+use code_commit_settings::Layer;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -27,7 +27,7 @@ pub struct Request {
     /// What to work on; `@FILE` takes it from a file.
     pub focus: Option<String>,
     /// How far a run may go.
-    pub limits: Limits,
+    pub limits: Layer,
     /// Who works.
     pub agent: AgentOptions,
     /// Begin a new run, even if one on the same focus is not finished.
@@ -48,7 +48,7 @@ pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failu
     };
     let focus = focus_of(root, focus)?;
     let workspace = open(&site, &request.agent, request.limits.clone())?;
-    let inputs = inputs(&workspace, focus, Patience::Stop)?;
+    let inputs = inputs(&workspace, focus)?;
     start(&site, &workspace, inputs, request)
 }
 
@@ -70,7 +70,7 @@ pub fn review(root: &Path, file: &Path, request: &Request, host: Host<'_>) -> Re
         })?,
     };
     let workspace = open(&site, &request.agent, request.limits.clone())?;
-    let inputs = inputs(&workspace, focus, Patience::Stop)?;
+    let inputs = inputs(&workspace, focus)?;
     start(&site, &workspace, Inputs { review: Some(review), ..inputs }, request)
 }
 
@@ -88,14 +88,14 @@ pub(crate) fn resume(known: &Known, args: &resume::Request, site: &Site<'_>) -> 
         let what = anyhow!("a newer run of the spec loop has begun since {name}");
         return Err(Failure::refused(what, "only the newest can be resumed: code-commit spec run --resume"));
     }
-    go_on(site, Some(known), &AgentOptions::default(), args.limits.limits.clone())
+    go_on(site, Some(known), &AgentOptions::default(), args.limits.clone())
 }
 
 fn go_on(
     site: &Site<'_>,
     known: Option<&Known>,
     flags: &AgentOptions,
-    limits: Limits,
+    limits: Layer,
 ) -> Result<Exit, Failure> {
     let begun = known.and_then(|known| begun(&known.path(&site.root)));
     // What an archive may have brought along weakens nothing.
@@ -116,7 +116,7 @@ fn go_on(
 
 /// The workspace of a run that a person has asked for. Not while a spec issue waits: agents would meet it again, and be paid for that (S4
 /// §Spec Issue Handling).
-fn open<'b>(site: &Site<'b>, agent: &'b AgentOptions, limits: Limits) -> Result<Workspace<'b>, Failure> {
+fn open<'b>(site: &Site<'b>, agent: &'b AgentOptions, limits: Layer) -> Result<Workspace<'b>, Failure> {
     let waiting = project::issues(&site.root);
     if !waiting.is_empty() {
         let what = anyhow!("a spec issue waits in {STORE}/{ISSUES}: {}", printable(&waiting.join(", ")));

@@ -11,7 +11,7 @@ use anyhow::{Context as _, anyhow};
 use code_commit_engine::Outcome;
 use code_commit_logging::{RunFolder, millis};
 use code_commit_loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent, edited};
-use code_commit_loop_spec::{BACKLOG, ISSUES, Patience, STORE};
+use code_commit_loop_spec::{BACKLOG, ISSUES, STORE};
 use code_commit_perform::AgentFault;
 use code_commit_report::{Output, phrases};
 use code_commit_runner::{Cancel, Command, Confinement, Env};
@@ -39,7 +39,8 @@ const OTHER_TREE: &str = "the files of the project changed before the verdict on
 /// Works until Ctrl-C.
 pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let workspace = Workspace::open(&Site::at(root, host), &request.agent, request.limits.clone())?;
+    let mut workspace = Workspace::open(&Site::at(root, host), &request.agent, request.limits.clone())?;
+    workspace.is_patient = true;
     let _only = workspace.lock_watch()?;
     let auditing = if workspace.config.audit { Auditing::On } else { Auditing::Off };
     let lines = Lines::new(output.clone(), &workspace.config.specs);
@@ -119,7 +120,7 @@ impl Watching<'_> {
             return life.resume(&known, begun).map(Some);
         }
         let Some(focus) = start::focus_of_task(&workspace.root, item)? else { return Ok(None) };
-        let inputs = act::inputs(workspace, focus, Patience::Wait)?;
+        let inputs = act::inputs(workspace, focus)?;
         life.begin(Begun::new(workspace, inputs, Some(item.clone()), None)).map(Some)
     }
 
@@ -247,6 +248,9 @@ impl Watching<'_> {
     }
 }
 
+/// A key or a quota that is missing says nothing of the task.
+const OUT_OF_REACH: [&str; 5] = ["bad-key", "no-permission", "daily-quota", "billing", "rate-limited"];
+
 /// What an outcome alone says of the task; how often it has failed is counted elsewhere.
 fn end(outcome: &Outcome) -> End {
     match outcome {
@@ -255,7 +259,7 @@ fn end(outcome: &Outcome) -> End {
         Outcome::NeedsPerson { .. } => End::SpecIssue,
         Outcome::Unfit { .. } => End::Unusable,
         // Neither says anything of the task: the whole backlog would be parked.
-        Outcome::ModelUnavailable { cause, .. } if ["auth", "quota"].contains(&cause.code.as_str()) => {
+        Outcome::ModelUnavailable { cause, .. } if OUT_OF_REACH.contains(&cause.code.as_str()) => {
             End::Unusable
         }
         Outcome::ModelUnavailable { .. } => End::Failed { times: 0 },

@@ -7,25 +7,24 @@ pub(super) use access::{Ground, Mailboxes};
 pub(super) use watched::put_back;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use code_commit_agent::{Installed, Key, Kind};
 use code_commit_apply::{Lock, LockError};
-use code_commit_engine::{HoldsFor, Named as _};
+use code_commit_engine::{Agents, HoldsFor, Named as _};
 use code_commit_logging::Redactor;
 use code_commit_loop_spec::{Files, Inputs, PROJECT, Place, Repository as Where, Role, STORE, Specs, WIP};
 use code_commit_perform::{
     AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Counted, Kept, Record, Repository, ShellSettings,
-    Watched,
+    Watched, Worker,
 };
 use code_commit_repo::Git;
 use code_commit_report::printable;
 use code_commit_runner::{Access, Cancel, Env, Probed, Rung, probe};
 use code_commit_settings::spec::Config;
-use code_commit_settings::{Keys, Layer, Limits, Settings, keys};
+use code_commit_settings::{Environment, Keys, Layer, Settings, keys};
 
 use crate::agents;
 use crate::exit::Failure;
@@ -41,6 +40,7 @@ use crate::verdict;
 /// As the help of the flags has them.
 const TURN_TIMEOUT: Duration = Duration::from_hours(2);
 const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
+const IN_SANDBOX: &str = "IS_SANDBOX";
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
 
 #[derive(Debug)]
@@ -54,7 +54,11 @@ pub(super) struct Workspace<'b> {
     pub runs: PathBuf,
     pub cancel: Cancel,
     state: PathBuf,
-    pub cli: Installed,
+    /// Who works, with its model: the first one, the others, and those for repairs.
+    workers: (Worker, Vec<Worker>),
+    agents: Agents,
+    /// Whether quotas are waited for, however long that takes.
+    pub is_patient: bool,
     pub trusted: Trusted,
     git: Git,
     probed: Probed,
@@ -64,9 +68,8 @@ pub(super) struct Workspace<'b> {
 
 impl<'b> Workspace<'b> {
     /// Finds configuration, agent and sandbox, or says what is missing. From now on Ctrl-C is heard.
-    pub(super) fn open(site: &Site<'b>, args: &'b AgentOptions, limits: Limits) -> Result<Self, Failure> {
-        let flags = Layer { limits, ..args.layer() };
-        let workspace = Self::prepare(site, args, flags)?;
+    pub(super) fn open(site: &Site<'b>, args: &'b AgentOptions, limits: Layer) -> Result<Self, Failure> {
+        let workspace = Self::prepare(site, args, args.layer(limits))?;
         workspace.need_specs()?;
         crate::interrupt::watch(&workspace.cancel)?;
         Ok(workspace)
@@ -74,7 +77,7 @@ impl<'b> Workspace<'b> {
 
     /// The same for an agent that gets the terminal: Ctrl-C is its own to hear.
     pub(super) fn open_for_a_talk(site: &Site<'b>, args: &'b AgentOptions) -> Result<Self, Failure> {
-        let workspace = Self::prepare(site, args, args.layer())?;
+        let workspace = Self::prepare(site, args, args.layer(Layer::default()))?;
         crate::interrupt::watch_but_the_keys(&workspace.cancel)?;
         Ok(workspace)
     }
@@ -86,10 +89,18 @@ impl<'b> Workspace<'b> {
         let settings = crate::config::load(root, flags, host)?;
         let redactor = output.strike_out(Keys::find(environment, root).exposed());
         let trusted = site.trusted.under(&settings);
-        let cli = trusted.agent(kind(args.agent.unwrap_or_default()))?;
+        let worker = |(agent, model): (Agent, Option<&str>)| {
+            let cli = trusted.agent(kind(agent))?;
+            agents::can_be_told(cli.kind, args.base_url.as_ref(), output)?;
+            agents::can_keep(cli.kind, &settings)?;
+            Ok::<_, Failure>(worker(cli, model, args, environment))
+        };
+        let mut workers = args.agents()?.into_iter().map(worker).collect::<Result<Vec<_>, _>>()?;
+        let first = workers.remove(0);
+        let stronger = args.escalate.iter().map(|model| worker((args.first(), Some(model))));
+        let agents = agents::numbers(&workers, args.escalate.len());
+        workers.extend(stronger.collect::<Result<Vec<_>, _>>()?);
         let git = trusted.git(root)?;
-        agents::can_be_told(cli.kind, args.base_url.as_ref(), output)?;
-        agents::can_keep(cli.kind, &settings)?;
         agents::warn_of_calls(&settings, output);
         let probed =
             probe(sandbox::mode(settings.sandbox.value), environment.docker_host()).map_err(|reason| {
@@ -111,7 +122,9 @@ impl<'b> Workspace<'b> {
             runs,
             cancel,
             state,
-            cli,
+            workers: (first, workers),
+            agents,
+            is_patient: false,
             trusted,
             git,
             probed,
@@ -199,15 +212,22 @@ impl<'b> Workspace<'b> {
             limits: AgentLimits::default(),
             used: AgentUsage::default(),
             holds_for: Box::new(|_, _| HoldsFor::default()),
+            patience: agents::patience(&self.settings, self.is_patient),
+            waited: Duration::ZERO,
             session: None,
         }
+    }
+
+    /// Who else works where the first agent cannot.
+    pub(super) fn agents(&self) -> Agents {
+        self.agents
     }
 
     /// What a verdict given now holds for.
     pub(super) fn holds_for(&self, inputs: &Inputs) -> HoldsFor {
         let specs = code_commit_repo::stable_hash(&self.root.join(&inputs.specs), code_commit_dir::NEVER)
             .unwrap_or_default();
-        let words = (&inputs.check, self.args.agent.unwrap_or_default(), &self.args.agent_model);
+        let words = (&inputs.check, self.args.first(), self.args.agent_model.first());
         HoldsFor {
             tree: self.tree(),
             specification: Some(code_commit_logging::sha256_hex(
@@ -237,16 +257,13 @@ impl<'b> Workspace<'b> {
 
     /// An agent that works on what is `watched`, behind these walls.
     pub(super) fn role(&self, watched: Watched, access: Access) -> code_commit_perform::Role {
-        let key = self.cli.kind.key_variable();
         let turn_timeout = self.args.turn_timeout.unwrap_or(TURN_TIMEOUT);
         code_commit_perform::Role {
-            cli: self.cli.clone(),
+            worker: self.workers.0.clone(),
+            others: self.workers.1.clone(),
             cwd: self.root.clone(),
             confinement: self.probed.confine(access),
-            model: self.args.agent_model.clone(),
             env: self.env(),
-            extra_env: self.extra_env(),
-            key: self.host.environment.text(key).map(|value| Key::new(key, value)),
             home: None,
             permissions: match self.args.permissions.unwrap_or_default() {
                 Permissions::Skip => code_commit_agent::Permissions::Skip,
@@ -262,17 +279,19 @@ impl<'b> Workspace<'b> {
     fn env(&self) -> Env {
         sandbox::build_env(&self.settings, self.host.environment)
     }
+}
 
-    /// What the CLI's own configuration is overruled with; the flag comes last.
-    fn extra_env(&self) -> Vec<(OsString, OsString)> {
-        let address = agents::address(self.cli.kind, self.args.base_url.as_ref());
-        passed(self.host.environment).into_iter().chain(self.in_sandbox()).chain(address).collect()
-    }
-
-    /// Whoever runs all of this in a sandbox of their own says so, and root may then skip permissions.
-    fn in_sandbox(&self) -> Option<(OsString, OsString)> {
-        let name = "IS_SANDBOX";
-        self.host.environment.text(name).map(|value| (name.into(), value.into()))
+/// An agent of this program. What its own configuration is overruled with ends with the flag; whoever runs all of this in a
+/// sandbox of their own says so, and root may then skip permissions.
+fn worker(cli: Installed, model: Option<&str>, args: &AgentOptions, environment: &Environment) -> Worker {
+    let address = agents::address(cli.kind, args.base_url.as_ref());
+    let in_sandbox = environment.text(IN_SANDBOX).map(|value| (IN_SANDBOX.into(), value.into()));
+    let key = cli.kind.key_variable();
+    Worker {
+        model: model.map(str::to_owned),
+        extra_env: passed(environment).into_iter().chain(in_sandbox).chain(address).collect(),
+        key: environment.text(key).map(|value| Key::new(key, value)),
+        cli,
     }
 }
 

@@ -31,6 +31,9 @@ say() { last=$1; line "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type
 tool() { line "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"t$count\",\"name\":\"$1\",\"input\":{\"file_path\":\"$2\"}}]}}"; }
 finish() { line "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"$(json "$last")\",\"session_id\":\"$session\"}"; exit 0; }
 WIP=$(printf '%s' "$prompt" | grep -o '\.cuggino/wip/[0-9a-f-]*' | head -n 1)
+# A session that goes on knows it.
+[ -z "$WIP" ] || echo "$WIP" > "$HOME/wip-$session"
+WIP=$(cat "$HOME/wip-$session")
 last=
 line "{\"type\":\"system\",\"subtype\":\"init\",\"model\":\"scripted\",\"session_id\":\"$session\"}"
 . "$HOME/bin/turn-$count"

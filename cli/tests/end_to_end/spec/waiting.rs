@@ -218,7 +218,7 @@ fn hidden_files_are_neither_tasks_nor_spec_issues() {
 fn a_quota_that_is_renewed_at_a_known_time_ends_a_run_and_not_a_watch() {
     let used_up = "line '{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\",\"resetsAt\":1}}'; \
         line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"api_error_status\":429,\"result\":\"limit\"}'; exit 1";
-    let scene = Scene::new(&[used_up]);
+    let scene = Scene::new(&[&used_up.replace(":1}", ":4102444800}")]);
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{}", ran.err);
     let scene = Scene::new(&[used_up, PLAN, DONE, APPROVE]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use code_commit_engine::{Digest, HoldsFor};
+use code_commit_engine::{Agents, Digest, HoldsFor};
 use serde::{Deserialize, Serialize};
 
 use crate::Role;
@@ -119,4 +119,19 @@ pub struct Start {
     /// Whether a contract without a test fails the phase.
     #[serde(default)]
     pub strict: bool,
+    /// Who else builds where the builder's first agent cannot.
+    #[serde(default, skip_serializing_if = "Agents::is_one")]
+    pub builder: Agents,
+    /// The same for the verifier.
+    #[serde(default, skip_serializing_if = "Agents::is_one")]
+    pub verifier: Agents,
+}
+
+impl Start {
+    pub(super) fn agents(&self, role: Role) -> Agents {
+        match role {
+            Role::Builder => self.builder,
+            Role::Verifier => self.verifier,
+        }
+    }
 }

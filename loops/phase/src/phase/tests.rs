@@ -4,7 +4,7 @@ use code_commit_engine::{Cause, LimitReached, TurnEnd};
 
 use super::*;
 use crate::reports;
-use world::{Left, World, ended, turned};
+use world::{Left, TOO_LONG, World, ended, turned};
 
 fn inputs() -> Inputs {
     let role = |workspace: &str| RoleInputs {
@@ -265,12 +265,46 @@ fn a_verifier_without_a_report_never_passes_a_phase() {
 
 #[test]
 fn what_cannot_pass_is_not_tried_again() {
-    for then in [TurnAdvice::WaitUntil(99), TurnAdvice::Renew, TurnAdvice::Stop] {
+    for then in [TurnAdvice::WaitUntil(TOO_LONG), TurnAdvice::Renew, TurnAdvice::Stop] {
         let (log, world) = run(&[ends(Role::Builder, ended("quota", "is used up", then))], &[]);
         assert_eq!(world.prompts.len(), 1, "{log}");
-        assert!(log.contains("append abl/logs/tokens.csv 1\nModelUnavailable"), "{log}");
+        assert!(!log.contains("\ncommit "), "{log}");
         assert!(log.contains(r#"code: "quota", message: "the builder is used up""#), "{log}");
     }
+}
+
+#[test]
+fn a_limit_is_waited_out_in_the_session_that_it_cut_off_and_others_work_before() {
+    let limited = |session: Option<&str>| {
+        let end = TurnEnd {
+            asks_for_another: true,
+            ..ended("rate-limited", "was rate limited", TurnAdvice::WaitUntil(99))
+        };
+        let turned = Turned { session: session.map(str::to_owned), ..turned(Role::Builder, end) };
+        TurnAnswer::Turned(Box::new(turned))
+    };
+    let turns = [limited(Some("s-1")), limited(None), good(Role::Builder)];
+    let builder = |line: &&String| line.starts_with("turn builder") || line.starts_with("wait");
+    let steps = |inputs: &Inputs| {
+        let (outcome, world) = World::new(&turns, &[]).run(inputs);
+        assert_eq!(outcome, Some(Outcome::Done { rounds: 1 }));
+        world.steps.iter().filter(builder).cloned().collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(steps(&inputs()), @"
+    turn builder
+    wait until 99
+    turn builder where s-1 was cut off
+    wait until 99
+    turn builder
+    ");
+    let mut two = inputs();
+    two.start.builder.others = 1;
+    insta::assert_snapshot!(steps(&two), @"
+    turn builder
+    turn builder by agent 1
+    wait until 99
+    turn builder where s-1 was cut off
+    ");
 }
 
 #[test]
@@ -309,8 +343,10 @@ fn every_turn_that_was_cut_off_leaves_a_row_before_it_is_made_again() {
         cut_off("t4", Some("s"), true),
     ];
     let (log, world) = run(&turns, &[]);
-    let again = "turn builder\nappend abl/logs/tokens.csv 1\n";
-    assert!(log.contains(&format!("{}commit src", again.repeat(5))), "no try is used up: {log}");
+    let (again, row) = ("turn builder\n", "append abl/logs/tokens.csv 1\n");
+    let (anew, went_on) =
+        (format!("{again}{row}").repeat(3), format!("turn builder where s was cut off\n{row}").repeat(2));
+    assert!(log.contains(&format!("{anew}{went_on}commit src")), "no try is used up: {log}");
     assert!(world.prompts[..5].iter().all(|prompt| *prompt == world.prompts[0]));
     insta::assert_snapshot!(world.rows, @"
     t1,1,1,builder,m (no usage reported),,,,,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use code_commit_engine::{
     Announce, Append, At, CommitAll, Delete, Doubt, Harness, Identify, List, Read, Replace, Turn, Turned,
-    WasRead,
+    Wait, WasRead,
 };
 
 use super::evidence::{failures, is_list, may_list, tests_wanted, untested, without_test};
@@ -60,7 +60,7 @@ type Untested = Vec<String>;
 impl<H> Work<'_, H>
 where
     H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
-    H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt>,
+    H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt> + Harness<Wait>,
     H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
 {
     /// Whether every contract holds.

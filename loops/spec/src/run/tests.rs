@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Patience;
+use code_commit_engine::Agents;
 use world::{Says, World};
 
 mod limits;
@@ -156,9 +156,8 @@ fn five_tasks_that_change_nothing_are_the_reviewers_turn() {
 
 #[test]
 fn a_quota_is_waited_for_or_ends_the_run() {
-    let turns = [PLANNED, ("quota", &[]), DONE_ALL, APPROVED];
-    let patient = Inputs { patience: Patience::Wait, ..inputs() };
-    insta::assert_snapshot!(play(&patient, &turns), @"
+    let turns = [PLANNED, ("daily-quota", &[]), DONE_ALL, APPROVED];
+    insta::assert_snapshot!(play(&inputs(), &turns), @"
     (IterationStart)
     (PlanningStart)
     planning
@@ -166,19 +165,68 @@ fn a_quota_is_waited_for_or_ends_the_run() {
     implementing
     (QuotaWaitStart)
     wait until 99, at least 1 s
-    implementing
+    implementing where session-2 was cut off
     (ReviewingStart)
     reviewing
     (LoopApproved)
     = done
     ");
-    insta::assert_snapshot!(play(&inputs(), &turns[..2]), @"
+    insta::assert_snapshot!(play(&inputs(), &[PLANNED, ("long-quota", &[])]), @"
     (IterationStart)
     (PlanningStart)
     planning
     (ImplementingStart)
     implementing
-    = quota: implementing: the agent has used up its quota
+    (QuotaWaitStart)
+    wait until 1000000, at least 1 s
+    = daily-quota: implementing: the agent has used up its quota
+    ");
+}
+
+#[test]
+fn another_agent_works_where_one_cannot_and_a_stronger_one_repairs() {
+    let two = Inputs { agents: Agents { others: 1, stronger: 1 }, ..inputs() };
+    let (used_up, out): (Says, Says) = (("daily-quota", &[]), ("overloaded", &[]));
+    let rejected: Says = ("ok", &["REQUEST_CHANGES more"]);
+    let turns = [used_up, PLANNED, out, DONE_ALL, rejected, PLANNED, DONE_ALL, used_up, out, APPROVED];
+    insta::assert_snapshot!(play(&two, &turns), @"
+    (IterationStart)
+    (PlanningStart)
+    planning
+    planning by agent 1
+    (ImplementingStart)
+    implementing
+    implementing by agent 1
+    (ReviewingStart)
+    reviewing
+    (IterationStart)
+    (PlanningStart)
+    planning
+    (ImplementingStart)
+    implementing by agent 2
+    (ReviewingStart)
+    reviewing
+    reviewing by agent 1
+    (QuotaWaitStart)
+    wait until 99, at least 1 s
+    reviewing where session-8 was cut off
+    (LoopApproved)
+    = done
+    ");
+    insta::assert_snapshot!(play(&two, &[out, out, PLANNED, out, out, out, out]), @"
+    (IterationStart)
+    (PlanningStart)
+    planning
+    planning by agent 1
+    (RetryStart)
+    planning
+    (ImplementingStart)
+    implementing
+    implementing by agent 1
+    (RetryStart)
+    implementing
+    implementing by agent 1
+    = overloaded: implementing: the agent found its service overloaded
     ");
 }
 
@@ -201,11 +249,11 @@ fn a_lost_session_is_tried_once_more_in_a_fresh_one() {
 
 #[test]
 fn what_another_try_cannot_help_ends_the_run_at_once() {
-    insta::assert_snapshot!(play(&inputs(), &[("auth", &[])]), @"
+    insta::assert_snapshot!(play(&inputs(), &[("bad-key", &[])]), @"
     (IterationStart)
     (PlanningStart)
     planning
-    = auth: planning: the agent could not log in to its service
+    = bad-key: planning: the agent could not log in to its service
     ");
 }
 
@@ -219,14 +267,14 @@ fn a_turn_that_was_cut_off_is_made_again_and_is_not_a_try() {
     let steps: Vec<&str> = world.steps.iter().filter(implementing).map(String::as_str).collect();
     insta::assert_snapshot!(steps.join("\n"), @"
     implementing
-    implementing
+    implementing where session-2 was cut off
     (RetryStart)
     implementing goes on with session-3
-    implementing goes on with session-3
+    implementing goes on with session-3 where session-4 was cut off
     (RetryStart)
     implementing
-    implementing
-    implementing
+    implementing where session-6 was cut off
+    implementing where session-7 was cut off
     ");
     assert_eq!(world.prompts[1], world.prompts[2]);
     assert_eq!(world.prompts[3], world.prompts[4]);
@@ -236,7 +284,7 @@ fn a_turn_that_was_cut_off_is_made_again_and_is_not_a_try() {
 #[test]
 fn a_run_that_ended_for_want_of_an_agent_asks_for_the_turn_that_had_no_end() {
     let inputs = Inputs { check: Some("npm test".into()), ..inputs() };
-    for ends in [&[("auth", &[][..])][..], &[("ok", &[]), ("no-result", &[]), ("no-result", &[])]] {
+    for ends in [&[("bad-key", &[][..])][..], &[("ok", &[]), ("no-result", &[]), ("no-result", &[])]] {
         let (outcome, mut world) = done(&inputs, &[&[PLANNED], ends].concat());
         assert!(matches!(outcome, Outcome::ModelUnavailable { .. }));
         world.journal.truncate(still_holds(&world.journal));
@@ -276,7 +324,7 @@ fn end() -> impl Strategy<Value = &'static str> {
         1 => Just("no-result"),
         1 => Just("interrupted"),
         1 => Just("permission-denied"),
-        1 => Just("quota"),
+        1 => Just("daily-quota"),
         1 => Just("limit-cost"),
     ]
 }
@@ -302,9 +350,8 @@ proptest! {
     fn whatever_agents_do_a_run_ends_in_order(
         turns in proptest::collection::vec((end(), markers()), 40),
         stop in any::<prop::sample::Index>(),
-        patience in proptest::sample::select(vec![Patience::Wait, Patience::Stop]),
     ) {
-        let inputs = Inputs { max_iterations: 3, commit: Some(CommitScope::All), patience, ..inputs() };
+        let inputs = Inputs { max_iterations: 3, commit: Some(CommitScope::All), ..inputs() };
         let new = World { turns: turns.into(), ..World::default() };
         let (outcome, world) = new.clone().run(&inputs);
         let Some(outcome) = outcome else { return Ok(()) };

@@ -4,19 +4,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use code_commit_engine::{
-    Announce, Cause, Checkpoint, Delete, Doubt, Harness, Identify, Outcome, Read, Replace, Session, Shell,
-    Survey, Turn, TurnAnswer, Turned, Wait,
+    Announce, Cause, Checkpoint, Delete, Doubt, Harness, Identify, Next, Outcome, Pace, Read, Replace,
+    Session, Shell, Survey, Turn, TurnAnswer, Turned, Wait,
 };
 use code_commit_prompt::spec::{self, Turn as Told};
 
 use super::{Halt, Run};
 use crate::judge::{Verdict, judge};
 use crate::marker::APPROVED;
-use crate::{Files, Patience, PhaseEvent, Place, Role, Specs};
+use crate::{Files, PhaseEvent, Place, Role, Specs};
 
-/// The maximum number of waits for a quota in one turn. Each is at least twice as long as the one
-/// before it.
-const QUOTA_WAITS: u32 = 10;
 /// Why an approval does not count. What was reviewed is not the tree that the run would end with.
 const VOID: &str =
     "the approval does not count, because files that the reviewing agent may not change had to be restored";
@@ -47,8 +44,8 @@ pub(super) struct Task {
     opened: BTreeSet<String>,
     /// What the session at hand reviews.
     judged: Option<Judged>,
-    /// Waits for a quota since a try last ended in another way.
-    waits: u32,
+    /// The attempts since one last ended in another way than with a quota.
+    pace: Pace,
     /// How the last try ended, if it ended badly.
     bad_end: Option<String>,
 }
@@ -83,7 +80,7 @@ where
             unread: 0,
             opened: BTreeSet::new(),
             judged: None,
-            waits: 0,
+            pace: self.pace(role),
             bad_end: None,
         }
     }
@@ -91,11 +88,9 @@ where
     /// Tries until the agent emits a terminal marker.
     pub(super) fn turn(&mut self, task: &mut Task) -> Result<Said, Halt<H::Stop>> {
         loop {
-            let turned = self.one_try(task)?;
+            let turned = self.attempts(task)?;
             let verdict = judge(task.role, &turned);
-            if !matches!(verdict, Verdict::Quota(_) | Verdict::CutOff) {
-                task.waits = 0;
-            }
+            task.pace = self.pace(task.role);
             if let Verdict::Said { marker: APPROVED, .. } = verdict
                 && !self.counts(task, &turned)?
             {
@@ -108,16 +103,36 @@ where
                 Verdict::Said { marker, content } => {
                     return Ok(Said { marker, content, changed_nothing: turned.changed.is_empty() });
                 }
-                // It is repeated and does not count as a try.
-                Verdict::CutOff => {}
                 Verdict::Silent(why) => self.again(task, &why)?,
                 Verdict::Lost(why) => self.afresh(task, &why)?,
-                Verdict::Quota(until) if self.inputs.patience == Patience::Wait => {
-                    self.wait(task, until)?;
-                }
-                Verdict::Quota(_) => return Err(self.stop(task, &format!("the agent {}", turned.end))),
                 Verdict::Stop(why) => return Err(self.stop(task, &why)),
                 Verdict::Limit(cause) => return Err(self.stop_at(cause)),
+            }
+        }
+    }
+
+    /// For repairs of what a review found, stronger agents implement.
+    fn pace(&self, role: Role) -> Pace {
+        let repairs = if role == Role::Implementing { self.iteration.saturating_sub(1) } else { 0 };
+        Pace::new(self.inputs.agents, repairs)
+    }
+
+    /// Tries until an agent has worked, as far as others or a wait help. None of this counts as a try.
+    fn attempts(&mut self, task: &mut Task) -> Result<Turned, Halt<H::Stop>> {
+        loop {
+            let turned = self.one_try(task)?;
+            match task.pace.after(&turned) {
+                Next::Judge => return Ok(turned),
+                Next::Again => {}
+                Next::Other => (task.prompt, task.session) = (self.prompt(task.role), Session::New),
+                Next::Wait(wait) => {
+                    let (iteration, until_unix) = (self.iteration, wait.until_unix);
+                    self.announce(&PhaseEvent::QuotaWaitStart { iteration, until_unix })?;
+                    if self.ask(wait)?.is_too_long {
+                        return Ok(turned);
+                    }
+                    (task.prompt, task.session) = (self.prompt(task.role), Session::New);
+                }
             }
         }
     }
@@ -127,12 +142,9 @@ where
         if task.role == Role::Reviewing && !matches!(task.session, Session::Resume(_)) {
             task.judged = Some(self.judged()?);
         }
-        let turn = Turn {
-            role: task.role,
-            prompt: task.prompt.as_str().into(),
-            system: Some(spec::system(task.role.who(), &self.inputs.specs)),
-            session: task.session.clone(),
-        };
+        let system = Some(spec::system(task.role.who(), &self.inputs.specs));
+        let turn = Turn::new(task.role, task.prompt.as_str().into(), system, task.session.clone());
+        let turn = task.pace.lead(turn);
         let turned = match self.ask(turn)? {
             TurnAnswer::LimitReached(limit) => return Err(self.stop_at(limit.cause)),
             TurnAnswer::Turned(turned) => *turned,
@@ -141,7 +153,7 @@ where
         task.bad_end = (!turned.end.is_ok()).then(|| turned.end.how.clone());
         task.was_restored &= matches!(task.session, Session::Resume(_));
         task.was_restored |= !turned.put_back.is_empty();
-        if !matches!(task.session, Session::Resume(_)) {
+        if !turned.went_on && !matches!(task.session, Session::Resume(_)) {
             task.opened.clear();
         }
         task.opened.extend(turned.opened.iter().cloned());
@@ -244,22 +256,6 @@ where
     fn retry(&mut self, why: &str) -> Result<(), Halt<H::Stop>> {
         let (iteration, reason) = (self.iteration, why.trim_end_matches('.').to_owned());
         self.announce(&PhaseEvent::RetryStart { iteration, reason })
-    }
-
-    /// A quota that should already be renewed is retried at growing intervals, but not for ever. It
-    /// remains the same turn, so that an agent that alternates between failing and waiting is not
-    /// retried for ever either.
-    fn wait(&mut self, task: &mut Task, until_unix: u64) -> Result<(), Halt<H::Stop>> {
-        if task.waits >= QUOTA_WAITS {
-            let why = format!("the agent has used up its quota, also after {QUOTA_WAITS} waits");
-            return Err(self.stop(task, &why));
-        }
-        let (iteration, at_least_secs) = (self.iteration, 1 << task.waits);
-        task.waits += 1;
-        self.announce(&PhaseEvent::QuotaWaitStart { iteration, until_unix })?;
-        self.ask(Wait { until_unix, at_least_secs })?;
-        (task.prompt, task.session) = (self.prompt(task.role), Session::New);
-        Ok(())
     }
 
     fn stop(&self, task: &Task, why: &str) -> Halt<H::Stop> {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use code_commit_logging::name_as_text;
@@ -11,6 +12,8 @@ use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
 use code_commit_dir::reach::{self, Descent, LOOK};
+
+use crate::agents::role::Watched;
 
 /// Git opens paths of at most 4,096 bytes, including the work tree's folder.
 const LONGEST: usize = 2048;
@@ -103,6 +106,9 @@ impl From<Place> for Written {
 pub(in crate::agents) struct Tree {
     pub(super) files: BTreeMap<String, Found>,
     pub(super) folders: BTreeSet<Place>,
+    /// When each folder was last changed; without those in which the harness itself keeps something.
+    #[serde(skip)]
+    ages: BTreeMap<PathBuf, (i64, u64)>,
     /// Folders that could not be read, and why.
     #[serde(skip)]
     pub(super) unread: Vec<(String, io::Error)>,
@@ -122,11 +128,21 @@ impl Tree {
     pub(super) fn of(root: &Path, skip: &[String]) -> Self {
         let mut tree = Self::default();
         match reach::root(root, LOOK) {
-            Ok(top) => tree.walk(Descent::from(top, LOOK), skip),
+            Ok(top) => {
+                let age = rustix::fs::fstat(&top).map(|data| Stamp::of(&data).changed);
+                tree.ages.extend(age.map(|age| (PathBuf::new(), age)));
+                tree.walk(Descent::from(top, LOOK), skip);
+            }
             Err(error) if reach::is_gone(&error) => {}
             Err(error) => tree.unread.push((".".to_owned(), error)),
         }
         tree
+    }
+
+    /// When anything was last changed, in seconds and nanoseconds since 1970.
+    fn last_changed(&self) -> (i64, u64) {
+        let files = self.files.values().map(|found| found.stamp.changed);
+        files.chain(self.ages.values().copied()).max().unwrap_or_default()
     }
 
     pub(in crate::agents) fn paths(&self) -> impl Iterator<Item = &str> {
@@ -171,11 +187,17 @@ impl Tree {
             let place = folder.join(&name);
             let path = name_as_text(&place).into_owned();
             let is_at = |skipped: &String| skipped.strip_prefix('/').unwrap_or(skipped) == path;
-            if skip.iter().any(|skipped| is_at(skipped) || name == **skipped) {
+            if let Some(skipped) = skip.iter().find(|skipped| is_at(skipped) || name == ***skipped) {
+                if skipped.get(1..).is_some_and(|path| path.contains('/')) {
+                    self.ages.remove(folder);
+                }
                 continue;
             }
             match reach::look(&way.here, &name) {
-                Ok(Some(data)) if reach::kind(&data) == FileType::Directory => folders.push(name),
+                Ok(Some(data)) if reach::kind(&data) == FileType::Directory => {
+                    self.ages.insert(place, Stamp::of(&data).changed);
+                    folders.push(name);
+                }
                 Ok(Some(data)) => {
                     self.files.insert(path, Found { stamp: Stamp::of(&data), place: Place(place) });
                 }
@@ -186,4 +208,12 @@ impl Tree {
         }
         folders
     }
+}
+
+/// Whether nothing below a role's folder was changed after this file was written last.
+pub(in crate::agents) fn is_untouched_since(watched: &Watched, file: &Path) -> bool {
+    let tree = Tree::whole(&watched.root, &watched.skip);
+    let written =
+        file.metadata().map(|data| (data.mtime(), u64::try_from(data.mtime_nsec()).unwrap_or_default()));
+    tree.is_ok_and(|tree| written.is_ok_and(|written| tree.last_changed() <= written))
 }

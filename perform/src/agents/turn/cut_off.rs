@@ -1,8 +1,11 @@
 //! A turn that was cut off because its harness was killed.
 
+use std::io::BufReader;
 use std::path::Path;
 
-use code_commit_engine::{Project, Recorded, Request as _, Turn, TurnAdvice, TurnAnswer, TurnEnd, Turned};
+use code_commit_engine::{
+    Project, Recorded, Request as _, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
+};
 
 use super::{file, taken};
 use crate::agents::fault::AgentFault;
@@ -29,11 +32,17 @@ impl<C> AgentWorld<'_, C> {
         let Some(role) = role_of(&begun.role) else { return Ok((Vec::new(), None)) };
         let folder = self.record.folder().path().to_owned();
         let watched = &self.cast.role(role).watched;
+        let worker = self.cast.role(role).worker(choice(begun));
+        let heard = folder.join(file(begun.number, &begun.role, "output.jsonl"));
+        let heard = std::fs::File::open(heard).ok();
+        let session =
+            heard.and_then(|file| code_commit_agent::session_in(worker.cli.kind, BufReader::new(file)));
         let put_back = put_back_after(watched, &folder.join(COPIES), &folder.join(taken(begun.number)))?;
         let end = TurnEnd {
             how: "lost".to_owned(),
             said: "was cut off with the harness".to_owned(),
             then: TurnAdvice::Repeat,
+            asks_for_another: false,
         };
         let file = |what: &str| file(begun.number, &begun.role, what);
         let turned = Turned {
@@ -42,7 +51,7 @@ impl<C> AgentWorld<'_, C> {
             end,
             answer: self.store(&file("response.txt"), "")?,
             markers: Vec::new(),
-            session: None,
+            session,
             usage: Vec::new(),
             cost_usd: None,
             denials: Vec::new(),
@@ -51,6 +60,7 @@ impl<C> AgentWorld<'_, C> {
             put_back: put_back.clone(),
             opened: Vec::new(),
             unopened: Vec::new(),
+            went_on: false,
             elapsed_ms: lasted(&folder.join(file("query.txt")), &folder.join(file("output.jsonl"))),
             at: begun.at.clone(),
         };
@@ -60,6 +70,12 @@ impl<C> AgentWorld<'_, C> {
         let entry = Recorded { kind, request: begun.request.clone(), answer };
         Ok((put_back, Some(entry)))
     }
+}
+
+/// The agent that worked, by its number.
+pub(super) fn choice(begun: &TurnBegins) -> u32 {
+    let choice = begun.request.get("choice").and_then(serde_json::Value::as_u64);
+    choice.and_then(|choice| choice.try_into().ok()).unwrap_or_default()
 }
 
 /// From the prompt of a turn to its last event, in milliseconds: nothing later is known of a turn that was cut

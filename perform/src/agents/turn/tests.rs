@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::*;
 use crate::agents::world::tests::world;
-use crate::agents::{Repository, Watched};
+use crate::agents::{Repository, Watched, Worker};
 
 /// A project with one role.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ impl Cast<One> for Role {
 }
 
 fn ask(session: code_commit_engine::Session) -> Turn<One> {
-    Turn { role: Builder, prompt: "go".into(), system: None, session }
+    Turn::new(Builder, "go".into(), None, session)
 }
 
 /// Reports, as Codex does, the total usage of its session: 100 tokens more in each turn.
@@ -71,13 +71,16 @@ fn role(top: &Path) -> Role {
     let mut env = Env::default();
     env.set("PATH", "/usr/bin:/bin");
     Role {
-        cli: Installed::at(Kind::Codex, &program).unwrap(),
+        worker: Worker {
+            cli: Installed::at(Kind::Codex, &program).unwrap(),
+            model: Some("gpt-test".into()),
+            extra_env: Vec::new(),
+            key: None,
+        },
+        others: Vec::new(),
         cwd: work.clone(),
         confinement: Confinement::off(),
-        model: Some("gpt-test".into()),
         env,
-        extra_env: Vec::new(),
-        key: None,
         home: Some(top.join("home")),
         permissions: Permissions::Skip,
         timeout: None,
@@ -131,7 +134,7 @@ fn what_another_session_had_used_is_not_taken_off() {
 fn a_journal_that_cannot_be_read_ends_the_turn_before_its_tokens_are_counted_twice() {
     let folder = tempfile::tempdir().unwrap();
     let (role, journal) = (role(folder.path()), folder.path().join("run").join(crate::JOURNAL));
-    fs::write(&role.cli.program, format!("{CODEX}echo junk >> '{}'\n", journal.display())).unwrap();
+    fs::write(&role.worker.cli.program, format!("{CODEX}echo junk >> '{}'\n", journal.display())).unwrap();
     let turns = turns(
         folder.path(),
         role,
@@ -191,7 +194,7 @@ fn a_key_in_anything_that_an_agent_says_is_struck_out_before_the_loop_hears_of_i
     let request = serde_json::to_value(ask(code_commit_engine::Session::None)).unwrap();
     let (role, session) = (Builder.name(), Session::None);
     let remaining = code_commit_engine::Amount::default();
-    let asked = Asked { number: 1, role, prompt: "go", system: None, session, request, remaining };
+    let asked = Asked { number: 1, role, prompt: "go", system: None, session, choice: 0, request, remaining };
     let turned = world.turned(&asked, outcome, markers, changes).unwrap();
     assert!(!format!("{turned:?}").contains("secret-key-77"), "{turned:?}");
 }

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use code_commit_agent::Permissions;
 use code_commit_engine::Named as _;
 use code_commit_loop_phase::{Phases, Place, Repository as Where, Role as Who};
-use code_commit_perform::{Cast, Counted, Repository, Role, Watched};
+use code_commit_perform::{Cast, Counted, Repository, Role, Watched, Worker};
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
 use code_commit_runner::{Confinement, Env, Rung, View};
@@ -19,7 +19,7 @@ use crate::agents::{address, protected};
 use crate::exit::Failure;
 use crate::phase::access;
 use crate::phase::access::Granted;
-use crate::phase::agents::{self, Chosen};
+use crate::phase::agents::{self, Chosen, Crew};
 use crate::phase::desk::{self, Counter};
 use crate::phase::folders::SPECS;
 use crate::phase::request::{Desk, SOCKET, Side};
@@ -154,8 +154,7 @@ impl Phase<'_> {
 
     pub(in crate::phase) fn team(&self) -> Result<Team, Failure> {
         let logs = self.logs();
-        let role =
-            |who: Who, chosen: &Chosen| self.role(who, chosen.clone(), self.desks.get(who.name()), &logs);
+        let role = |who: Who, crew: &Crew| self.role(who, crew, self.desks.get(who.name()), &logs);
         let repository = |git: &code_commit_repo::Git| {
             let exclude = self.project.never_committed(git.folder());
             Repository { git: git.clone(), exclude }
@@ -187,7 +186,7 @@ impl Phase<'_> {
         }
     }
 
-    fn role(&self, who: Who, chosen: Chosen, desk: Option<&Counter>, logs: &Path) -> Result<Role, Failure> {
+    fn role(&self, who: Who, crew: &Crew, desk: Option<&Counter>, logs: &Path) -> Result<Role, Failure> {
         let project = self.project;
         let (own, other) = if who == Who::Builder {
             (project.src(), project.tests())
@@ -208,15 +207,12 @@ impl Phase<'_> {
             env.set("PATH", std::env::join_paths(folders).unwrap_or(path.clone()));
             env.set(SOCKET, desk.socket());
         }
-        let address = address(chosen.cli.kind, self.args.base_url.as_ref());
         Ok(Role {
-            cli: chosen.cli,
+            worker: self.worker(&crew.first),
+            others: crew.others.iter().map(|chosen| self.worker(chosen)).collect(),
             cwd: own.to_owned(),
             confinement: self.probed.confine(access),
-            model: Some(chosen.model),
             env,
-            extra_env: agents::passed(self.site.host.environment).into_iter().chain(address).collect(),
-            key: Some(chosen.key),
             home: Some(home),
             permissions: Permissions::Skip,
             timeout: self.settings.max_time.value.into_iter().chain([self.args.turn_timeout]).min(),
@@ -224,6 +220,16 @@ impl Phase<'_> {
             watched: self.watched(own),
             log: Some(logs.join(format!("{name}.log"))),
         })
+    }
+
+    fn worker(&self, chosen: &Chosen) -> Worker {
+        let address = address(chosen.cli.kind, self.args.base_url.as_ref());
+        Worker {
+            cli: chosen.cli.clone(),
+            model: Some(chosen.model.clone()),
+            extra_env: agents::passed(self.site.host.environment).into_iter().chain(address).collect(),
+            key: Some(chosen.key.clone()),
+        }
     }
 
     /// Everything that the sandbox lets it change, except what the configuration protects.

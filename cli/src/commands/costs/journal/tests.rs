@@ -65,7 +65,8 @@ fn an_attempt_that_cannot_be_read_counts_as_the_most_it_can_have_cost() {
 }
 
 fn turned(usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> Value {
-    let end = TurnEnd { how: "ok".into(), said: "answered".into(), then: TurnAdvice::Use };
+    let end =
+        TurnEnd { how: "ok".into(), said: "answered".into(), then: TurnAdvice::Use, asks_for_another: false };
     let turned = TurnAnswer::Turned(Box::new(Turned {
         number: 1,
         role: "planning".into(),
@@ -81,6 +82,7 @@ fn turned(usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> Value {
         put_back: Vec::new(),
         opened: Vec::new(),
         unopened: Vec::new(),
+        went_on: false,
         elapsed_ms: 1,
         at: String::new(),
     }));

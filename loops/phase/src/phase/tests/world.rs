@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use code_commit_engine::{
     Announced, Committed, Digest, Doubted, Identified, Journaled, Listed, Live, ModelUsage, Named,
-    NotCommitted, Recorded, Stop, Text, TurnEnd, Usage, WasRead, Wrote,
+    NotCommitted, Recorded, Stop, Text, TurnEnd, Usage, Waited, WasRead, Wrote,
 };
 
 use super::*;
@@ -86,7 +86,7 @@ impl World {
 }
 
 pub(super) fn ended(how: &str, said: &str, then: TurnAdvice) -> TurnEnd {
-    TurnEnd { how: how.to_owned(), said: said.to_owned(), then }
+    TurnEnd { how: how.to_owned(), said: said.to_owned(), then, asks_for_another: false }
 }
 
 /// A turn with this end, and with a report if it ended well.
@@ -106,6 +106,7 @@ pub(super) fn turned(role: Role, end: TurnEnd) -> Turned {
         put_back: Vec::new(),
         opened: Vec::new(),
         unopened: Vec::new(),
+        went_on: false,
         markers: Vec::new(),
         elapsed_ms: 1,
         at: "t".to_owned(),
@@ -153,9 +154,25 @@ impl Live<List<Phases>> for World {
     }
 }
 
+/// Nobody waits until then.
+pub(super) const TOO_LONG: u64 = 1_000_000;
+
+impl Live<Wait> for World {
+    fn perform(&mut self, Wait { until_unix, .. }: &Wait) -> Result<Waited, Stopped> {
+        self.step(format!("wait until {until_unix}"))?;
+        Ok(Waited { until_unix: *until_unix, is_too_long: *until_unix == TOO_LONG })
+    }
+}
+
 impl Live<Turn<Phases>> for World {
-    fn perform(&mut self, Turn { role, prompt, .. }: &Turn<Phases>) -> Result<TurnAnswer, Stopped> {
-        self.step(format!("turn {}", role.name()))?;
+    fn perform(
+        &mut self,
+        Turn { role, prompt, choice, goes_on, .. }: &Turn<Phases>,
+    ) -> Result<TurnAnswer, Stopped> {
+        let mut step = format!("turn {}", role.name());
+        step.extend((*choice > 0).then(|| format!(" by agent {choice}")));
+        step.extend(goes_on.iter().map(|session| format!(" where {session} was cut off")));
+        self.step(step)?;
         self.prompts.push((*role, prompt.to_string()));
         let good = || TurnAnswer::Turned(Box::new(turned(*role, ended("ok", "answered", TurnAdvice::Use))));
         let answer = self.turns.pop_front().unwrap_or_else(good);

@@ -13,7 +13,7 @@ fn a_run_whose_harness_begins_no_turn_any_more_ends_at_that_limit() {
 
 #[test]
 fn a_turn_that_the_time_of_the_run_cut_off_ends_the_run_at_its_limit() {
-    insta::assert_snapshot!(play(&inputs(), &[("timed-out", &[]), ("out-of-time", &[])]), @"
+    insta::assert_snapshot!(play(&inputs(), &[("timeout", &[]), ("out-of-time", &[])]), @"
     (IterationStart)
     (PlanningStart)
     planning
@@ -21,44 +21,42 @@ fn a_turn_that_the_time_of_the_run_cut_off_ends_the_run_at_its_limit() {
     planning
     = limit-time: the run has used what it may
     ");
-    insta::assert_snapshot!(play(&inputs(), &[("timed-out", &[]), ("timed-out", &[])]), @"
+    insta::assert_snapshot!(play(&inputs(), &[("timeout", &[]), ("timeout", &[])]), @"
     (IterationStart)
     (PlanningStart)
     planning
     (RetryStart)
     planning
-    = timed-out: planning: the agent ran out of time
+    = timeout: planning: the agent ran out of time
     ");
 }
 
 #[test]
 fn a_quota_that_stays_used_up_is_waited_for_at_growing_intervals_and_not_for_ever() {
-    let (used_up, cut_off): (Says, Says) = (("quota", &[]), ("interrupted", &[]));
-    let patient = Inputs { patience: Patience::Wait, ..inputs() };
-    let told = play(&patient, &[&[used_up, cut_off, used_up, PLANNED][..], &[used_up; 11]].concat());
+    let (used_up, cut_off): (Says, Says) = (("daily-quota", &[]), ("interrupted", &[]));
+    let told = play(&inputs(), &[&[used_up, cut_off, used_up, PLANNED][..], &[used_up; 11]].concat());
     let waits: Vec<&str> =
         told.lines().filter_map(|line| line.strip_prefix("wait until 99, at least ")).collect();
     assert_eq!(waits.join(" "), "1 s 2 s 1 s 2 s 4 s 8 s 16 s 32 s 64 s 128 s 256 s 512 s");
-    let end = "= quota: implementing: the agent has used up its quota, also after 10 waits";
+    let end = "= daily-quota: implementing: the agent has used up its quota";
     assert_eq!(told.lines().last(), Some(end));
 }
 
 #[test]
 fn a_wait_for_a_quota_renews_no_tries() {
-    let (used_up, lost): (Says, Says) = (("quota", &[]), ("no-result", &[]));
-    let patient = Inputs { patience: Patience::Wait, ..inputs() };
-    insta::assert_snapshot!(play(&patient, &[used_up, lost, used_up, lost]), @"
+    let (used_up, lost): (Says, Says) = (("daily-quota", &[]), ("no-result", &[]));
+    insta::assert_snapshot!(play(&inputs(), &[used_up, lost, used_up, lost]), @"
     (IterationStart)
     (PlanningStart)
     planning
     (QuotaWaitStart)
     wait until 99, at least 1 s
-    planning
+    planning where session-1 was cut off
     (RetryStart)
     planning
     (QuotaWaitStart)
     wait until 99, at least 1 s
-    planning
+    planning where session-3 was cut off
     = no-result: planning: the agent ended without a result
     ");
 }

@@ -75,20 +75,30 @@ pub(super) fn limit(code: &str) -> Cause {
     Cause { code: code.to_owned(), message: "the run has used what it may".to_owned(), remedy: None }
 }
 
+/// Nobody waits until then.
+const TOO_LONG: u64 = 1_000_000;
+
 fn ended(how: &str) -> TurnEnd {
     let (how, said, then) = match how {
         "ok" => (how, "answered", TurnAdvice::Use),
-        "quota" => (how, "has used up its quota", TurnAdvice::WaitUntil(99)),
+        "daily-quota" => (how, "has used up its quota", TurnAdvice::WaitUntil(99)),
+        "long-quota" => ("daily-quota", "has used up its quota", TurnAdvice::WaitUntil(TOO_LONG)),
+        "overloaded" => (how, "found its service overloaded", TurnAdvice::Retry),
         "lost-session" => (how, "does not know the session any more", TurnAdvice::Renew),
         "no-result" => (how, "ended without a result", TurnAdvice::Retry),
         "interrupted" => (how, "was interrupted", TurnAdvice::Repeat),
         "permission-denied" => (how, "was denied tools that it needed", TurnAdvice::Stop),
-        "auth" => (how, "could not log in to its service", TurnAdvice::Stop),
-        "timed-out" => (how, "ran out of time", TurnAdvice::Retry),
-        "out-of-time" => ("timed-out", "ran out of time", TurnAdvice::Limit(limit("limit-time"))),
+        "bad-key" => (how, "could not log in to its service", TurnAdvice::Stop),
+        "timeout" => (how, "ran out of time", TurnAdvice::Retry),
+        "out-of-time" => ("timeout", "ran out of time", TurnAdvice::Limit(limit("limit-time"))),
         other => panic!("no turn ends as {other}"),
     };
-    TurnEnd { how: how.to_owned(), said: said.to_owned(), then }
+    TurnEnd {
+        how: how.to_owned(),
+        said: said.to_owned(),
+        then,
+        asks_for_another: ["daily-quota", "overloaded"].contains(&how),
+    }
 }
 
 pub(crate) fn turned(number: u32, role: Role, how: &str, markers: &[&str]) -> Turned {
@@ -111,6 +121,7 @@ pub(crate) fn turned(number: u32, role: Role, how: &str, markers: &[&str]) -> Tu
         put_back: Vec::new(),
         opened: Vec::new(),
         unopened: Vec::new(),
+        went_on: false,
         elapsed_ms: 1,
         at: String::new(),
     }
@@ -150,11 +161,14 @@ fn wrote(at: &At<Place>) -> Wrote {
 impl Live<Turn<Specs>> for World {
     fn perform(&mut self, turn: &Turn<Specs>) -> Result<TurnAnswer, Stopped> {
         let Some((how, markers)) = self.turns.front().cloned() else { return Err(Stopped) };
-        self.step(match &turn.session {
+        let mut step = match &turn.session {
             Session::Resume(id) => format!("{} goes on with {id}", turn.role.name()),
             Session::New => turn.role.name().to_owned(),
             Session::None => panic!("every turn of a run may be gone on with"),
-        })?;
+        };
+        step.extend((turn.choice > 0).then(|| format!(" by agent {}", turn.choice)));
+        step.extend(turn.goes_on.iter().map(|session| format!(" where {session} was cut off")));
+        self.step(step)?;
         self.turns.pop_front();
         self.prompts.push(turn.prompt.to_string());
         if how == "limit-cost" {
@@ -212,9 +226,9 @@ impl Live<Identify<Specs>> for World {
 }
 
 impl Live<Wait> for World {
-    fn perform(&mut self, Wait { until_unix, at_least_secs }: &Wait) -> Result<Waited, Stopped> {
+    fn perform(&mut self, Wait { until_unix, at_least_secs, .. }: &Wait) -> Result<Waited, Stopped> {
         self.step(format!("wait until {until_unix}, at least {at_least_secs} s"))?;
-        Ok(Waited { until_unix: *until_unix })
+        Ok(Waited { until_unix: *until_unix, is_too_long: *until_unix == TOO_LONG })
     }
 }
 
