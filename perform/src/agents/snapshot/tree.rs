@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use code_commit_logging::name_as_text;
+use code_commit_repo::WorkTree;
 use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
@@ -186,4 +187,11 @@ impl Tree {
         }
         folders
     }
+}
+
+/// Files that git tracks or would track: not ignored. `None` without a repository.
+pub(super) fn git_knows(tree: Option<WorkTree>, root: &Path) -> Option<BTreeSet<String>> {
+    let tree = tree.or_else(|| WorkTree::at(root).ok())?;
+    let tracked = tree.tracked().ok()?.into_iter().map(|file| file.path);
+    Some(tracked.chain(tree.dirty().ok()?).collect())
 }
