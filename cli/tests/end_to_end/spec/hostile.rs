@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::scenes::files;
 use crate::scenes::full_disk::{has_not_begun, on_a_full_disk};
 use crate::scenes::program::interrupt;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event, is_alive, names};
@@ -198,6 +199,16 @@ fn a_run_whose_journal_was_changed_is_not_taken_for_one_that_is_over() {
         assert_eq!((ran.code, scene.calls()), (Some(3), 2), "{}", ran.err);
         assert!(ran.err.contains("then begin anew"), "{}", ran.err);
     }
+}
+
+#[test]
+fn a_run_that_was_killed_before_the_first_line_of_its_journal_stops_no_other() {
+    let scene = Scene::new(&["kill -9 $PPID; exit 1", PLAN, DONE, APPROVE]);
+    assert_eq!(scene.run().code, None);
+    let runs = files::entries(scene.root().join(".git/code-commit/spec"));
+    std::fs::remove_file(runs[0].join("events.jsonl")).unwrap();
+    let ran = scene.run();
+    assert_eq!((ran.code, scene.calls()), (Some(0), 4), "{}", ran.err);
 }
 
 /// A scene whose agent may change neither `tests` nor the configuration.
