@@ -91,7 +91,10 @@ fn by_error(facts: &Facts<'_>, last: &Last, code: i32) -> End {
         || (status.is_none() && (is_codex || is_rate(&message) || is_used_up(&message)));
     let code = match by_status {
         Some(code @ (ErrorCode::BadKey | ErrorCode::NoPermission | ErrorCode::Billing)) => code,
-        _ if is_quota && (is_used_up(&everything) || is_codex || facts.told.resets_unix.is_some()) => {
+        _ if is_quota && (is_codex || says(&everything, &["insufficient_quota", "credit balance"])) => {
+            ErrorCode::Billing
+        }
+        _ if is_quota && (is_used_up(&everything) || facts.told.resets_unix.is_some()) => {
             ErrorCode::DailyQuota
         }
         _ if is_quota => ErrorCode::RateLimited,
@@ -109,8 +112,7 @@ fn by_error(facts: &Facts<'_>, last: &Last, code: i32) -> End {
 
 /// A CLI that spends its turn with retries has not run out of time: its service does not answer.
 fn out_of_time(facts: &Facts<'_>, idle: bool) -> End {
-    let retried =
-        facts.told.retried.clone().or_else(|| Some(last_line(facts.stderr)).filter(|line| is_retry(line)));
+    let retried = facts.told.retried.clone().or_else(|| last_retry(facts.stderr));
     let Some(message) = retried else { return End::TimedOut { idle } };
     let numbers = message.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok());
     let status = numbers.into_iter().find(|number| (400..600).contains(number));
@@ -126,13 +128,18 @@ fn service(code: ErrorCode, message: String) -> End {
     End::Service { code, message, resets_unix: None }
 }
 
-/// Gemini CLI tells a retry on its standard error only.
-fn is_retry(line: &str) -> bool {
-    says(line, &["retrying", "reconnecting"])
+/// Gemini CLI tells a retry on its standard error only: `Attempt 2 failed: WHY`, and below how long it waits.
+fn last_retry(stderr: &str) -> Option<String> {
+    let is_waiting = says(&last_line(stderr), &["retrying"]);
+    let attempt = stderr.lines().rev().find(|line| line.starts_with("Attempt "));
+    attempt.filter(|_| is_waiting).map(one_line)
 }
 
 fn is_rate(text: &str) -> bool {
-    says(text, &["429", "rate limit", "rate_limit", "too many requests", "resource_exhausted"])
+    says(
+        text,
+        &["429", "rate limit", "rate_limit", "too many requests", "resource_exhausted", "quota exceeded"],
+    )
 }
 
 fn is_too_large(text: &str) -> bool {

@@ -132,20 +132,27 @@ impl End {
     }
 }
 
+fn said_of(code: ErrorCode) -> &'static str {
+    let known = [
+        (ErrorCode::RateLimited, "was rate limited"),
+        (ErrorCode::DailyQuota, "has used up its quota"),
+        (ErrorCode::Billing, "has no credit left"),
+        (ErrorCode::BadKey, "could not log in to its service"),
+        (ErrorCode::NoPermission, "has no permission of its service"),
+        (ErrorCode::TooLarge, "was asked for more than its model takes"),
+        (ErrorCode::Overloaded, "found its service overloaded"),
+        (ErrorCode::NotFound, "asked for a model that does not exist"),
+        (ErrorCode::BadRequest, "was refused by its service"),
+    ];
+    known.iter().find(|(own, _)| *own == code).map_or("had an error of its service", |(_, said)| said)
+}
+
 /// Continues a sentence that begins with "the agent".
 impl std::fmt::Display for End {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let what = match self {
             Self::Ok => "answered",
-            Self::Service { code, .. } => match code {
-                ErrorCode::RateLimited => "was rate limited",
-                ErrorCode::DailyQuota | ErrorCode::Billing => "has used up its quota",
-                ErrorCode::BadKey | ErrorCode::NoPermission => "could not log in to its service",
-                ErrorCode::TooLarge => "was asked for more than its model takes",
-                ErrorCode::Overloaded => "found its service overloaded",
-                ErrorCode::BadRequest | ErrorCode::NotFound => "was refused by its service",
-                _ => "had an error of its service",
-            },
+            Self::Service { code, .. } => said_of(*code),
             Self::Truncated => "was cut off at its token limit",
             Self::Refused { .. } => "refused to answer",
             Self::TurnLimit { .. } => "used up its own limit of turns",

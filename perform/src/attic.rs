@@ -41,6 +41,11 @@ impl<'r> Attic<'r> {
         Self { run, spare: None, folders: Vec::new(), taken: BTreeSet::new() }
     }
 
+    /// In a folder that is there already.
+    pub(crate) fn at(folder: &'r Path) -> Self {
+        Self { folders: vec![folder.to_owned()], ..Self::of(folder) }
+    }
+
     /// What cannot be moved to the run folder is moved to this one, on the disk of the tree. Without it a file or symlink
     /// is copied, and a folder stays where it is.
     pub(crate) fn or_in(self, spare: &'r Path) -> Self {

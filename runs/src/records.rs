@@ -248,10 +248,10 @@ pub fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// How a run ended; `None` if it has not. An unreadable run does not count as over: its turns were paid for,
-/// and it may hold copies of files that an agent may not change.
+/// How a run ended; `None` if it has not, or if it was killed before its first line. An unreadable run does not
+/// count as over: its turns were paid for, and it may hold copies of files that an agent may not change.
 pub(crate) fn outcome_of(folder: &RunFolder) -> Result<Option<Outcome>, Failure> {
-    let past = Past::read(folder.path()).map_err(|error| {
+    let past = Past::read_if_begun(folder.path()).map_err(|error| {
         let help = format!("move {} away, then begin anew", folder.path().display());
         Failure::refused(error, help)
     })?;

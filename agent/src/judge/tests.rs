@@ -239,6 +239,12 @@ fn a_turn_that_was_spent_with_retries_has_not_run_out_of_time() {
             "Attempt 3 failed with status 503. Retrying with backoff...",
             "overloaded",
         ),
+        (
+            Kind::Gemini,
+            String::new(),
+            "Attempt 2 failed: Quota exceeded for requests per minute\nSuggested retry after 1s.. Retrying after 503ms...\n",
+            "rate-limited",
+        ),
         (Kind::Gemini, String::new(), "Loaded cached credentials.", "timeout"),
     ] {
         assert_eq!(end(kind, &stream, stderr), code, "{kind:?} {stream} {stderr}");
@@ -260,7 +266,7 @@ fn what_the_system_does_to_a_turn_comes_first() {
 #[test]
 fn a_quota_that_codex_names_without_its_status_is_used_up() {
     let failed = r#"{"type":"turn.failed","error":{"message":"Quota exceeded. Check your plan and billing details."}}"#;
-    assert_eq!(end(Kind::Codex, failed, 1, "").code(), "daily-quota");
+    assert_eq!(end(Kind::Codex, failed, 1, "").code(), "billing");
     let minute =
         r#"{"type":"result","status":"error","error":{"message":"Quota exceeded for requests per minute"}}"#;
     assert_eq!(end(Kind::Gemini, minute, 173, "").code(), "rate-limited");

@@ -104,7 +104,7 @@ fn a_wrong_key_a_quota_and_a_busy_service_are_told_apart() {
         ..Step::status(429).message("You exceeded your current quota")
     };
     let Some(scene) = self::scene([quota.times(9)]) else { return };
-    scene.turn("hello", |_| {}).ended(|end| end.code() == "daily-quota");
+    scene.turn("hello", |_| {}).ended(|end| end.code() == "billing");
     let Some(scene) = self::scene([Step::status(503).times(9)]) else { return };
     scene.turn("hello", |_| {}).ended(|end| end.code() == "overloaded");
     let minute =

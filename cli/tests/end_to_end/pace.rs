@@ -9,7 +9,9 @@ use code_commit_fixtures::server::{Script, Server, Step};
 use serde_json::Value;
 
 use crate::scenes::commit::Scene as Commit;
+use crate::scenes::files;
 use crate::scenes::kills::chosen;
+use crate::scenes::order::{FILES, Scene as Order};
 use crate::scenes::phase::Scene as Phase;
 use crate::scenes::program::Ran;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene as Spec};
@@ -96,7 +98,7 @@ fn a_limit_that_lasts_longer_than_anybody_waits_ends_the_run_and_says_when_to_co
     let scene = Spec::new(&[PLAN, &limited(&FAR.to_string())]);
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(4), 2), "{ran}");
-    assert!(ran.err.contains("come again at 21") && ran.err.contains("--wait"), "{ran}");
+    assert!(ran.err.contains("come again at 20") && ran.err.contains("--wait"), "{ran}");
 }
 
 #[test]
@@ -136,10 +138,11 @@ fn a_model_that_refuses_is_passed_over_as_its_hint_says() {
     let answers = Script::new([])
         .rule("gemini-a", Step::default().finish("SAFETY"))
         .rule("gemini-b", Step::text("^^^a.txt\nnew\n^^^end\n"));
-    let scene = Commit::with_files(&[("build.sh", "#!/bin/sh\ngrep -q new a.txt\n")], answers);
+    let files = [("build.sh", "#!/bin/sh\ngrep -q new a.txt\n"), (".gitignore", "/agent-config\n")];
+    let scene = Commit::with_files(&files, answers);
     scene.project.write("agent-config/query.txt", b"change it\n").unwrap();
     let server: &Server = &scene.server;
-    let ran: Ran = scene.run(&[
+    let ran: Ran = scene.run_keyed(&[
         "--model",
         "gemini-a,gemini-b",
         "--base-url",
@@ -153,4 +156,96 @@ fn a_model_that_refuses_is_passed_over_as_its_hint_says() {
         ran.err.contains("the service withheld the answer (safety)); gemini/gemini-b is asked instead"),
         "{ran}"
     );
+}
+
+/// What a service answers, and the word for it.
+const FAULTS: [(u16, &str); 7] = [
+    (401, "bad-key"),
+    (402, "billing"),
+    (403, "no-permission"),
+    (413, "too-large"),
+    (429, "rate-limited"),
+    (500, "server"),
+    (503, "overloaded"),
+];
+
+/// The last code that `--json` tells.
+fn word(ran: &Ran) -> String {
+    fn code(value: &Value) -> Option<&str> {
+        let inner = value.as_object()?;
+        let own = inner.get("code").and_then(Value::as_str);
+        own.or_else(|| inner.values().find_map(code))
+    }
+    let found = ran.out.lines().rev().find_map(|line| {
+        let event: Value = serde_json::from_str(line).ok()?;
+        code(&event).map(str::to_owned)
+    });
+    found.unwrap_or_else(|| panic!("{ran}"))
+}
+
+#[test]
+fn a_fault_of_the_service_has_one_word_in_each_loop_and_each_dialect() {
+    let models = ["gemini/m", "openai/m", "openai-responses/m", "anthropic/m"];
+    let keys = ["GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"]
+        .map(|name| (name, "key-that-opens-nothing-78"));
+    for (status, wanted) in FAULTS {
+        let service = || Script::new([]).rule("POST ", Step::status(status).message("no"));
+        let patience = ["--call-limit", "1s", "--sandbox", "off", "--json", "--base-url"];
+        for model in models {
+            let scene = Commit::new(service());
+            let base =
+                format!("{}{}", scene.server.origin(), if model.starts_with("openai") { "/v1" } else { "" });
+            assert_eq!(scene.run(&["init", "--implement"]).code, Some(0));
+            for which in [&[][..], &["implement"]] {
+                let ran = scene.run_with(&[which, &patience, &[&base, "--model", model]].concat(), &keys);
+                assert_eq!(
+                    (ran.code, word(&ran).as_str()),
+                    (Some(4), wanted),
+                    "{model} {which:?} {status}: {ran}"
+                );
+            }
+        }
+        let scene = Order::scripted(&FILES, service());
+        let ran = scene.run(&["--call-limit", "1s", "--json"]);
+        assert_eq!((ran.code, word(&ran).as_str()), (Some(4), wanted), "order {status}: {ran}");
+    }
+}
+
+/// What each agent's CLI prints and how it exits where its service answers with this status, as the real ones do.
+fn broken(agent: &str, status: u16) -> String {
+    let lines = match agent {
+        "claude" => format!(
+            r#"echo '{{"type":"result","subtype":"success","is_error":true,"api_error_status":{status},"result":"API Error: {status} no","session_id":"s"}}'; exit 1"#
+        ),
+        "gemini" => format!(
+            r#"echo '{{"type":"result","status":"error","error":{{"type":"unknown","message":"[API Error: no]"}},"stats":{{}}}}'; exit {}"#,
+            status % 256
+        ),
+        _ if status == 429 => {
+            r#"echo '{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}'; exit 1"#.to_owned()
+        }
+        _ => format!(
+            r#"echo '{{"type":"turn.failed","error":{{"message":"unexpected status {status} Some Reason: no"}}}}'; exit 1"#
+        ),
+    };
+    format!("#!/bin/sh\n{lines}\n")
+}
+
+#[test]
+fn a_fault_of_an_agents_service_has_the_same_word() {
+    for agent in ["claude", "gemini", "codex"] {
+        let (spec, phase) = (Spec::new(&[]), Phase::new(&[]));
+        phase.write(".env", "GEMINI_API_KEY=k\nANTHROPIC_API_KEY=k\nCODEX_API_KEY=k\n");
+        for (status, wanted) in FAULTS {
+            for bin in [spec.home().join("bin"), phase.at("bin")] {
+                files::write_program(&bin.join(agent), broken(agent, status));
+            }
+            let args = ["run", "--new", "--focus", "X", "--agent", agent, "--wait", "1s", "--json"];
+            let ran = spec.spec(&args);
+            assert_eq!((ran.code, word(&ran).as_str()), (Some(4), wanted), "spec {agent} {status}: {ran}");
+            let model = format!("{agent}/m");
+            let ran = phase.run(&["run", "--new", "--model", &model, "--wait", "1s", "--json"]);
+            assert_eq!((ran.code, word(&ran).as_str()), (Some(4), wanted), "phase {agent} {status}: {ran}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Random replies, builds, orders, kills, disk errors and a person over random trees, on every rung: what is in the tree afterwards is
+//! Random replies, builds, orders, agents, kills, disk errors and a person over random trees, on every rung: what is in the tree afterwards is
 //! what a model says, which knows the plan of the case alone.
 //!
 //! `TREE_CASES=1000` tries more, `TREE_SEED` begins elsewhere. Whatever differs is printed with its seed and its plan.
@@ -20,7 +20,7 @@ use code_commit_fixtures::project::Project;
 use code_commit_fixtures::server::{Script, Server, Step};
 use serde_json::json;
 
-use self::judge::{Expected, is_ignored, top};
+use self::judge::{Expected, Role, Turn, is_ignored, top};
 use self::plan::{Family, Limits, Plan, pick};
 use self::tree::{Node, Tree, on_disk};
 use crate::scenes::commit::Scene as Commit;
@@ -31,8 +31,9 @@ use crate::scenes::program::{Ran, in_reach, program, surrounded};
 mod judge;
 mod plan;
 mod tree;
+mod turns;
 
-/// Cases without `TREE_CASES`, half of them orders.
+/// Cases without `TREE_CASES`: half of them commit loops, half orders, and a third as many again agents' turns.
 const CASES: usize = 24;
 const RUNGS: [&str; 4] = ["namespaces", "bwrap", "landlock", "off"];
 const NOBODY: u32 = 65534;
@@ -73,6 +74,7 @@ enum Fault {
 enum Scene {
     Commit(Commit),
     Order(Order),
+    Turn(turns::Scene),
 }
 
 struct Case {
@@ -85,8 +87,15 @@ struct Case {
     scene: Scene,
 }
 
-/// Where the program can be disturbed, by loop and rung.
-type Places = BTreeMap<(bool, &'static str), Vec<(String, usize)>>;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Campaign {
+    Commit,
+    Order,
+    Turn,
+}
+
+/// Where the program can be disturbed, by loop, whether it is a phase, and rung.
+type Places = BTreeMap<(Campaign, bool, &'static str), Vec<(String, usize)>>;
 
 /// What a person saved, by path.
 type Saved = BTreeMap<String, String>;
@@ -96,13 +105,17 @@ impl Scene {
         match self {
             Self::Commit(scene) => &scene.project,
             Self::Order(scene) => &scene.project,
+            Self::Turn(scene) => scene.project(),
         }
     }
 
-    fn server(&self) -> &Server {
+    /// Whether the model was asked, or the agent has begun.
+    fn has_begun(&self) -> bool {
+        let was_asked = |server: &Server| !server.requests().is_empty();
         match self {
-            Self::Commit(scene) => &scene.server,
-            Self::Order(scene) => &scene.server,
+            Self::Commit(scene) => was_asked(&scene.server),
+            Self::Order(scene) => was_asked(&scene.server),
+            Self::Turn(scene) => !scene.begun().is_empty(),
         }
     }
 
@@ -189,21 +202,29 @@ fn scene(plan: &Plan) -> Scene {
             }
             Scene::Order(scene)
         }
+        Family::Turn(turn) => Scene::Turn(turns::Scene::new(plan, turn)),
     }
 }
 
 impl Case {
-    fn new(seed: usize, is_order: bool, places: &mut Places) -> Self {
-        let mut dice = Dice::of(seed.wrapping_mul(0x5851_F42D) ^ usize::from(is_order));
+    fn new(seed: usize, campaign: Campaign, places: &mut Places) -> Self {
+        let mut dice = Dice::of(seed.wrapping_mul(0x5851_F42D) ^ campaign as usize);
         // The first throws of neighbouring seeds are alike.
         (0..4).for_each(|_| _ = dice.below(2));
         let rung = RUNGS[seed % RUNGS.len()];
         let is_root = rustix::process::geteuid().is_root();
         let user = if is_root && dice.below(3) == 0 { NOBODY } else { rustix::process::geteuid().as_raw() };
-        let family = match (is_order, dice.below(3) == 0) {
-            (false, restores) => Family::Commit { restores },
-            (true, keeps) => Family::Order { keeps },
+        let family = match (campaign, dice.below(3) == 0) {
+            (Campaign::Commit, restores) => Family::Commit { restores },
+            (Campaign::Order, keeps) => Family::Order { keeps },
+            (Campaign::Turn, is_builders) => {
+                let of_spec = pick(&mut dice, &[Role::Planning, Role::Implementing, Role::Reviewing]);
+                // Landlock is refused for phases.
+                let role = if is_builders && rung != "landlock" { Role::Builder } else { of_spec };
+                Family::Turn(Turn { role, protects: dice.below(2) == 0 })
+            }
         };
+        let (is_order, is_turn) = (campaign == Campaign::Order, campaign == Campaign::Turn);
         let kind = dice.below(8);
         let has_person = dice.below(4) == 0;
         // A killed order is run again, where ignored files are as its first command has left them.
@@ -214,12 +235,14 @@ impl Case {
             keeps_top: rung == "landlock",
             leaves_ignored,
             links_nothing: has_person,
+            holds_settings: is_turn && (rung != "off" || kind >= 4),
         };
         let plan = Plan::new(&mut dice, family, limits);
         let scene = scene(&plan);
         let mut case = Self { seed, rung, user, plan, fault: Fault::None, has_person, scene };
         if kind >= 4 && strace_works() {
-            let all = places.entry((is_order, rung)).or_insert_with(|| places_of(family, rung));
+            let is_phase = matches!(family, Family::Turn(Turn { role: Role::Builder, .. }));
+            let all = places.entry((campaign, is_phase, rung)).or_insert_with(|| places_of(family, rung));
             case.fault = fault(&mut dice, kind, all);
         }
         case
@@ -237,6 +260,7 @@ impl Case {
                 scene.keyed(&args, &[])
             }
             Scene::Order(scene) => scene.command(&["--sandbox", self.rung, "--max-attempts", "1"]),
+            Scene::Turn(scene) => scene.run(self.rung),
         }
     }
 
@@ -244,6 +268,7 @@ impl Case {
         match &self.scene {
             Scene::Commit(scene) => scene.command(args, &[]),
             Scene::Order(scene) => scene.program(args),
+            Scene::Turn(scene) => scene.command(args),
         }
     }
 
@@ -296,6 +321,9 @@ impl Case {
             eprintln!("SKIPPED: a tree on {}: {}", self.rung, ran.err.trim());
             return None;
         }
+        if let (Scene::Turn(scene), Family::Turn(turn)) = (&self.scene, self.plan.family) {
+            return Some(self.after_turn(scene, turn, &ran, &saved).finish(&saved, beside));
+        }
         let mut found = Differences { said: format!("--- the run\n{ran}\n"), text: String::new() };
         let is_order = matches!(self.scene, Scene::Order(_));
         let (ends, stages) = (self.plan.ends(), self.plan.stages());
@@ -341,14 +369,7 @@ impl Case {
             }
             found.compare("after undo", &self.tree(), &[before], &saved, self);
         }
-        let there = contents(beside);
-        for (path, text) in saved.iter().filter(|(_, text)| !there.contains(text.as_str())) {
-            writeln!(found.text, "lost: {text:?}, which the person saved in {path:?}").unwrap();
-        }
-        if found.text.is_empty() {
-            return Some(String::new());
-        }
-        Some(format!("{}\n{}", found.text, found.said))
+        Some(found.finish(&saved, beside))
     }
 
     fn tree(&self) -> Tree {
@@ -360,16 +381,20 @@ impl Case {
     fn person(&self, stop: &Receiver<()>) -> Saved {
         let mut dice = Dice::of(self.seed + 77);
         let mut saved = Saved::new();
-        let is_in_view = self.rung == "namespaces";
+        let (is_in_view, settings) = match self.plan.family {
+            Family::Turn(turn) => (false, turn.settings().map(|(path, _)| path).collect()),
+            Family::Commit { .. } | Family::Order { .. } => (self.rung == "namespaces", Vec::new()),
+        };
         let touched: BTreeSet<&str> = self.plan.touched.iter().map(|path| top(path)).collect();
         let base = &self.plan.base;
         let files: Vec<&String> = (base.paths())
             .filter(|path| base.is_file(path) && path.as_str() != ".gitignore")
+            .filter(|path| !settings.contains(&path.as_str()))
             // What the command did to an ignored file that was saved before it began, nobody accounts for.
             .filter(|path| (is_in_view && !is_ignored(path)) || !touched.contains(top(path)))
             .collect();
         while stop.recv_timeout(PACE).is_err() {
-            if self.scene.server().requests().is_empty() || saved.len() >= MOST_SAVED {
+            if !self.scene.has_begun() || saved.len() >= MOST_SAVED {
                 continue;
             }
             let number = saved.len();
@@ -425,6 +450,15 @@ impl Differences {
         if !is_so {
             writeln!(self.text, "not as expected: {what}").unwrap();
         }
+    }
+
+    /// The differences with what the program printed; empty if there are none.
+    fn finish(mut self, saved: &Saved, beside: &Path) -> String {
+        let there = contents(beside);
+        for (path, text) in saved.iter().filter(|(_, text)| !there.contains(text.as_str())) {
+            writeln!(self.text, "lost: {text:?}, which the person saved in {path:?}").unwrap();
+        }
+        if self.text.is_empty() { self.text } else { format!("{}\n{}", self.text, self.said) }
     }
 
     /// Compares with each tree that may be there, and says how the nearest one differs.
@@ -552,7 +586,13 @@ fn places_of(family: Family, rung: &'static str) -> Vec<(String, usize)> {
     let plan = Plan::new(
         &mut Dice::of(3),
         family,
-        Limits { drops_set_id: true, keeps_top: true, leaves_ignored: true, links_nothing: true },
+        Limits {
+            drops_set_id: true,
+            keeps_top: true,
+            leaves_ignored: true,
+            links_nothing: true,
+            holds_settings: true,
+        },
     );
     let scene = scene(&plan);
     let log = scene.project().beside().join("strace");
@@ -577,11 +617,12 @@ fn fault(dice: &mut Dice, kind: usize, places: &[(String, usize)]) -> Fault {
     Fault::Disk(call, pick(dice, &["EIO", "ENOSPC"]), format!("{when}{from_then_on}"))
 }
 
-fn campaign(is_order: bool) {
-    let (cases, first) = (chosen("TREE_CASES", CASES) / 2, chosen("TREE_SEED", 1));
+fn campaign(campaign: Campaign) {
+    let share = if campaign == Campaign::Turn { 3 } else { 2 };
+    let (cases, first) = (chosen("TREE_CASES", CASES) / share, chosen("TREE_SEED", 1));
     let (mut places, mut tally, mut failed) = (Places::new(), BTreeMap::new(), Vec::new());
     for seed in first..first + cases.max(1) {
-        let case = Case::new(seed, is_order, &mut places);
+        let case = Case::new(seed, campaign, &mut places);
         let Some(differences) = case.differences() else { continue };
         *tally.entry((case.rung, case.user)).or_insert(0) += 1;
         if !differences.is_empty() {
@@ -596,10 +637,15 @@ fn campaign(is_order: bool) {
 
 #[test]
 fn a_tree_is_as_the_model_says_whatever_happens_to_a_commit_loop() {
-    campaign(false);
+    campaign(Campaign::Commit);
 }
 
 #[test]
 fn a_tree_is_as_the_model_says_whatever_happens_to_an_order() {
-    campaign(true);
+    campaign(Campaign::Order);
+}
+
+#[test]
+fn a_tree_is_as_the_model_says_whatever_happens_in_a_turn_of_an_agent() {
+    campaign(Campaign::Turn);
 }

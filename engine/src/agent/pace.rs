@@ -86,17 +86,15 @@ impl Pace {
         if end.then == TurnAdvice::Renew && self.sessions.remove(&choice).is_some() {
             return Next::Again;
         }
-        match end.then {
-            TurnAdvice::Repeat => {
-                self.keep(choice, turned);
-                return Next::Again;
-            }
-            TurnAdvice::WaitUntil(when) => {
-                self.keep(choice, turned);
-                self.soonest = Some(self.soonest.map_or(when, |soonest| soonest.min(when)));
-            }
-            _ if !end.asks_for_another => return Next::Judge,
-            _ => {}
+        if end.then == TurnAdvice::Repeat {
+            self.keep(choice, turned);
+            return Next::Again;
+        }
+        if let TurnAdvice::WaitUntil(when) = end.then {
+            self.keep(choice, turned);
+            self.soonest = Some(self.soonest.map_or(when, |soonest| soonest.min(when)));
+        } else if !end.asks_for_another {
+            return Next::Judge;
         }
         if self.at + 1 < self.order.len() {
             self.at += 1;

@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use code_commit_repo::WorkTree;
-
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::Watched;
+use crate::attic::Attic;
 use code_commit_dir::reach::{self, CHANGE};
 use kept::{Noted, noted};
-use tree::{Found, Place};
+use tree::{Found, Place, git_knows};
 
 mod kept;
 mod tree;
@@ -100,7 +99,7 @@ impl<'w> Before<'w> {
 
     fn look(watched: &'w Watched, kept: &mut Kept, folder: &Path, taken: &Path) -> io::Result<Self> {
         let (tree, since) = kept.look(&watched.root, &watched.skip)?;
-        let known = watched.may_touch.as_ref().and_then(|_| known_to_git(watched));
+        let known = watched.may_touch.as_ref().and_then(|_| git_knows(watched.tree.clone(), &watched.root));
         let before =
             Self { watched, tree, known, folder: folder.to_owned(), taken: taken.to_owned(), is_late: false };
         if watched.may_touch.is_some() {
@@ -143,7 +142,10 @@ impl<'w> Before<'w> {
             return false;
         };
         let first_from_there = self.known.as_ref().and_then(|known| known.range(folder.to_owned()..).next());
-        folder.is_empty() || first_from_there.is_some_and(|known| known.starts_with(folder))
+        let there = self.tree.files.range(folder.to_owned()..);
+        folder.is_empty()
+            || first_from_there.is_some_and(|known| known.starts_with(folder))
+            || there.take_while(|(path, _)| path.starts_with(folder)).any(|(_, found)| found.is_odd())
     }
 
     /// A name that cannot be judged counts as protected.
@@ -194,7 +196,7 @@ impl<'w> Before<'w> {
 
     fn differences(&self) -> Differences {
         let after = Tree::of(&self.watched.root, &self.watched.skip);
-        let known_now = self.known.as_ref().map(|_| known_to_git(self.watched));
+        let known_now = self.known.as_ref().map(|_| git_knows(self.watched.tree.clone(), &self.watched.root));
         // If git can no longer report what it knows, every new file counts.
         let is_new_to_git = |path: &str| match &known_now {
             None => false,
@@ -238,14 +240,26 @@ impl<'w> Before<'w> {
             Ok(folder) => {
                 // It may be the work of the user at the same time. Restoring comes first.
                 let _ = reach::take(&folder, &self.taken, &place.0);
+                let _ = self.take_obstacle(place);
                 reach::remove(&folder, place.name())?;
                 let was_there = |above: &Path| self.tree.folders.contains(&Place(above.to_owned()));
                 reach::remove_empty(folder, &place.0, was_there);
             }
-            Err(error) if reach::is_gone(&error) => {}
-            Err(error) => return Err(error),
+            Err(error) if !reach::is_gone(&error) => return Err(error),
+            // What is on the way to a new file may be restored already.
+            Err(_) => _ = was.map(|_| self.take_obstacle(place)),
         }
         if was.is_some() { reach::put(&self.folder, root, &place.0) } else { Ok(()) }
+    }
+
+    /// Takes the folder that has come in the place of a file, or what is on the way to it and no folder.
+    fn take_obstacle(&self, Place(path): &Place) -> io::Result<()> {
+        let root = &self.watched.root;
+        if code_commit_dir::obstacle::place(root, path)?.is_none() {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&self.taken)?;
+        Attic::at(&self.taken).take_from(root, path)
     }
 
     /// Removes nothing if the copy is missing or incomplete after a power cut.
@@ -280,13 +294,6 @@ pub(super) fn put_back_after(
     let cut_off = Before::cut_off(watched, folder, taken).map_err(fault("read what was noted of", folder))?;
     let Some(before) = cut_off else { return Ok(Vec::new()) };
     Ok(before.compare(&mut Kept::default())?.put_back)
-}
-
-/// Files that git tracks or would track: not ignored. `None` without a repository.
-fn known_to_git(watched: &Watched) -> Option<BTreeSet<String>> {
-    let tree = watched.tree.clone().or_else(|| WorkTree::at(&watched.root).ok())?;
-    let tracked = tree.tracked().ok()?.into_iter().map(|file| file.path);
-    Some(tracked.chain(tree.dirty().ok()?).collect())
 }
 
 #[cfg(test)]

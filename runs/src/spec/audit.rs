@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use code_commit_engine::{Harness as _, Journaled, Next, Pace, Session, Stop, Turn, TurnAdvice, TurnAnswer};
+use code_commit_engine::{
+    Harness as _, Journaled, Next, Pace, Session, Stop, Turn, TurnAdvice, TurnAnswer, Turned,
+};
 use code_commit_logging::{RunFolder, Stamp};
 use code_commit_loop_spec::watch::WatchEvent;
 use code_commit_loop_spec::{Files, Role, Specs};
@@ -20,7 +22,7 @@ use crate::site::Site;
 use crate::spec::history::AUDIT;
 use crate::spec::lines::{Ear, Lines};
 use crate::spec::options::AgentOptions;
-use crate::spec::workspace::Workspace;
+use crate::spec::workspace::{Team, Workspace};
 use crate::spec::{act, uuid};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +66,37 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
 fn stopped(stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {
     match stop {
         Stop::Fault(fault) => act::WORDS.fault(fault, folder),
-        other => anyhow::Error::from(other).into(),
+        other @ (Stop::Differs(_) | Stop::Unreadable { .. }) => anyhow::Error::from(other).into(),
+    }
+}
+
+/// The turn, as far as other agents or a wait help; or what the audit ends with.
+fn attempts(
+    harness: &mut Journaled<AgentWorld<'_, Team>>,
+    workspace: &Workspace<'_>,
+    folder: &RunFolder,
+) -> Result<Result<Box<Turned>, Audited>, Failure> {
+    let specs = &workspace.config.specs;
+    let mut pace = Pace::new(workspace.agents(), 0);
+    loop {
+        let system = Some(system(Who::Audit, specs));
+        let turn = Turn::<Specs>::new(Role::Audit, audit(specs).into(), system, Session::New);
+        let turned = match harness.perform(pace.lead(turn)) {
+            Ok(TurnAnswer::Turned(turned)) => turned,
+            Ok(TurnAnswer::LimitReached(limit)) => return Ok(Err(Audited::Failed(limit.cause.message))),
+            Err(Stop::Fault(AgentFault::Interrupted)) => return Ok(Err(Audited::Interrupted)),
+            Err(stop) => return Err(stopped(stop, folder)),
+        };
+        match pace.after(&turned) {
+            Next::Again if turned.end.then != TurnAdvice::Repeat => {}
+            Next::Judge | Next::Again => return Ok(Ok(turned)),
+            Next::Other => {}
+            Next::Wait(wait) => {
+                if harness.perform(wait).map_err(|stop| stopped(stop, folder))?.is_too_long {
+                    return Ok(Ok(turned));
+                }
+            }
+        }
     }
 }
 
@@ -84,28 +116,9 @@ pub(super) fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines)
         session: Some(id),
         ..workspace.world(record, cast, ear, cancel)
     };
-    let specs = &workspace.config.specs;
-    let turn = || Turn::new(Role::Audit, audit(specs).into(), Some(system(Who::Audit, specs)), Session::New);
-    let (mut harness, mut pace) = (Journaled::new(world, []), Pace::new(workspace.agents(), 0));
-    let turned = loop {
-        let answer = match harness.perform(pace.lead::<Specs>(turn())) {
-            Err(Stop::Fault(AgentFault::Interrupted)) => return Ok(Audited::Interrupted),
-            other => other.map_err(|stop| stopped(stop, &folder))?,
-        };
-        let turned = match answer {
-            TurnAnswer::LimitReached(limit) => return Ok(Audited::Failed(limit.cause.message)),
-            TurnAnswer::Turned(turned) => turned,
-        };
-        match pace.after(&turned) {
-            Next::Again if turned.end.then == TurnAdvice::Repeat => break turned,
-            Next::Judge => break turned,
-            Next::Again | Next::Other => {}
-            Next::Wait(wait) => {
-                if harness.perform(wait).map_err(|stop| stopped(stop, &folder))?.is_too_long {
-                    break turned;
-                }
-            }
-        }
+    let turned = match attempts(&mut Journaled::new(world, []), workspace, &folder)? {
+        Ok(turned) => turned,
+        Err(audited) => return Ok(audited),
     };
     if !turned.put_back.is_empty() {
         workspace.host.output.note(&format!("log: {}", folder.path().display()));

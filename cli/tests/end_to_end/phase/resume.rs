@@ -28,7 +28,7 @@ fn a_kill_in_any_turn_costs_that_turn_and_no_other() {
         let killed = format!(",{},gemini", name.split('-').next().unwrap());
         let rows = scene.read(".abl/logs/tokens.csv");
         let unknown: Vec<&str> =
-            rows.lines().filter(|row| row.contains(&format!(" (no usage reported),,,,,s-{name}"))).collect();
+            rows.lines().filter(|row| row.contains(" (no usage reported),,,,,")).collect();
         assert!(unknown.len() == 1 && unknown[0].contains(&killed), "{name}: {rows}");
         assert_eq!(scene.commits("src").last().unwrap(), "phase1/passed", "{name}");
     }

@@ -34,7 +34,7 @@ answer "Done."
 
 /// A project, its agent, and what both are told.
 pub(crate) struct Scene {
-    project: Project,
+    pub(crate) project: Project,
 }
 
 impl Scene {

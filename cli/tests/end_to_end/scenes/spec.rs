@@ -50,7 +50,7 @@ pub const DONE: &str = "echo new > src.txt; say '<DONE>the last task</DONE>'";
 
 /// A project with an agent.
 pub struct Scene {
-    project: Project,
+    pub project: Project,
 }
 
 impl Scene {

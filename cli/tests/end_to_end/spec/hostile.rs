@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::scenes::files;
 use crate::scenes::full_disk::{has_not_begun, on_a_full_disk};
 use crate::scenes::program::interrupt;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event, is_alive, names};
@@ -117,15 +118,15 @@ fn a_lock_that_an_archive_has_brought_along_empties_no_other_file() {
 
 #[test]
 fn a_watch_that_was_killed_goes_on_with_the_turn_that_it_was_at() {
-    let scene = Scene::new(&[PLAN, "kill -9 $PPID; exit 1", DONE, APPROVE]);
+    let heard = "while ! grep -qs '\"init\"' .git/code-commit/spec/*/2-*output.jsonl; do :; done";
+    let scene = Scene::new(&[PLAN, &format!("{heard}; kill -9 $PPID; exit 1"), DONE, APPROVE]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
     assert_eq!((scene.spec(&["watch"]).code, scene.calls()), (None, 2));
     let (events, _) = watch(&scene, "BacklogEmpty");
     assert_eq!((states(&events).as_str(), scene.calls()), ("ProcessingItem ItemCompleted BacklogEmpty", 4));
-    let session = |number| {
-        scene.arguments(number).split("--session-id\n").nth(1).unwrap().lines().next().unwrap().to_owned()
-    };
-    assert_ne!(session(2), session(3));
+    let session =
+        scene.arguments(2).split("--session-id\n").nth(1).unwrap().lines().next().unwrap().to_owned();
+    assert!(scene.arguments(3).contains(&format!("--resume\n{session}\n")), "{}", scene.arguments(3));
 }
 
 /// Without a sandbox an agent outlives its harness, and goes on writing.
@@ -198,6 +199,16 @@ fn a_run_whose_journal_was_changed_is_not_taken_for_one_that_is_over() {
         assert_eq!((ran.code, scene.calls()), (Some(3), 2), "{}", ran.err);
         assert!(ran.err.contains("then begin anew"), "{}", ran.err);
     }
+}
+
+#[test]
+fn a_run_that_was_killed_before_the_first_line_of_its_journal_stops_no_other() {
+    let scene = Scene::new(&["kill -9 $PPID; exit 1", PLAN, DONE, APPROVE]);
+    assert_eq!(scene.run().code, None);
+    let runs = files::entries(scene.root().join(".git/code-commit/spec"));
+    std::fs::remove_file(runs[0].join("events.jsonl")).unwrap();
+    let ran = scene.run();
+    assert_eq!((ran.code, scene.calls()), (Some(0), 4), "{}", ran.err);
 }
 
 /// A scene whose agent may change neither `tests` nor the configuration.

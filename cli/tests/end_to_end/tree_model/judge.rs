@@ -18,6 +18,111 @@ pub const LATER: [&str; 8] = [
 /// Names that only a person writes, in any folder.
 pub const PERSONS: [&str; 3] = [".gitignore", ".gitmodules", ".cuggino.json"];
 
+/// Who works in a turn: the first in a phase, the others in a spec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Builder,
+    Planning,
+    Implementing,
+    Reviewing,
+}
+
+/// A turn of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    pub role: Role,
+    /// Whether the configuration protects anything.
+    pub protects: bool,
+}
+
+/// What no role may change then: what is in two folders, and every `c.txt`.
+const PROTECT: &str = "protect = ['/d/e/**', '/ign/deep/**', 'c.txt']\n";
+
+impl Turn {
+    /// The files that a run is configured by.
+    pub fn settings(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let of_spec = [(".specs/a.md", "# A\n"), (".cuggino.json", "{\"maxIterations\":1}\n")];
+        let of_spec = of_spec.into_iter().filter(move |_| self.role != Role::Builder);
+        of_spec.chain(self.protects.then_some(("code-commit.toml", PROTECT)))
+    }
+
+    /// A name that cannot be judged counts as protected.
+    fn is_protected(self, path: &str) -> bool {
+        let is_in = |folder: &str| path != folder && is_at_or_below(path, folder);
+        self.protects
+            && (is_in("d/e")
+                || is_in("ign/deep")
+                || path.split('/').any(|name| ["c.txt", ".gitmodules"].contains(&name))
+                || is_odd(path))
+    }
+
+    /// Whether what the role does at this path stays.
+    pub fn may_leave(self, rules: &Rules, was: &Tree, now: &Tree, path: &str) -> bool {
+        self.may_touch(path) || !self.counts(rules, was, now, path)
+    }
+
+    fn may_touch(self, path: &str) -> bool {
+        let is_ours = self.settings().any(|(file, _)| file == path) || is_at_or_below(path, ".specs");
+        match self.role {
+            Role::Builder => !self.is_protected(path),
+            Role::Implementing => !self.is_protected(path) && !is_ours,
+            Role::Planning | Role::Reviewing => false,
+        }
+    }
+
+    /// Whether a file counts that is now at a path, or was: for git, or because somebody protects it, whether git ignores it or not.
+    fn counts(self, rules: &Rules, was: &Tree, now: &Tree, path: &str) -> bool {
+        let is_known = was.has(path) && !was.is_folder(path);
+        // Git lists no FIFO, and nothing of a repository that somebody makes. Among files that were there before, ignore rules count
+        // like any file; in a new folder, they hide products.
+        let is_unknown_to_git = || {
+            let mut old = was.paths().filter(|old| !was.is_folder(old) && rules.accounts_for(old));
+            now.get(path) == Some(&Node::Other)
+                || above(path).any(|folder| {
+                    now.has(&join(folder, ".git/HEAD"))
+                        || (now.text(&join(folder, ".gitignore")) == Some("*\n")
+                            && !old.any(|old| is_at_or_below(old, folder)))
+                })
+        };
+        if path.split('/').any(|name| name == ".git") {
+            return false;
+        }
+        let is_watched = self.role == Role::Builder || self.role == Role::Implementing;
+        (rules.accounts_for(path) && (is_known || !is_unknown_to_git()))
+            || path.contains('\u{fffd}')
+            || (is_watched && self.is_protected(path))
+    }
+
+    /// What stays of `now`, where `was` was there before the turn.
+    pub fn judge(self, rules: &Rules, was: &Tree, now: &Tree) -> Expected {
+        let all: BTreeSet<&String> = was.paths().chain(now.paths()).collect();
+        let file = |tree: &Tree, path: &str| tree.get(path).filter(|_| !tree.is_folder(path)).cloned();
+        let (mut tree, mut loose) = (now.clone(), BTreeSet::new());
+        for path in all {
+            let (old, new) = (file(was, path), file(now, path));
+            if old == new || self.may_leave(rules, was, now, path) {
+                continue;
+            }
+            // What has come in the place of its folders, or of itself, goes.
+            for folder in above(path).filter(|_| old.is_some()) {
+                if !tree.is_folder(folder) {
+                    tree.0.insert(folder.to_owned(), was.get(folder).cloned().unwrap_or(Node::Folder(0o755)));
+                }
+            }
+            match old {
+                Some(old) => {
+                    loose.extend(tree.at_or_below(path).into_iter().filter(|path| !rules.accounts_for(path)));
+                    tree.remove(path);
+                    tree.0.insert(path.clone(), old);
+                }
+                None if !tree.is_folder(path) => tree.remove(path),
+                None => {}
+            }
+        }
+        Expected { tree, loose }
+    }
+}
+
 /// Who may leave what.
 #[derive(Debug, Clone)]
 pub struct Rules {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::scenes::kills::Dice;
 
-use super::judge::{Expected, LATER, PERSONS, Rules, is_ignored};
+use super::judge::{Expected, LATER, PERSONS, Role, Rules, Turn, is_ignored};
 use super::tree::{Node, Tree, above, is_at_or_below, join, parent};
 
 /// Folders of a tree. `ign` is ignored.
@@ -36,6 +36,8 @@ pub enum Family {
     Commit { restores: bool },
     /// An order of one attempt; by-products are kept if so.
     Order { keeps: bool },
+    /// A turn of an agent in a phase or a spec.
+    Turn(Turn),
 }
 
 #[derive(Debug)]
@@ -47,8 +49,10 @@ pub struct Plan {
     /// What an order may change.
     pub allowed: Vec<String>,
     pub reply: Reply,
-    /// What the build does, or the acceptance command.
+    /// What the build does, the acceptance command, or the agent.
     pub lines: Vec<String>,
+    /// The tree after each of the deeds.
+    pub moments: Vec<Tree>,
     pub passes: bool,
     pub rules: Rules,
     /// The tree with the reply, and with all that the command has done.
@@ -211,9 +215,15 @@ fn reply(
 impl Plan {
     pub fn new(dice: &mut Dice, family: Family, limits: Limits) -> Self {
         let is_order = matches!(family, Family::Order { .. });
-        let (base, untracked, forced) = base(dice, !is_order);
+        let (mut base, untracked, forced) = base(dice, !is_order);
+        if let Family::Turn(turn) = family {
+            turn.settings().for_each(|(path, text)| base.write(path, 0o644, text));
+        }
         let mut replied = base.clone();
-        let (reply, mut allowed) = reply(dice, &mut replied, &untracked, is_order);
+        let (reply, mut allowed) = match family {
+            Family::Turn(_) => (Reply { changes: Vec::new(), edit: None, refused: None }, Vec::new()),
+            Family::Commit { .. } | Family::Order { .. } => reply(dice, &mut replied, &untracked, is_order),
+        };
         let mut deeds = Deeds {
             tree: replied.clone(),
             lines: Vec::new(),
@@ -221,8 +231,14 @@ impl Plan {
             frozen: base.paths().filter(|path| path.ends_with(".gitignore")).cloned().collect(),
             limits,
         };
+        if let Family::Turn(turn) = family {
+            let held = turn.settings().filter(|_| turn.role == Role::Builder || limits.holds_settings);
+            deeds.frozen.extend(held.map(|(path, _)| path.to_owned()));
+        }
+        let mut moments = vec![replied.clone()];
         for _ in 0..dice.below(9) {
             deeds.add(dice);
+            moments.push(deeds.tree.clone());
         }
         // A command of an order may also change a file that only it writes.
         if is_order && dice.below(2) == 0 {
@@ -241,8 +257,8 @@ impl Plan {
         allowed.sort();
         allowed.dedup();
         allowed.retain(|path| !path.starts_with(".git") && !path.contains("/.git"));
-        let keeps = matches!(family, Family::Commit { .. } | Family::Order { keeps: true });
-        let rules = Rules { scope: (!keeps).then(|| allowed.clone()), is_order, forced };
+        let scope = (family == Family::Order { keeps: false }).then(|| allowed.clone());
+        let rules = Rules { scope, is_order, forced };
         let Deeds { tree: built, lines, .. } = deeds;
         let changed = |from: &Tree, to: &Tree| -> Vec<String> {
             let all = from.paths().chain(to.paths());
@@ -250,7 +266,20 @@ impl Plan {
         };
         let touched = changed(&base, &replied).into_iter().chain(changed(&replied, &built)).collect();
         let passes = dice.below(2) == 0;
-        Self { family, base, untracked, allowed, reply, lines, passes, rules, replied, built, touched }
+        Self {
+            family,
+            base,
+            untracked,
+            allowed,
+            reply,
+            lines,
+            moments,
+            passes,
+            rules,
+            replied,
+            built,
+            touched,
+        }
     }
 
     /// The script of the command.
@@ -326,6 +355,8 @@ pub struct Limits {
     pub leaves_ignored: bool,
     /// A person who saves a file in place would change the other one.
     pub links_nothing: bool,
+    /// The sandbox holds what a run is configured by, or a run goes on that was killed: it reads that again.
+    pub holds_settings: bool,
 }
 
 impl Deeds {

@@ -25,7 +25,18 @@ pub struct Tree(pub BTreeMap<String, Node>);
 const NOT_UTF8: char = '\u{fffd}';
 
 /// What the harness and git keep for themselves, and what the scene itself needs.
-const OWN: [&str; 4] = [".git", "agent-config", "logs", "build.sh"];
+const OWN: [&str; 10] = [
+    ".git",
+    ".abl",
+    ".code-commit",
+    ".cuggino",
+    "agent-config",
+    "builder_reports",
+    "logs",
+    "prompts",
+    "build.sh",
+    "begun.o",
+];
 
 /// The path as bytes of the system.
 pub fn bytes(text: &str) -> Vec<u8> {

@@ -63,6 +63,24 @@ fn what_a_role_may_not_touch_is_put_back_and_the_rest_stays() {
 }
 
 #[test]
+fn what_is_in_the_place_of_a_restored_file_or_of_its_folder_is_kept() {
+    let scene = Scene::new(Some(&["src"]));
+    let changes = scene.during(|| {
+        fs::remove_file(scene.at("plan.md")).unwrap();
+        fs::create_dir(scene.at("plan.md")).unwrap();
+        fs::write(scene.at("plan.md/inner"), "mine").unwrap();
+        fs::remove_dir_all(scene.at("src")).unwrap();
+        fs::write(scene.at("src"), "mine, too").unwrap();
+    });
+    assert_eq!(changes.put_back, ["plan.md", "plan.md/inner", "src/main.rs"]);
+    let taken = |path: &str| fs::read_to_string(scene.folder.path().join("taken").join(path)).unwrap();
+    assert_eq!((taken("plan.md/inner"), taken("src")), ("mine".to_owned(), "mine, too".to_owned()));
+    for file in ["plan.md", "src/main.rs"] {
+        assert_eq!(fs::read_to_string(scene.at(file)).unwrap(), file);
+    }
+}
+
+#[test]
 fn what_was_put_back_is_kept_and_the_last_entry_that_fits_counts() {
     let scene = Scene::new(Some(&["/", "!src/", "src/open.rs"]));
     let changes = scene.during(|| {
@@ -185,15 +203,18 @@ fn protect(pattern: &str) -> code_commit_guard::Policy {
 #[test]
 fn files_behind_ignore_rules_of_the_role_go_with_the_rules() {
     let scene = Scene::new(Some(&[]));
+    fs::create_dir(scene.at("odd")).unwrap();
+    fs::write(scene.at("odd").join(std::ffi::OsStr::from_bytes(b"old\xff")), "old").unwrap();
     code_commit_repo::init(&scene.watched.root).unwrap();
     let changes = scene.during(|| {
         fs::write(scene.at(".gitignore"), "*\n").unwrap();
         fs::write(scene.at("hidden.rs"), "new").unwrap();
+        fs::write(scene.at("odd/.gitignore"), "*\n").unwrap();
         fs::create_dir(scene.at(".cache")).unwrap();
         fs::write(scene.at(".cache/.gitignore"), "*\n").unwrap();
         fs::write(scene.at(".cache/product"), "new").unwrap();
     });
-    assert_eq!(changes.put_back, [".gitignore", "hidden.rs"]);
+    assert_eq!(changes.put_back, [".gitignore", "hidden.rs", "odd/.gitignore"]);
     assert!(!scene.at("hidden.rs").exists() && scene.at(".cache/product").exists());
 }
 

@@ -8,12 +8,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use code_commit_logging::name_as_text;
+use code_commit_repo::WorkTree;
 use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
 use code_commit_dir::reach::{self, Descent, LOOK};
-
-use crate::agents::role::Watched;
 
 /// Git opens paths of at most 4,096 bytes, including the work tree's folder.
 const LONGEST: usize = 2048;
@@ -210,10 +209,17 @@ impl Tree {
     }
 }
 
-/// Whether nothing below a role's folder was changed after this file was written last.
-pub(in crate::agents) fn is_untouched_since(watched: &Watched, file: &Path) -> bool {
-    let tree = Tree::whole(&watched.root, &watched.skip);
+/// Whether nothing below a folder was changed after this file was written last.
+pub(in crate::agents) fn is_untouched_since(root: &Path, skip: &[String], file: &Path) -> bool {
+    let tree = Tree::whole(root, skip);
     let written =
         file.metadata().map(|data| (data.mtime(), u64::try_from(data.mtime_nsec()).unwrap_or_default()));
     tree.is_ok_and(|tree| written.is_ok_and(|written| tree.last_changed() <= written))
+}
+
+/// Files that git tracks or would track: not ignored. `None` without a repository.
+pub(super) fn git_knows(tree: Option<WorkTree>, root: &Path) -> Option<BTreeSet<String>> {
+    let tree = tree.or_else(|| WorkTree::at(root).ok())?;
+    let tracked = tree.tracked().ok()?.into_iter().map(|file| file.path);
+    Some(tracked.chain(tree.dirty().ok()?).collect())
 }

@@ -37,7 +37,7 @@ impl<C> AgentWorld<'_, C> {
         }
         let Some(session) = turn.goes_on.as_deref() else { return Ok(None) };
         let heard = self.record.folder().path().join(file(before.number, name, "output.jsonl"));
-        if !is_other && is_untouched_since(&role.watched, &heard) {
+        if !is_other && is_untouched_since(&role.watched.root, &role.watched.skip, &heard) {
             return Ok(Some(session));
         }
         let message = format!(

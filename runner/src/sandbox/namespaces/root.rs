@@ -45,6 +45,8 @@ const CONSOLE: &str = "/dev/console";
 /// Builds the root folder and enters it.
 pub(super) fn enter(task: &Task) -> io::Result<()> {
     let mut root = Root::new(task.temporary_bytes)?;
+    // A project may be in it.
+    root.private(Path::new(SHARED_MEMORY))?;
     let files: HashSet<&Path> = task.files.iter().map(|(path, _)| path.as_path()).collect();
     let is_made = |mount: &&Mount| !files.contains(mount.place());
     task.mounts.iter().filter(is_made).try_for_each(|mount| root.add(mount))?;
@@ -167,7 +169,6 @@ impl Root {
         for (to, link) in DEVICE_LINKS {
             self.add(&Mount::Link(to.into(), link.into()))?;
         }
-        self.private(Path::new(SHARED_MEMORY))?;
         let terminals = in_memory("devpts", &[("ptmxmode", "0666"), ("mode", "0620")])?;
         self.attach(&terminals, Path::new(TERMINALS))
     }
