@@ -87,9 +87,14 @@ impl Turn {
         if path.split('/').any(|name| name == ".git") {
             return false;
         }
+        let hides_files = || {
+            let mut old = was.paths().filter(|old| !was.is_folder(old) && rules.accounts_for(old));
+            path.rsplit('/').next() == Some(".gitignore") && old.any(|old| is_at_or_below(old, parent(path)))
+        };
         let is_watched = self.role == Role::Builder || self.role == Role::Implementing;
         (rules.accounts_for(path) && (is_known || !is_unknown_to_git()))
             || path.contains('\u{fffd}')
+            || hides_files()
             || (is_watched && self.is_protected(path))
     }
 

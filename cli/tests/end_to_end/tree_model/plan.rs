@@ -314,7 +314,11 @@ impl Plan {
 
     /// What git accounts for is as before the run, and the rest as the command has left it.
     pub fn reverted(&self, ended: &Expected) -> Tree {
-        let ignored = ended.tree.0.iter().filter(|(path, _)| !self.rules.accounts_for(path));
+        // What is ignored in a folder goes with it where a file was before.
+        let is_file = |above: &str| self.base.has(above) && !self.base.is_folder(above);
+        let has_room = |path: &str| !above(path).any(is_file);
+        let ignored =
+            ended.tree.0.iter().filter(|(path, _)| !self.rules.accounts_for(path) && has_room(path));
         let old = self.base.0.iter().filter(|(path, _)| self.rules.accounts_for(path));
         Tree(ignored.chain(old).map(|(path, node)| (path.clone(), node.clone())).collect())
     }

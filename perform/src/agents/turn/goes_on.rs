@@ -32,7 +32,7 @@ impl<C> AgentWorld<'_, C> {
         let Some((begun, before)) = last.filter(|(begun, _)| begun.role == name) else { return Ok(None) };
         let is_other = choice(begun) != turn.choice;
         if before.end.asks_for_another && is_other {
-            let message = format!("the {name} {}; {} works instead", before.end, role.worker(turn.choice));
+            let message = format!("{name}: the agent {}; {} works instead", before.end, role.worker(turn.choice));
             self.record.warn(Problem::new(OTHER_MODEL, message))?;
         }
         let Some(session) = turn.goes_on.as_deref() else { return Ok(None) };
@@ -41,7 +41,7 @@ impl<C> AgentWorld<'_, C> {
             return Ok(Some(session));
         }
         let message = format!(
-            "the {name} was cut off, and files were changed since: its turn is done anew, and what it has used is paid twice"
+            "{name}: the agent was cut off, and files were changed since: its turn is done anew, and what it has used is paid twice"
         );
         self.record.warn(Problem::new(PAID_TWICE, message))?;
         Ok(None)
