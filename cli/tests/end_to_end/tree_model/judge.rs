@@ -230,7 +230,10 @@ impl Rules {
             let is_in_whole = whole.iter().any(|top| is_at_or_below(path, top));
             let came_back = back.contains(path) || is_in_whole;
             let is_moved = |above: &str| was.has(above) != now.has(above) || back.contains(&above.to_owned());
-            if !self.accounts_for(path) && (is_in_whole || above(path).any(is_moved)) {
+            // Git accounts for what is in it.
+            let holds_forced =
+                was.is_folder(path) && self.forced.iter().any(|file| is_at_or_below(file, path));
+            if !self.accounts_for(path) && (is_in_whole || holds_forced || above(path).any(is_moved)) {
                 loose.insert(path.clone());
             }
             let there = if came_back { was } else { now };

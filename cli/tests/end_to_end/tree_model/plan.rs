@@ -323,7 +323,8 @@ impl Plan {
         Tree(ignored.chain(old).map(|(path, node)| (path.clone(), node.clone())).collect())
     }
 
-    /// Whether a folder that has come in the place of a file has an ignored file in it.
+    /// Whether a folder that has come in the place of a file has an ignored file in it, or an ignored file has come in the place of
+    /// a folder of files.
     pub fn has_ignored_in_the_way(&self) -> bool {
         let is_in_the_way = |path: &String| {
             let was_file = |above: &str| {
@@ -331,7 +332,11 @@ impl Plan {
             };
             !self.rules.accounts_for(path) && above(path).any(was_file)
         };
-        self.built.paths().any(is_in_the_way)
+        let is_ignored_file = |above: &str| {
+            self.built.has(above) && !self.built.is_folder(above) && !self.rules.accounts_for(above)
+        };
+        let has_no_folder = |path: &String| self.rules.accounts_for(path) && above(path).any(is_ignored_file);
+        self.built.paths().any(is_in_the_way) || self.base.paths().any(has_no_folder)
     }
 
     pub fn exit_code(&self) -> i32 {

@@ -32,7 +32,8 @@ impl<C> AgentWorld<'_, C> {
         let Some((begun, before)) = last.filter(|(begun, _)| begun.role == name) else { return Ok(None) };
         let is_other = choice(begun) != turn.choice;
         if before.end.asks_for_another && is_other {
-            let message = format!("{name}: the agent {}; {} works instead", before.end, role.worker(turn.choice));
+            let message =
+                format!("{name}: the agent {}; {} works instead", before.end, role.worker(turn.choice));
             self.record.warn(Problem::new(OTHER_MODEL, message))?;
         }
         let Some(session) = turn.goes_on.as_deref() else { return Ok(None) };
