@@ -2,22 +2,23 @@
 
 use memchr::memchr;
 use nom::branch::alt;
-use nom::bytes::complete::{tag, take_while, take_while1};
+use nom::bytes::complete::{tag, tag_no_case, take_while, take_while1};
 use nom::combinator::{eof, rest, verify};
 use nom::error::Error;
-use nom::sequence::{preceded, terminated};
+use nom::sequence::preceded;
 use nom::{IResult, Parser};
 
 use crate::Span;
 use crate::edit::mark;
 use crate::fence::kind::{DELETE, END, Kind, PLAIN, START};
 use crate::fence::name::{NameFault, check_name};
-use crate::scan::next_run;
+use crate::fence::tag::{TURN_ENDS, Tag};
+use crate::scan::next_mark;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Marker<'t> {
     pub(crate) kind: Kind,
-    /// How many sigils the fence has.
+    /// How many sigils the fence has; none if it is a tag.
     pub(crate) length: usize,
     pub(crate) role: Role<'t>,
 }
@@ -30,12 +31,63 @@ pub(crate) enum Role<'t> {
     Delete,
     /// Carets and nothing else.
     Bare,
-    /// `start` or `end` of a thought with more text on the same line.
-    Crowded {
-        ends: bool,
-        /// Whether `start` or `end` is a word of its own, unlike in `started`.
-        whole_word: bool,
-    },
+    /// `start` or `end` of a thought in another case, or with text on its line.
+    Loose(Loose<'t>),
+    /// `<think>`, or the end of such a thought.
+    Tag(Tag),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Loose<'t> {
+    pub(crate) ends: bool,
+    /// `start` or `end` is a word of its own, unlike in `started`.
+    pub(crate) is_word: bool,
+    pub(crate) is_lower_case: bool,
+    /// What follows the word, without the end marker.
+    pub(crate) text: &'t str,
+    pub(crate) tail: Tail,
+}
+
+impl Marker<'_> {
+    /// An end marker, in any case, and nothing else.
+    pub(crate) fn is_end(&self) -> bool {
+        match self.role {
+            Role::Loose(loose) => loose.closes() && loose.text.is_empty() && loose.tail == Tail::Text,
+            role => role == Role::End,
+        }
+    }
+}
+
+/// What is in the text behind `start` or `end`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tail {
+    Text,
+    /// Its own end marker, as its last word.
+    OwnEnd,
+    /// Another fence.
+    Fence,
+}
+
+impl Loose<'_> {
+    /// Whether content must not have such a line.
+    pub(crate) fn is_marker(&self) -> bool {
+        self.is_word && self.is_lower_case
+    }
+
+    /// Whether it opens a thought that goes on behind its line.
+    pub(crate) fn opens(&self) -> bool {
+        !self.ends && self.tail == Tail::Text
+    }
+
+    /// Whether it is a thought on one line.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.ends && self.tail == Tail::OwnEnd
+    }
+
+    /// Whether it closes the thought of its fence.
+    pub(crate) fn closes(&self) -> bool {
+        self.ends && self.is_word && self.tail != Tail::Fence
+    }
 }
 
 /// A line from its first sigil on, without trailing white space:
@@ -64,26 +116,49 @@ fn file_marker(line: &str) -> IResult<&str, Marker<'_>> {
         .parse(line)
 }
 
-/// thought-marker = fence blanks (`start` / `end`) text?
+/// thought-marker = fence blanks (`start` / `end`) text?, the word in any case
 fn thought_marker<'t>(kind: Kind) -> impl Parser<&'t str, Output = Marker<'t>, Error = Error<&'t str>> {
-    let role =
-        (alt((tag(START), tag(END))), rest).map(|(word, text): (&str, &str)| match text.chars().next() {
-            None if word == END => Role::End,
-            None => Role::Open(word),
-            Some(next) => Role::Crowded { ends: word == END, whole_word: !is_of_word(next) },
-        });
-    (fence(kind), preceded(blanks, role)).map(move |(length, role)| Marker { kind, length, role })
+    let word = alt((tag_no_case(START), tag_no_case(END)));
+    (fence(kind), preceded(blanks, word), rest).map(move |(length, word, text)| {
+        let role = match (word, text) {
+            (START, "") => Role::Open(word),
+            (END, "") => Role::End,
+            _ => Role::Loose(loose(word, text, (kind, length))),
+        };
+        Marker { kind, length, role }
+    })
+}
+
+fn loose<'t>(word: &str, text: &'t str, fence: (Kind, usize)) -> Loose<'t> {
+    let first = next_mark(text.as_bytes(), 0).map(|(at, _)| at);
+    let (said, tail) = text.split_at_checked(first.unwrap_or(text.len())).unwrap_or_default();
+    let is_own_end = matches!(glued_end(tail), Ok(("", found)) if found == fence);
+    let tail = match first {
+        None => Tail::Text,
+        Some(_) if is_own_end => Tail::OwnEnd,
+        Some(_) => Tail::Fence,
+    };
+    Loose {
+        ends: word.eq_ignore_ascii_case(END),
+        is_word: !text.chars().next().is_some_and(is_of_word),
+        is_lower_case: [START, END].contains(&word),
+        text: said.trim(),
+        tail,
+    }
 }
 
 fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// glued-end = fence blanks `end` blanks (newline / end of text)
+/// glued-end = fence blanks `end` blanks (newline / end of text), the word of a thought in any case
 fn glued_end(input: &str) -> IResult<&str, (Kind, usize)> {
     let kind = |kind: Kind| fence(kind).map(move |length| (kind, length));
     let kinds = alt((kind(Kind::File), kind(Kind::User), kind(Kind::Debug), kind(Kind::NoChange)));
-    terminated(kinds, (blanks, tag(END), blanks, alt((eof, tag("\n"))))).parse(input)
+    let end = (kinds, preceded(blanks, tag_no_case(END)), blanks, alt((eof, tag("\n"))));
+    verify(end, |((kind, _), word, ..)| *kind != Kind::File || *word == END)
+        .map(|(fence, ..)| fence)
+        .parse(input)
 }
 
 /// fence = 3*`^` / 3*`&` / 3*`%` / 3*`$`
@@ -129,17 +204,33 @@ impl MarkerLine<'_> {
                 let is_word_of_fences = is_attached && is_word;
                 is_indented && text.contains(is_blank) && !is_word_of_fences
             }
-            Role::Open(_) | Role::End | Role::Delete | Role::Crowded { .. } => false,
+            Role::Open(_) | Role::End | Role::Delete | Role::Loose(_) | Role::Tag(_) => false,
         }
+    }
+
+    pub(crate) fn fence(&self) -> (Kind, usize) {
+        (self.marker.kind, self.marker.length)
+    }
+
+    /// Whether an end marker closes a block of its own kind: that of a thought may follow text.
+    pub(crate) fn closes_a(&self, kind: Kind) -> bool {
+        !self.glued || kind != Kind::File
+    }
+
+    /// Whether it means something outside blocks.
+    pub(crate) fn is_fence(&self) -> bool {
+        !self.glued && !self.is_underline() && !matches!(self.marker.role, Role::Tag(_))
     }
 }
 
 /// Every marker line of a text in order, found in one pass. Includes lines that end in `^^^end`,
-/// marked as `glued`.
+/// marked as `glued`, and tags, which need no line of their own.
 #[derive(Debug, Clone)]
 pub(crate) struct MarkerLines<'t> {
     text: &'t str,
     at: usize,
+    /// The end of a thought between tags: what follows on its line is at the beginning of a line.
+    first_line: usize,
 }
 
 impl<'t> MarkerLines<'t> {
@@ -149,7 +240,12 @@ impl<'t> MarkerLines<'t> {
 
     /// Starts at `at`, which must be the beginning of a line.
     pub(crate) fn starting(text: &'t str, at: usize) -> Self {
-        Self { text, at }
+        Self { text, at, first_line: at }
+    }
+
+    /// Has the text begin behind the tag that was read last.
+    pub(crate) fn begin_here(&mut self) {
+        self.first_line = self.at;
     }
 }
 
@@ -158,10 +254,11 @@ impl<'t> Iterator for MarkerLines<'t> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let at = next_run(self.text.as_bytes(), self.at)?;
-            let found = match line_start(self.text, at) {
-                Some(start) => self.read_line(start, at),
-                None => self.read_glued(at),
+            let (at, tag) = next_mark(self.text.as_bytes(), self.at)?;
+            let found = match (self.line_start(at), tag) {
+                (start, Some(tag)) => Some(self.read_tag(start, at, tag)),
+                (Some(start), None) => self.read_line(start, at),
+                (None, None) => self.read_glued(at),
             };
             if found.is_some() {
                 return found;
@@ -176,9 +273,25 @@ impl<'t> MarkerLines<'t> {
         let tail = self.text.get(at..)?;
         let length = memchr(b'\n', tail.as_bytes()).map_or(tail.len(), |newline| newline + 1);
         self.at = at + length;
-        let said = tail.get(..length)?.trim_end();
+        let said = self.without_turn_end(tail.get(..length)?.trim_end());
         let (_, marker) = marker(said).ok()?;
         Some(MarkerLine { marker, span: at..at + said.len(), line: start..self.at, glued: false })
+    }
+
+    /// An end marker without the token that ended the turn of the model, if it is the last line.
+    fn without_turn_end(&self, said: &'t str) -> &'t str {
+        let is_last = || self.text.get(self.at..).is_some_and(|rest| rest.trim_start().is_empty());
+        let ends =
+            |said: &&str| matches!(marker(said), Ok((_, Marker { role: Role::End | Role::Delete, .. })));
+        let token = TURN_ENDS.iter().find_map(|token| said.strip_suffix(token));
+        token.map(str::trim_end).filter(ends).filter(|_| is_last()).unwrap_or(said)
+    }
+
+    fn read_tag(&mut self, start: Option<usize>, at: usize, tag: Tag) -> MarkerLine<'t> {
+        self.at = at + tag.as_str().len();
+        let marker = Marker { kind: Kind::Debug, length: 0, role: Role::Tag(tag) };
+        let line = start.unwrap_or(at)..self.at;
+        MarkerLine { marker, span: at..self.at, line, glued: start.is_none() }
     }
 
     /// Reads a run of sigils with text before it and moves past it. Does not search for the end of
@@ -195,14 +308,15 @@ impl<'t> MarkerLines<'t> {
         let marker = Marker { kind, length, role: Role::End };
         Some(MarkerLine { marker, span: at..at + said, line: at..self.at, glued: true })
     }
-}
 
-/// The beginning of the line, if there is only white space before the marker at `at`. A byte order
-/// mark at the start of the text counts as white space.
-fn line_start(text: &str, at: usize) -> Option<usize> {
-    let head = text.get(..at)?;
-    let head = if head.ends_with('\n') { head } else { head.trim_end_matches(is_blank) };
-    (head.is_empty() || head.ends_with('\n') || head == "\u{feff}").then_some(head.len())
+    /// The beginning of the line, if there is only white space before the marker at `at`. A byte
+    /// order mark at the start of the text counts as white space.
+    fn line_start(&self, at: usize) -> Option<usize> {
+        let head = self.text.get(self.first_line..at)?;
+        let head = if head.ends_with('\n') { head } else { head.trim_end_matches(is_blank) };
+        let is_mark = self.first_line == 0 && head == "\u{feff}";
+        (head.is_empty() || head.ends_with('\n') || is_mark).then_some(self.first_line + head.len())
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use memchr::memrchr;
 use crate::edit::mark;
 use crate::fence::kind::{Kind, PLAIN};
 use crate::fence::name::check_name;
+use crate::fence::tag::Tag;
 use crate::line::{MarkerLine, MarkerLines, Role};
 
 /// Reads the `^^^PATH` lines of a growing text, each byte once.
@@ -24,6 +25,8 @@ pub struct Openers {
     /// Bytes that have been searched for the end of a line.
     seen: usize,
     open: Option<(Kind, usize)>,
+    /// The tag of the thought that is open.
+    thought: Option<Tag>,
 }
 
 impl Openers {
@@ -34,9 +37,35 @@ impl Openers {
         let last_newline = memrchr(b'\n', unseen).map(|newline| self.seen + newline + 1);
         self.seen = self.seen.max(text.len());
         let Some(end) = last_newline else { return Vec::new() };
-        let lines = MarkerLines::starting(text.get(..end).unwrap_or_default(), self.read);
+        let mut lines = MarkerLines::starting(text.get(..end).unwrap_or_default(), self.read);
         self.read = end;
-        lines.filter(|line| !line.glued).filter_map(|line| self.step(&line)).collect()
+        let mut paths = Vec::new();
+        while let Some(line) = lines.next() {
+            match line.marker.role {
+                Role::Tag(tag) => {
+                    if self.step_tag(tag, line.glued) {
+                        lines.begin_here();
+                    }
+                }
+                _ if self.thought.is_none() => paths.extend(self.step(&line)),
+                _ => {}
+            }
+        }
+        paths
+    }
+
+    /// Whether the tag ends a thought.
+    fn step_tag(&mut self, tag: Tag, glued: bool) -> bool {
+        let ends = self.thought.map_or(tag.ends && !glued, |opening| tag.closes(opening));
+        if self.open.is_some() || (self.thought.is_none() && glued) {
+            return false;
+        }
+        if ends {
+            self.thought = None;
+        } else {
+            self.thought = self.thought.or((!tag.ends).then_some(tag));
+        }
+        ends
     }
 
     /// Where blocks begin and end, by the same rules as `parse`, without error handling.
@@ -48,8 +77,11 @@ impl Openers {
                 let name = mark::path(name).unwrap_or(name);
                 return (this.0 == Kind::File && check_name(name).is_ok()).then_some(name);
             }
-            Role::End | Role::Delete if self.open == Some(this) => self.open = None,
-            Role::Open(_) | Role::End | Role::Delete | Role::Bare | Role::Crowded { .. } => {}
+            Role::Loose(loose) if loose.opens() && self.open.is_none() => self.open = Some(this),
+            Role::Loose(loose) if loose.closes() && self.open == Some(this) => self.open = None,
+            Role::End if self.open == Some(this) && line.closes_a(this.0) => self.open = None,
+            Role::Delete if self.open == Some(this) => self.open = None,
+            Role::Open(_) | Role::End | Role::Delete | Role::Bare | Role::Loose(_) | Role::Tag(_) => {}
         }
         None
     }

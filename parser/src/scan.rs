@@ -1,28 +1,37 @@
-//! A fast search for runs of three or more fence characters.
+//! A fast search for runs of three or more fence characters, and for the tags around thoughts.
 
 use std::sync::LazyLock;
 
 use aho_corasick::packed::Searcher;
 
 use crate::fence::kind::{Kind, PLAIN};
+use crate::fence::tag::{self, TAGS, Tag};
 
-/// Searches for all four plain fences at once with vector instructions; `None` on machines without
-/// them.
-static FENCES: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new(Kind::ALL.map(Kind::fence)));
+/// Searches for all four plain fences and all tags at once with vector instructions; `None` on
+/// machines without them.
+static MARKS: LazyLock<Option<Searcher>> = LazyLock::new(|| {
+    let tags = TAGS.as_flattened().iter().map(|&tag| tag.to_owned());
+    Searcher::new(Kind::ALL.map(Kind::fence).into_iter().chain(tags))
+});
 
-/// The start of the first run of at least three equal sigils at or after `from`. `from` must not be
-/// inside a run.
-pub(crate) fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
+/// The start of the first run of at least three equal sigils, or of the first tag, at or after
+/// `from`. `from` must not be inside a run.
+pub(crate) fn next_mark(bytes: &[u8], from: usize) -> Option<(usize, Option<Tag>)> {
     let rest = bytes.get(from..)?;
     if rest.get(..PLAIN).is_some_and(is_run) {
         // Marker lines without text between them: setting up the search would cost more than it
         // saves.
-        return Some(from);
+        return Some((from, None));
     }
-    match FENCES.as_ref() {
-        Some(fences) => fences.find_in(bytes, (from..bytes.len()).into()).map(|found| found.start()),
-        None => rest.windows(PLAIN).position(is_run).map(|found| from + found),
-    }
+    let at = match MARKS.as_ref() {
+        Some(marks) => marks.find_in(bytes, (from..bytes.len()).into())?.start(),
+        None => from + (0..rest.len()).find(|&at| rest.get(at..).is_some_and(is_mark))?,
+    };
+    Some((at, bytes.get(at..).and_then(tag::at)))
+}
+
+fn is_mark(rest: &[u8]) -> bool {
+    rest.get(..PLAIN).is_some_and(is_run) || tag::at(rest).is_some()
 }
 
 fn is_run(bytes: &[u8]) -> bool {
@@ -38,7 +47,11 @@ pub(crate) fn count_newlines(bytes: &[u8]) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::next_run;
+    use super::{TAGS, next_mark, tag};
+
+    fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
+        next_mark(bytes, from).map(|(at, _)| at)
+    }
 
     fn naive(bytes: &[u8], from: usize) -> Option<usize> {
         let is_run = |three: &[u8]| b"^&%$".contains(&three[0]) && three.iter().all(|byte| *byte == three[0]);
@@ -64,6 +77,19 @@ mod tests {
                 assert_eq!(all(&bytes, next_run), [place]);
                 bytes[place] = b'\'';
                 assert_eq!(all(&bytes, next_run), [] as [usize; 0]);
+            }
+        }
+    }
+
+    #[test]
+    fn every_tag_is_found_and_told_from_the_others() {
+        for (row, tags) in TAGS.iter().enumerate() {
+            for (ends, tag) in [false, true].into_iter().zip(tags) {
+                let text = format!("< [ </ {tag}>");
+                let (at, found) = next_mark(text.as_bytes(), 0).unwrap();
+                let found = found.unwrap();
+                assert_eq!((at, found.as_str(), found.ends), (7, *tag, ends), "{row}");
+                assert_eq!(tag::at(&text.as_bytes()[at + 1..]), None, "{tag}");
             }
         }
     }

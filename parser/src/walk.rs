@@ -4,11 +4,14 @@ mod open;
 
 use std::collections::HashMap;
 
+use nom::Offset as _;
+
 use crate::code::{ErrorCode, WarningCode};
 use crate::diagnostic::Findings;
 use crate::edit::{check, mark};
+use crate::fence::tag::Tag;
 use crate::fence::{Kind, NameFault, PLAIN, check_name};
-use crate::line::{MarkerLine, Role};
+use crate::line::{Loose, MarkerLine, MarkerLines, Role};
 use crate::reply::{Ask, Block};
 use crate::span::{Span, slice};
 use open::{Open, is_in_markdown_fence};
@@ -20,7 +23,10 @@ const BYTES_A_BLOCK: usize = 8192;
 #[derive(Debug)]
 pub(crate) struct Walk<'t> {
     text: &'t str,
+    lines: MarkerLines<'t>,
     pub(crate) blocks: Vec<Block>,
+    /// Thoughts between tags.
+    pub(crate) thinking: Vec<Span>,
     pub(crate) errors: Findings<ErrorCode>,
     pub(crate) warnings: Findings<WarningCode>,
     /// The first position of each file name. Filled while names are read, because fetching them
@@ -35,6 +41,22 @@ pub(crate) struct Walk<'t> {
     /// The last line of carets since the previous block that did not open a file. A stray end
     /// marker shows that it was meant to.
     unopened: Option<Unopened<'t>>,
+    /// The fence of the thought that has just been closed by an end marker behind text. If its
+    /// next marker is another end, the thought goes on until there.
+    closed_behind_text: Option<(Kind, usize)>,
+    /// The thought between tags that is open.
+    thought: Option<Thought>,
+    /// The first fence in a thought between tags, and the tag.
+    in_thought: Option<(Span, Span)>,
+}
+
+/// A thought between tags.
+#[derive(Debug)]
+struct Thought {
+    tag: Tag,
+    opening: Span,
+    /// The first fence in it.
+    fence: Option<Span>,
 }
 
 /// A line of carets that was taken for prose, or for the content of a thought.
@@ -51,6 +73,8 @@ impl<'t> Walk<'t> {
         let first_named = HashMap::with_capacity(text.len() / BYTES_A_BLOCK);
         Self {
             text,
+            lines: MarkerLines::new(text),
+            thinking: Vec::new(),
             blocks: Vec::with_capacity(text.len() / BYTES_A_BLOCK),
             errors,
             warnings,
@@ -59,15 +83,86 @@ impl<'t> Walk<'t> {
             cut_short: None,
             deleted: None,
             unopened: None,
+            closed_behind_text: None,
+            thought: None,
+            in_thought: None,
         }
     }
 
-    pub(crate) fn step(&mut self, line: MarkerLine<'t>) {
-        match self.open.take() {
-            Some(open) => self.inside(open, line),
-            None if !line.glued => self.outside(line),
+    pub(crate) fn run(&mut self) {
+        while let Some(line) = self.lines.next() {
+            self.step(line);
+        }
+        self.finish();
+    }
+
+    fn step(&mut self, line: MarkerLine<'t>) {
+        let closed = self.closed_behind_text.take();
+        match (self.open.take(), line.marker.role) {
+            (Some(open), _) => self.inside(open, line),
+            (None, Role::Tag(tag)) => self.tag(tag, line),
+            (None, _) if self.thought.is_some() => self.in_thought(&line),
+            (None, Role::End) if closed == Some(line.fence()) => self.extend(&line),
+            (None, _) if line.glued => {
+                self.warnings.push(WarningCode::IgnoredFence, line.span, None);
+            }
+            (None, _) => self.outside(line),
+        }
+    }
+
+    /// A tag outside blocks. One at the beginning of a line opens a thought. An end without an
+    /// opening ends the thought that the reply began with: the template has opened it in the prompt.
+    fn tag(&mut self, tag: Tag, line: MarkerLine<'t>) {
+        match self.thought.take() {
+            Some(Thought { tag: opened, opening, fence }) if tag.closes(opened) => {
+                self.close_thought(opening.end..line.span.start, fence, opening);
+            }
+            Some(thought) => self.thought = Some(thought),
+            None if !line.glued && !tag.ends => {
+                self.thought = Some(Thought { tag, opening: line.span, fence: None });
+            }
+            None if !line.glued && self.thinking.is_empty() => {
+                let before = self.text.get(..line.line.start).unwrap_or_default();
+                let fence = MarkerLines::new(before).find(MarkerLine::is_fence).map(|line| line.span);
+                *self = Self { lines: self.lines.clone(), ..Self::new(self.text) };
+                self.close_thought(0..line.span.start, fence, line.span);
+            }
+            None if !line.glued => self.lines.begin_here(),
+            None if self.thinking.is_empty() && tag.ends && self.ends_line(&line) => {
+                // In doubt whether it ends a thought that holds these blocks.
+                if let Some(block) = self.blocks.first().filter(|_| self.in_thought.is_none()) {
+                    let fence = self.opening_of(block);
+                    self.errors.push(ErrorCode::InThought, fence.clone(), Some(line.span.clone()));
+                    self.in_thought = Some((fence, line.span));
+                }
+            }
             None => {}
         }
+    }
+
+    fn close_thought(&mut self, content: Span, fence: Option<Span>, tag: Span) {
+        self.thinking.push(content);
+        self.lines.begin_here();
+        if let Some(fence) = fence {
+            self.warnings.push(WarningCode::IgnoredFence, fence.clone(), Some(tag.clone()));
+            self.in_thought.get_or_insert((fence, tag));
+        }
+    }
+
+    fn in_thought(&mut self, line: &MarkerLine<'t>) {
+        if let Some(thought) =
+            self.thought.as_mut().filter(|thought| thought.fence.is_none() && line.is_fence())
+        {
+            thought.fence = Some(line.span.clone());
+        }
+    }
+
+    fn extend(&mut self, end: &MarkerLine<'t>) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.content.end = end.line.start;
+            block.span.end = end.line.end;
+        }
+        self.closed_behind_text = end.glued.then(|| end.fence());
     }
 
     fn outside(&mut self, line: MarkerLine<'t>) {
@@ -77,21 +172,32 @@ impl<'t> Walk<'t> {
                 self.unopened = Some(Unopened { line, thought: None });
             }
             Role::Open(name) => self.open(line, name),
-            Role::End if self.cut_short == Some(marker.kind) => self.cut_short = None,
+            Role::Loose(loose) if loose.opens() => self.open(line, ""),
+            Role::Loose(loose) if loose.is_whole() => self.one_line(loose, &line),
+            _ if marker.is_end() && self.cut_short == Some(marker.kind) => self.cut_short = None,
             Role::End if self.is_behind_delete(&line) => {
                 self.errors.push(ErrorCode::EndAfterDelete, line.span, None);
             }
-            Role::End => self.stray_end(line),
+            _ if marker.is_end() => self.stray_end(line),
             Role::Delete => {
                 let opening = self.unopened_for(&line).map(|opening| opening.line.span);
                 self.errors.push(ErrorCode::StrayDelete, line.span, opening);
             }
-            Role::Crowded { ends, .. } => {
+            Role::Loose(loose) => {
                 self.errors.push(ErrorCode::TextAfterMarker, line.span, None);
-                self.cut_short = self.cut_short.or((!ends).then_some(marker.kind));
+                self.cut_short = self.cut_short.or((!loose.ends).then_some(marker.kind));
             }
-            Role::Bare => {}
+            Role::End | Role::Bare | Role::Tag(_) => {}
         }
+    }
+
+    /// A thought whose end marker is on the line of its opening.
+    fn one_line(&mut self, loose: Loose<'t>, line: &MarkerLine<'t>) {
+        let start = self.text.offset(loose.text);
+        let content = start..start + loose.text.len();
+        self.blocks.push(Block { ask: ask_of_thought(line.marker.kind), span: line.line.clone(), content });
+        self.closed_behind_text = Some(line.fence());
+        self.unopened = None;
     }
 
     /// The actual mistake is the line of carets that should have opened the block, not the end
@@ -111,8 +217,7 @@ impl<'t> Walk<'t> {
     }
 
     fn unopened_for(&mut self, end: &MarkerLine<'_>) -> Option<Unopened<'t>> {
-        let fence = |line: &MarkerLine<'_>| (line.marker.kind, line.marker.length);
-        self.unopened.take().filter(|opening| fence(&opening.line) == fence(end))
+        self.unopened.take().filter(|opening| opening.line.fence() == end.fence())
     }
 
     /// Called once per deletion, because the text in between may be long.
@@ -143,8 +248,12 @@ impl<'t> Walk<'t> {
             return;
         }
         self.unopened = None;
-        self.open =
-            Some(Open { opening, name, is_edit, faulty: code.is_some(), near_end: None, inner: None });
+        let content = match opening.marker.role {
+            Role::Loose(Loose { text, .. }) if !text.is_empty() => self.text.offset(text),
+            _ => opening.line.end,
+        };
+        let faulty = code.is_some();
+        self.open = Some(Open { opening, name, content, is_edit, faulty, near_end: None, inner: None });
     }
 
     /// Inside a block, only markers of the block's own length count. In a plain block, any other
@@ -155,7 +264,8 @@ impl<'t> Walk<'t> {
         let same = (marker.kind, marker.length) == (own.kind, own.length);
         let is_plain = (marker.length, own.length) == (PLAIN, PLAIN);
         match marker.role {
-            Role::End if same && !line.glued => return self.close(&open, &line),
+            Role::End if same && line.closes_a(own.kind) => return self.close(&open, &line),
+            Role::Loose(loose) if same && loose.closes() => return self.close(&open, &line),
             Role::Delete if same => return self.delete(open, &line),
             Role::Open(name)
                 if same && own.kind == Kind::File && check_name(name) == Err(NameFault::Reserved) =>
@@ -169,27 +279,27 @@ impl<'t> Walk<'t> {
             }
             Role::Open(name) if is_plain => return self.nest(&open, line, name),
             Role::End | Role::Delete if is_plain && !line.glued => return self.foreign_end(open, line),
-            Role::Crowded { ends, whole_word: true } if is_plain => {
+            Role::Loose(loose) if is_plain && loose.is_marker() => {
                 self.errors.push(
                     ErrorCode::TextAfterMarker,
                     line.span.clone(),
                     Some(open.opening.span.clone()),
                 );
-                if ends && same {
+                if loose.ends && same {
                     return self.close(&open, &line);
                 }
             }
             Role::Open(_) if same => {
                 self.warnings.push(WarningCode::OpeningInside, line.span, Some(open.opening.span.clone()));
             }
-            Role::End | Role::Bare | Role::Crowded { .. } => open.note_near_end(&line),
-            Role::Open(_) | Role::Delete => {}
+            Role::End | Role::Bare | Role::Loose(_) => open.note_near_end(&line),
+            Role::Open(_) | Role::Delete | Role::Tag(_) => {}
         }
         self.open = Some(open);
     }
 
     fn close(&mut self, open: &Open<'t>, line: &MarkerLine<'t>) {
-        let content = open.opening.line.end..line.line.start;
+        let content = open.content..line.line.start.max(open.content);
         let is_edit = open.is_edit && !open.faulty;
         let fault = is_edit.then(|| check(self.text, &content, &open.opening.span)).flatten();
         if let Some((code, span)) = fault {
@@ -198,10 +308,9 @@ impl<'t> Walk<'t> {
         let ask = match open.opening.marker.kind {
             Kind::File if open.is_edit => Ask::Edit(open.name_span()),
             Kind::File => Ask::Write(open.name_span()),
-            Kind::User => Ask::User,
-            Kind::Debug => Ask::Debug,
-            Kind::NoChange => Ask::NoChange,
+            kind @ (Kind::User | Kind::Debug | Kind::NoChange) => ask_of_thought(kind),
         };
+        self.closed_behind_text = line.glued.then(|| line.fence());
         if matches!(ask, Ask::Write(_)) && is_in_markdown_fence(open.name, slice(self.text, &content)) {
             self.warnings.push(WarningCode::MarkdownFence, open.opening.span.clone(), None);
         }
@@ -274,16 +383,25 @@ impl<'t> Walk<'t> {
     }
 
     /// Finishes reading. Reports an open block, and errors that concern the reply as a whole.
-    pub(crate) fn finish(&mut self) {
+    fn finish(&mut self) {
         if let Some(open) = self.open.take() {
             match open.near_end {
                 Some((code, span)) => self.errors.push(code, span, Some(open.opening.span)),
                 None => self.errors.push(ErrorCode::Unterminated, open.opening.span, None),
             }
         }
+        if let Some(Thought { opening, fence, .. }) = self.thought.take() {
+            match fence {
+                Some(fence) => self.errors.push(ErrorCode::InThought, fence, Some(opening)),
+                None => self.thinking.push(opening.end..self.text.len()),
+            }
+        }
         self.check_no_change();
         if self.errors.is_empty() && !self.has(Kind::File) && !self.has(Kind::NoChange) {
-            self.errors.push(ErrorCode::NothingActionable, 0..0, None);
+            match self.in_thought.take() {
+                Some((fence, tag)) => self.errors.push(ErrorCode::InThought, fence, Some(tag)),
+                None => self.errors.push(ErrorCode::NothingActionable, 0..0, None),
+            }
         }
     }
 
@@ -294,11 +412,28 @@ impl<'t> Walk<'t> {
     fn check_no_change(&mut self) {
         if let Some(file) = self.blocks.iter().find(|block| block.ask.kind() == Kind::File) {
             for block in self.blocks.iter().filter(|block| block.ask == Ask::NoChange) {
-                let line = block.span.start..block.content.start;
-                let start = line.start + (line.len() - slice(self.text, &line).trim_start().len());
-                let opening = start..start + slice(self.text, &line).trim().len();
+                let opening = self.opening_of(block);
                 self.errors.push(ErrorCode::NoChangeWithFiles, opening, Some(file.span.clone()));
             }
         }
+    }
+
+    fn opening_of(&self, block: &Block) -> Span {
+        let line = block.span.start..block.content.start;
+        let start = line.start + (line.len() - slice(self.text, &line).trim_start().len());
+        start..start + slice(self.text, &line).trim().len()
+    }
+
+    fn ends_line(&self, line: &MarkerLine<'_>) -> bool {
+        let behind = self.text.get(line.span.end..).unwrap_or_default();
+        behind.trim_start_matches([' ', '\t', '\r']).chars().next().is_none_or(|next| next == '\n')
+    }
+}
+
+fn ask_of_thought(kind: Kind) -> Ask {
+    match kind {
+        Kind::User => Ask::User,
+        Kind::NoChange => Ask::NoChange,
+        Kind::Debug | Kind::File => Ask::Debug,
     }
 }

@@ -35,13 +35,16 @@ fn a_file_marker_opens_ends_deletes_or_is_bare() {
 }
 
 #[test]
-fn a_thought_marker_has_start_or_end_as_its_whole_word() {
+fn a_thought_marker_begins_with_start_or_end() {
     insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&start"), @r#"Marker { kind: User, length: 3, role: Open("start") } left """#);
     insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&& end"), @r#"Marker { kind: User, length: 4, role: End } left """#);
     insta::assert_snapshot!(read(thought_marker(Kind::Debug), "%%%\u{a0}start"), @r#"Marker { kind: Debug, length: 3, role: Open("start") } left """#);
-    insta::assert_snapshot!(read(thought_marker(Kind::Debug), "%%%started"), @r#"Marker { kind: Debug, length: 3, role: Crowded { ends: false, whole_word: false } } left """#);
-    insta::assert_snapshot!(read(thought_marker(Kind::NoChange), "$$$start now"), @r#"Marker { kind: NoChange, length: 3, role: Crowded { ends: false, whole_word: true } } left """#);
-    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&end."), @r#"Marker { kind: User, length: 3, role: Crowded { ends: true, whole_word: true } } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::Debug), "%%%started"), @r#"Marker { kind: Debug, length: 3, role: Loose(Loose { ends: false, is_word: false, is_lower_case: true, text: "ed", tail: Text }) } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::NoChange), "$$$start now"), @r#"Marker { kind: NoChange, length: 3, role: Loose(Loose { ends: false, is_word: true, is_lower_case: true, text: "now", tail: Text }) } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&end."), @r#"Marker { kind: User, length: 3, role: Loose(Loose { ends: true, is_word: true, is_lower_case: true, text: ".", tail: Text }) } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&START"), @r#"Marker { kind: User, length: 3, role: Loose(Loose { ends: false, is_word: true, is_lower_case: false, text: "", tail: Text }) } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&start a b &&& End"), @r#"Marker { kind: User, length: 3, role: Loose(Loose { ends: false, is_word: true, is_lower_case: true, text: "a b", tail: OwnEnd }) } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&start a &&&&end"), @r#"Marker { kind: User, length: 3, role: Loose(Loose { ends: false, is_word: true, is_lower_case: true, text: "a", tail: Fence }) } left """#);
     insta::assert_snapshot!(read(thought_marker(Kind::NoChange), "$$$"), @"no");
 }
 
@@ -77,6 +80,14 @@ fn blanks_stand_in_front_of_a_marker_and_a_byte_order_mark_in_front_of_the_text(
     Marker { kind: File, length: 3, role: Open("a") } 3..7 3..8
     Marker { kind: User, length: 3, role: Open("start") } 10..18 8..19
     Marker { kind: File, length: 3, role: End } 22..28 19..28
+    "#);
+}
+
+#[test]
+fn a_token_that_ends_the_turn_is_no_part_of_the_last_marker() {
+    insta::assert_snapshot!(lines("^^^a</s>\n^^^end<|im_end|>\n \n"), @r#"
+    Marker { kind: File, length: 3, role: Open("a</s>") } 0..8 0..9
+    Marker { kind: File, length: 3, role: End } 9..15 9..26
     "#);
 }
 
