@@ -98,16 +98,15 @@ pub fn length_for(kind: Kind, content: &str) -> usize {
     let counts = |line: &MarkerLine<'_>| !line.glued || (is_own(line) && kind != Kind::File);
     for line in MarkerLines::new(content).filter(counts) {
         let (is_content, closes) = match line.marker.role {
-            Role::End | Role::Delete => (false, true),
-            Role::Open(name) => (false, check_name(name) == Err(NameFault::Reserved)),
-            Role::Bare | Role::Tag(_) => (true, false),
-            Role::Loose(loose) => {
-                let closes = loose.ends && loose.is_word;
-                (!loose.is_marker() && !(closes && is_own(&line)), closes)
+            Role::End | Role::Delete => (!line.marker.exact && !is_own(&line), true),
+            Role::Open(name) if line.marker.kind == Kind::File => {
+                (false, check_name(name) == Err(NameFault::Reserved))
             }
+            Role::Open(_) | Role::Whole(_) | Role::Crowded { .. } => (!line.marker.exact, false),
+            Role::Bare | Role::Tag(_) => (true, false),
         };
         plain &= is_content || line.marker.length != PLAIN;
-        if closes && line.marker.kind == kind {
+        if closes && is_own(&line) {
             taken.push(line.marker.length);
         }
     }

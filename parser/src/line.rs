@@ -21,73 +21,27 @@ pub(crate) struct Marker<'t> {
     /// How many sigils the fence has; none if it is a tag.
     pub(crate) length: usize,
     pub(crate) role: Role<'t>,
+    /// Not the word of a thought in another case, or with a letter behind it. Only in thoughts of
+    /// its own kind is such a line an end.
+    pub(crate) exact: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role<'t> {
-    /// A path after carets; `start` after the other fences.
+    /// A path after carets; after the other fences the text behind `start`.
     Open(&'t str),
     End,
     Delete,
     /// Carets and nothing else.
     Bare,
-    /// `start` or `end` of a thought in another case, or with text on its line.
-    Loose(Loose<'t>),
+    /// A thought on one line: the text between `start` and its own end marker.
+    Whole(&'t str),
+    /// `start` or `end` of a thought with another fence on its line, or `end` in a longer word.
+    Crowded {
+        ends: bool,
+    },
     /// `<think>`, or the end of such a thought.
     Tag(Tag),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Loose<'t> {
-    pub(crate) ends: bool,
-    /// `start` or `end` is a word of its own, unlike in `started`.
-    pub(crate) is_word: bool,
-    pub(crate) is_lower_case: bool,
-    /// What follows the word, without the end marker.
-    pub(crate) text: &'t str,
-    pub(crate) tail: Tail,
-}
-
-impl Marker<'_> {
-    /// An end marker, in any case, and nothing else.
-    pub(crate) fn is_end(&self) -> bool {
-        match self.role {
-            Role::Loose(loose) => loose.closes() && loose.text.is_empty() && loose.tail == Tail::Text,
-            role => role == Role::End,
-        }
-    }
-}
-
-/// What is in the text behind `start` or `end`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tail {
-    Text,
-    /// Its own end marker, as its last word.
-    OwnEnd,
-    /// Another fence.
-    Fence,
-}
-
-impl Loose<'_> {
-    /// Whether content must not have such a line.
-    pub(crate) fn is_marker(&self) -> bool {
-        self.is_word && self.is_lower_case
-    }
-
-    /// Whether it opens a thought that goes on behind its line.
-    pub(crate) fn opens(&self) -> bool {
-        !self.ends && self.tail == Tail::Text
-    }
-
-    /// Whether it is a thought on one line.
-    pub(crate) fn is_whole(&self) -> bool {
-        !self.ends && self.tail == Tail::OwnEnd
-    }
-
-    /// Whether it closes the thought of its fence.
-    pub(crate) fn closes(&self) -> bool {
-        self.ends && self.is_word && self.tail != Tail::Fence
-    }
 }
 
 /// A line from its first sigil on, without trailing white space:
@@ -112,39 +66,27 @@ fn file_marker(line: &str) -> IResult<&str, Marker<'_>> {
         path => Role::Open(path),
     });
     (fence(Kind::File), preceded(blanks, role))
-        .map(|(length, role)| Marker { kind: Kind::File, length, role })
+        .map(|(length, role)| Marker { kind: Kind::File, length, role, exact: true })
         .parse(line)
 }
 
-/// thought-marker = fence blanks (`start` / `end`) text?, the word in any case
+/// thought-marker = fence blanks (`start` / `end`) text? glued-end?, the words in any case
 fn thought_marker<'t>(kind: Kind) -> impl Parser<&'t str, Output = Marker<'t>, Error = Error<&'t str>> {
     let word = alt((tag_no_case(START), tag_no_case(END)));
-    (fence(kind), preceded(blanks, word), rest).map(move |(length, word, text)| {
-        let role = match (word, text) {
-            (START, "") => Role::Open(word),
-            (END, "") => Role::End,
-            _ => Role::Loose(loose(word, text, (kind, length))),
+    (fence(kind), preceded(blanks, word), rest).map(move |(length, word, text): (_, &str, &str)| {
+        let ends = word.eq_ignore_ascii_case(END);
+        let is_word = !text.chars().next().is_some_and(is_of_word);
+        let mark = next_mark(text.as_bytes(), 0).and_then(|(at, _)| text.split_at_checked(at));
+        let role = match mark {
+            None if !ends => Role::Open(text.trim()),
+            None if is_word => Role::End,
+            Some((said, tail)) if !ends && glued_end(tail) == Ok(("", (kind, length))) => {
+                Role::Whole(said.trim())
+            }
+            None | Some(_) => Role::Crowded { ends },
         };
-        Marker { kind, length, role }
+        Marker { kind, length, role, exact: is_word && [START, END].contains(&word) }
     })
-}
-
-fn loose<'t>(word: &str, text: &'t str, fence: (Kind, usize)) -> Loose<'t> {
-    let first = next_mark(text.as_bytes(), 0).map(|(at, _)| at);
-    let (said, tail) = text.split_at_checked(first.unwrap_or(text.len())).unwrap_or_default();
-    let is_own_end = matches!(glued_end(tail), Ok(("", found)) if found == fence);
-    let tail = match first {
-        None => Tail::Text,
-        Some(_) if is_own_end => Tail::OwnEnd,
-        Some(_) => Tail::Fence,
-    };
-    Loose {
-        ends: word.eq_ignore_ascii_case(END),
-        is_word: !text.chars().next().is_some_and(is_of_word),
-        is_lower_case: [START, END].contains(&word),
-        text: said.trim(),
-        tail,
-    }
 }
 
 fn is_of_word(c: char) -> bool {
@@ -172,7 +114,7 @@ fn blanks(input: &str) -> IResult<&str, &str> {
     take_while(is_blank).parse(input)
 }
 
-fn is_blank(c: char) -> bool {
+pub(crate) fn is_blank(c: char) -> bool {
     c != '\n' && c.is_whitespace()
 }
 
@@ -204,17 +146,17 @@ impl MarkerLine<'_> {
                 let is_word_of_fences = is_attached && is_word;
                 is_indented && text.contains(is_blank) && !is_word_of_fences
             }
-            Role::Open(_) | Role::End | Role::Delete | Role::Loose(_) | Role::Tag(_) => false,
+            Role::Open(_)
+            | Role::End
+            | Role::Delete
+            | Role::Whole(_)
+            | Role::Crowded { .. }
+            | Role::Tag(_) => false,
         }
     }
 
     pub(crate) fn fence(&self) -> (Kind, usize) {
         (self.marker.kind, self.marker.length)
-    }
-
-    /// Whether an end marker closes a block of its own kind: that of a thought may follow text.
-    pub(crate) fn closes_a(&self, kind: Kind) -> bool {
-        !self.glued || kind != Kind::File
     }
 
     /// Whether it means something outside blocks.
@@ -268,6 +210,25 @@ impl<'t> Iterator for MarkerLines<'t> {
 }
 
 impl<'t> MarkerLines<'t> {
+    /// Reads a thought behind its opening tag, and moves past its end, where a line begins:
+    ///
+    /// thought = opening-tag any* end-tag
+    ///
+    /// Returns the end, if there is one, and the first fence in it.
+    pub(crate) fn skip_thought(&mut self, opening: Tag) -> (Option<Span>, Option<Span>) {
+        let mut fence = None;
+        while let Some(line) = self.next() {
+            match line.marker.role {
+                Role::Tag(tag) if tag.closes(opening) => {
+                    self.begin_here();
+                    return (Some(line.span), fence);
+                }
+                _ => fence = fence.or_else(|| line.is_fence().then_some(line.span)),
+            }
+        }
+        (None, fence)
+    }
+
     /// Reads the line whose first sigil is at `at`, and moves past it.
     fn read_line(&mut self, start: usize, at: usize) -> Option<MarkerLine<'t>> {
         let tail = self.text.get(at..)?;
@@ -283,13 +244,13 @@ impl<'t> MarkerLines<'t> {
         let is_last = || self.text.get(self.at..).is_some_and(|rest| rest.trim_start().is_empty());
         let ends =
             |said: &&str| matches!(marker(said), Ok((_, Marker { role: Role::End | Role::Delete, .. })));
-        let token = TURN_ENDS.iter().find_map(|token| said.strip_suffix(token));
+        let token = TURN_ENDS.split(' ').find_map(|token| said.strip_suffix(token));
         token.map(str::trim_end).filter(ends).filter(|_| is_last()).unwrap_or(said)
     }
 
     fn read_tag(&mut self, start: Option<usize>, at: usize, tag: Tag) -> MarkerLine<'t> {
         self.at = at + tag.as_str().len();
-        let marker = Marker { kind: Kind::Debug, length: 0, role: Role::Tag(tag) };
+        let marker = Marker { kind: Kind::Debug, length: 0, role: Role::Tag(tag), exact: true };
         let line = start.unwrap_or(at)..self.at;
         MarkerLine { marker, span: at..self.at, line, glued: start.is_none() }
     }
@@ -305,7 +266,7 @@ impl<'t> MarkerLines<'t> {
         };
         self.at = self.text.len() - left.len();
         let said = self.text.get(at..self.at)?.trim_end().len();
-        let marker = Marker { kind, length, role: Role::End };
+        let marker = Marker { kind, length, role: Role::End, exact: true };
         Some(MarkerLine { marker, span: at..at + said, line: at..self.at, glued: true })
     }
 

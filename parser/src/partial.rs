@@ -40,32 +40,20 @@ impl Openers {
         let mut lines = MarkerLines::starting(text.get(..end).unwrap_or_default(), self.read);
         self.read = end;
         let mut paths = Vec::new();
+        self.thought = self.thought.filter(|&tag| lines.skip_thought(tag).0.is_none());
         while let Some(line) = lines.next() {
             match line.marker.role {
-                Role::Tag(tag) => {
-                    if self.step_tag(tag, line.glued) {
+                Role::Tag(tag) if self.open.is_none() && !line.glued => {
+                    if tag.ends {
                         lines.begin_here();
+                    } else if lines.skip_thought(tag).0.is_none() {
+                        self.thought = Some(tag);
                     }
                 }
-                _ if self.thought.is_none() => paths.extend(self.step(&line)),
-                _ => {}
+                _ => paths.extend(self.step(&line)),
             }
         }
         paths
-    }
-
-    /// Whether the tag ends a thought.
-    fn step_tag(&mut self, tag: Tag, glued: bool) -> bool {
-        let ends = self.thought.map_or(tag.ends && !glued, |opening| tag.closes(opening));
-        if self.open.is_some() || (self.thought.is_none() && glued) {
-            return false;
-        }
-        if ends {
-            self.thought = None;
-        } else {
-            self.thought = self.thought.or((!tag.ends).then_some(tag));
-        }
-        ends
     }
 
     /// Where blocks begin and end, by the same rules as `parse`, without error handling.
@@ -77,11 +65,9 @@ impl Openers {
                 let name = mark::path(name).unwrap_or(name);
                 return (this.0 == Kind::File && check_name(name).is_ok()).then_some(name);
             }
-            Role::Loose(loose) if loose.opens() && self.open.is_none() => self.open = Some(this),
-            Role::Loose(loose) if loose.closes() && self.open == Some(this) => self.open = None,
-            Role::End if self.open == Some(this) && line.closes_a(this.0) => self.open = None,
+            Role::End if self.open == Some(this) && (!line.glued || this.0 != Kind::File) => self.open = None,
             Role::Delete if self.open == Some(this) => self.open = None,
-            Role::Open(_) | Role::End | Role::Delete | Role::Bare | Role::Loose(_) | Role::Tag(_) => {}
+            _ => {}
         }
         None
     }
@@ -92,6 +78,7 @@ impl Openers {
             // Between thought markers, lines of carets are content.
             Some((kind, length)) => {
                 (length, line.marker.length) == (PLAIN, PLAIN)
+                    && line.marker.exact
                     && (kind == Kind::File || line.marker.kind != Kind::File)
             }
         }

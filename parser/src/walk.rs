@@ -11,7 +11,7 @@ use crate::diagnostic::Findings;
 use crate::edit::{check, mark};
 use crate::fence::tag::Tag;
 use crate::fence::{Kind, NameFault, PLAIN, check_name};
-use crate::line::{Loose, MarkerLine, MarkerLines, Role};
+use crate::line::{MarkerLine, MarkerLines, Role, is_blank};
 use crate::reply::{Ask, Block};
 use crate::span::{Span, slice};
 use open::{Open, is_in_markdown_fence};
@@ -41,22 +41,8 @@ pub(crate) struct Walk<'t> {
     /// The last line of carets since the previous block that did not open a file. A stray end
     /// marker shows that it was meant to.
     unopened: Option<Unopened<'t>>,
-    /// The fence of the thought that has just been closed by an end marker behind text. If its
-    /// next marker is another end, the thought goes on until there.
-    closed_behind_text: Option<(Kind, usize)>,
-    /// The thought between tags that is open.
-    thought: Option<Thought>,
     /// The first fence in a thought between tags, and the tag.
     in_thought: Option<(Span, Span)>,
-}
-
-/// A thought between tags.
-#[derive(Debug)]
-struct Thought {
-    tag: Tag,
-    opening: Span,
-    /// The first fence in it.
-    fence: Option<Span>,
 }
 
 /// A line of carets that was taken for prose, or for the content of a thought.
@@ -83,8 +69,6 @@ impl<'t> Walk<'t> {
             cut_short: None,
             deleted: None,
             unopened: None,
-            closed_behind_text: None,
-            thought: None,
             in_thought: None,
         }
     }
@@ -97,15 +81,10 @@ impl<'t> Walk<'t> {
     }
 
     fn step(&mut self, line: MarkerLine<'t>) {
-        let closed = self.closed_behind_text.take();
         match (self.open.take(), line.marker.role) {
             (Some(open), _) => self.inside(open, line),
             (None, Role::Tag(tag)) => self.tag(tag, line),
-            (None, _) if self.thought.is_some() => self.in_thought(&line),
-            (None, Role::End) if closed == Some(line.fence()) => self.extend(&line),
-            (None, _) if line.glued => {
-                self.warnings.push(WarningCode::IgnoredFence, line.span, None);
-            }
+            (None, _) if line.glued => self.warnings.push(WarningCode::IgnoredFence, line.span, None),
             (None, _) => self.outside(line),
         }
     }
@@ -113,56 +92,51 @@ impl<'t> Walk<'t> {
     /// A tag outside blocks. One at the beginning of a line opens a thought. An end without an
     /// opening ends the thought that the reply began with: the template has opened it in the prompt.
     fn tag(&mut self, tag: Tag, line: MarkerLine<'t>) {
-        match self.thought.take() {
-            Some(Thought { tag: opened, opening, fence }) if tag.closes(opened) => {
-                self.close_thought(opening.end..line.span.start, fence, opening);
+        match (tag.ends, line.glued) {
+            (false, false) => {
+                let (end, fence) = self.lines.skip_thought(tag);
+                if let (None, Some(fence)) = (&end, &fence) {
+                    self.errors.push(ErrorCode::InThought, fence.clone(), Some(line.span.clone()));
+                }
+                let until = end.map_or(self.text.len(), |end| end.start);
+                self.keep_thought(line.span.end..until, fence, line.span);
             }
-            Some(thought) => self.thought = Some(thought),
-            None if !line.glued && !tag.ends => {
-                self.thought = Some(Thought { tag, opening: line.span, fence: None });
+            (true, false) => {
+                self.lines.begin_here();
+                if self.thinking.is_empty() {
+                    let before = slice(self.text, &(0..line.line.start));
+                    let fence = MarkerLines::new(before).find(MarkerLine::is_fence).map(|line| line.span);
+                    *self = Self { lines: self.lines.clone(), ..Self::new(self.text) };
+                    self.keep_thought(0..line.span.start, fence, line.span);
+                }
             }
-            None if !line.glued && self.thinking.is_empty() => {
-                let before = self.text.get(..line.line.start).unwrap_or_default();
-                let fence = MarkerLines::new(before).find(MarkerLine::is_fence).map(|line| line.span);
-                *self = Self { lines: self.lines.clone(), ..Self::new(self.text) };
-                self.close_thought(0..line.span.start, fence, line.span);
-            }
-            None if !line.glued => self.lines.begin_here(),
-            None if self.thinking.is_empty() && tag.ends && self.ends_line(&line) => {
-                // In doubt whether it ends a thought that holds these blocks.
-                if let Some(block) = self.blocks.first().filter(|_| self.in_thought.is_none()) {
+            // In doubt whether it ends a thought that holds the blocks before it.
+            (true, true) if self.thinking.is_empty() && self.in_thought.is_none() => {
+                let behind = slice(self.text, &(line.span.end..self.text.len())).trim_start_matches(is_blank);
+                if let Some(block) = self.blocks.first()
+                    && (behind.is_empty() || behind.starts_with('\n'))
+                {
                     let fence = self.opening_of(block);
                     self.errors.push(ErrorCode::InThought, fence.clone(), Some(line.span.clone()));
                     self.in_thought = Some((fence, line.span));
                 }
             }
-            None => {}
+            _ => {}
         }
     }
 
-    fn close_thought(&mut self, content: Span, fence: Option<Span>, tag: Span) {
+    fn keep_thought(&mut self, content: Span, fence: Option<Span>, tag: Span) {
         self.thinking.push(content);
-        self.lines.begin_here();
         if let Some(fence) = fence {
             self.warnings.push(WarningCode::IgnoredFence, fence.clone(), Some(tag.clone()));
             self.in_thought.get_or_insert((fence, tag));
         }
     }
 
-    fn in_thought(&mut self, line: &MarkerLine<'t>) {
-        if let Some(thought) =
-            self.thought.as_mut().filter(|thought| thought.fence.is_none() && line.is_fence())
-        {
-            thought.fence = Some(line.span.clone());
-        }
-    }
-
-    fn extend(&mut self, end: &MarkerLine<'t>) {
-        if let Some(block) = self.blocks.last_mut() {
-            block.content.end = end.line.start;
-            block.span.end = end.line.end;
-        }
-        self.closed_behind_text = end.glued.then(|| end.fence());
+    /// Whether the next marker is the end marker of a thought that seems to have ended behind text.
+    fn goes_on(&self, line: &MarkerLine<'t>) -> bool {
+        let next = self.lines.clone().next();
+        next.is_some_and(|next| next.fence() == line.fence() && next.marker.role == Role::End)
     }
 
     fn outside(&mut self, line: MarkerLine<'t>) {
@@ -172,31 +146,29 @@ impl<'t> Walk<'t> {
                 self.unopened = Some(Unopened { line, thought: None });
             }
             Role::Open(name) => self.open(line, name),
-            Role::Loose(loose) if loose.opens() => self.open(line, ""),
-            Role::Loose(loose) if loose.is_whole() => self.one_line(loose, &line),
-            _ if marker.is_end() && self.cut_short == Some(marker.kind) => self.cut_short = None,
+            Role::Whole(text) if self.goes_on(&line) => self.open(line, text),
+            Role::Whole(text) => self.whole_thought(text, &line),
+            Role::End if self.cut_short == Some(marker.kind) => self.cut_short = None,
             Role::End if self.is_behind_delete(&line) => {
                 self.errors.push(ErrorCode::EndAfterDelete, line.span, None);
             }
-            _ if marker.is_end() => self.stray_end(line),
+            Role::End => self.stray_end(line),
             Role::Delete => {
                 let opening = self.unopened_for(&line).map(|opening| opening.line.span);
                 self.errors.push(ErrorCode::StrayDelete, line.span, opening);
             }
-            Role::Loose(loose) => {
+            Role::Crowded { ends } => {
                 self.errors.push(ErrorCode::TextAfterMarker, line.span, None);
-                self.cut_short = self.cut_short.or((!loose.ends).then_some(marker.kind));
+                self.cut_short = self.cut_short.or((!ends).then_some(marker.kind));
             }
-            Role::End | Role::Bare | Role::Tag(_) => {}
+            Role::Bare | Role::Tag(_) => {}
         }
     }
 
-    /// A thought whose end marker is on the line of its opening.
-    fn one_line(&mut self, loose: Loose<'t>, line: &MarkerLine<'t>) {
-        let start = self.text.offset(loose.text);
-        let content = start..start + loose.text.len();
+    fn whole_thought(&mut self, text: &'t str, line: &MarkerLine<'t>) {
+        let start = self.text.offset(text);
+        let content = start..start + text.len();
         self.blocks.push(Block { ask: ask_of_thought(line.marker.kind), span: line.line.clone(), content });
-        self.closed_behind_text = Some(line.fence());
         self.unopened = None;
     }
 
@@ -248,10 +220,8 @@ impl<'t> Walk<'t> {
             return;
         }
         self.unopened = None;
-        let content = match opening.marker.role {
-            Role::Loose(Loose { text, .. }) if !text.is_empty() => self.text.offset(text),
-            _ => opening.line.end,
-        };
+        let begins_here = opening.marker.kind != Kind::File && !name.is_empty();
+        let content = if begins_here { self.text.offset(name) } else { opening.line.end };
         let faulty = code.is_some();
         self.open = Some(Open { opening, name, content, is_edit, faulty, near_end: None, inner: None });
     }
@@ -264,8 +234,11 @@ impl<'t> Walk<'t> {
         let same = (marker.kind, marker.length) == (own.kind, own.length);
         let is_plain = (marker.length, own.length) == (PLAIN, PLAIN);
         match marker.role {
-            Role::End if same && line.closes_a(own.kind) => return self.close(&open, &line),
-            Role::Loose(loose) if same && loose.closes() => return self.close(&open, &line),
+            Role::End if same && !line.glued => return self.close(&open, &line),
+            Role::End if same && own.kind != Kind::File && !self.goes_on(&line) => {
+                return self.close(&open, &line);
+            }
+            _ if !marker.exact => open.note_near_end(&line),
             Role::Delete if same => return self.delete(open, &line),
             Role::Open(name)
                 if same && own.kind == Kind::File && check_name(name) == Err(NameFault::Reserved) =>
@@ -279,21 +252,21 @@ impl<'t> Walk<'t> {
             }
             Role::Open(name) if is_plain => return self.nest(&open, line, name),
             Role::End | Role::Delete if is_plain && !line.glued => return self.foreign_end(open, line),
-            Role::Loose(loose) if is_plain && loose.is_marker() => {
+            Role::Crowded { .. } | Role::Whole(_) if is_plain => {
                 self.errors.push(
                     ErrorCode::TextAfterMarker,
                     line.span.clone(),
                     Some(open.opening.span.clone()),
                 );
-                if loose.ends && same {
+                if same && marker.role == (Role::Crowded { ends: true }) {
                     return self.close(&open, &line);
                 }
             }
             Role::Open(_) if same => {
                 self.warnings.push(WarningCode::OpeningInside, line.span, Some(open.opening.span.clone()));
             }
-            Role::End | Role::Bare | Role::Loose(_) => open.note_near_end(&line),
-            Role::Open(_) | Role::Delete | Role::Tag(_) => {}
+            Role::End | Role::Bare | Role::Crowded { .. } => open.note_near_end(&line),
+            Role::Open(_) | Role::Delete | Role::Whole(_) | Role::Tag(_) => {}
         }
         self.open = Some(open);
     }
@@ -310,7 +283,6 @@ impl<'t> Walk<'t> {
             Kind::File => Ask::Write(open.name_span()),
             kind @ (Kind::User | Kind::Debug | Kind::NoChange) => ask_of_thought(kind),
         };
-        self.closed_behind_text = line.glued.then(|| line.fence());
         if matches!(ask, Ask::Write(_)) && is_in_markdown_fence(open.name, slice(self.text, &content)) {
             self.warnings.push(WarningCode::MarkdownFence, open.opening.span.clone(), None);
         }
@@ -390,12 +362,6 @@ impl<'t> Walk<'t> {
                 None => self.errors.push(ErrorCode::Unterminated, open.opening.span, None),
             }
         }
-        if let Some(Thought { opening, fence, .. }) = self.thought.take() {
-            match fence {
-                Some(fence) => self.errors.push(ErrorCode::InThought, fence, Some(opening)),
-                None => self.thinking.push(opening.end..self.text.len()),
-            }
-        }
         self.check_no_change();
         if self.errors.is_empty() && !self.has(Kind::File) && !self.has(Kind::NoChange) {
             match self.in_thought.take() {
@@ -422,11 +388,6 @@ impl<'t> Walk<'t> {
         let line = block.span.start..block.content.start;
         let start = line.start + (line.len() - slice(self.text, &line).trim_start().len());
         start..start + slice(self.text, &line).trim().len()
-    }
-
-    fn ends_line(&self, line: &MarkerLine<'_>) -> bool {
-        let behind = self.text.get(line.span.end..).unwrap_or_default();
-        behind.trim_start_matches([' ', '\t', '\r']).chars().next().is_none_or(|next| next == '\n')
     }
 }
 

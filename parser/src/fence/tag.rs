@@ -25,19 +25,8 @@ pub(crate) const TAGS: [[&str; 2]; 16] = [
 ];
 
 /// Tokens that end a turn. Servers with another template than the model's leave them in the answer.
-pub(crate) const TURN_ENDS: [&str; 11] = [
-    "</s>",
-    "<eos>",
-    "<end_of_turn>",
-    "<|end|>",
-    "<|eot_id|>",
-    "<|return|>",
-    "<|im_end|>",
-    "<|endoftext|>",
-    "<|end_of_text|>",
-    "<|END_RESPONSE|>",
-    "<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>",
-];
+pub(crate) const TURN_ENDS: &str = "</s> <eos> <end_of_turn> <|end|> <|eot_id|> <|return|> <|im_end|> <|endoftext|> \
+                                    <|end_of_text|> <|END_RESPONSE|> <\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>";
 
 /// One of [`TAGS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -546,11 +546,11 @@ fn a_fence_that_overlaps_a_thought_is_an_error() {
         ("&&&start text %%%end\n", "text-after-marker 1"),
         ("&&&start one &&&end &&&start two &&&end\n", "text-after-marker 1"),
         ("&&&start one ^^^b &&&end\n", "text-after-marker 1"),
-        ("&&&end text\n", "text-after-marker 1"),
+        ("&&&end text\n", "stray-end 1"),
         ("&&&start\ntext\n&&&end ^^^b\n", "text-after-marker 3"),
         ("&&&start\n%%%start text %%%end\n&&&end\n", "text-after-marker 2"),
         ("&&&start text\n", "nested 2"),
-        ("&&&start\n&&&start text\n&&&end\n", "text-after-marker 2"),
+        ("&&&start\n&&&start text\n&&&end\n", "nested 2"),
         ("&&&END\n", "stray-end 1"),
     ] {
         assert_eq!(read(&format!("{text}{file}")), codes, "{text}");
