@@ -1,6 +1,6 @@
 //! Marker lines: the grammar of a single line, and a forward scan that finds all of them.
 
-use memchr::memchr;
+use memchr::{memchr, memmem};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, tag_no_case, take_while, take_while1};
 use nom::combinator::{eof, rest, verify};
@@ -12,13 +12,13 @@ use crate::Span;
 use crate::edit::mark;
 use crate::fence::kind::{DELETE, END, Kind, PLAIN, START};
 use crate::fence::name::{NameFault, check_name};
-use crate::fence::tag::{TURN_ENDS, Tag};
-use crate::scan::next_mark;
+use crate::fence::tag::{self, TURN_ENDS, Tag};
+use crate::scan::{next_mark, next_run};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Marker<'t> {
     pub(crate) kind: Kind,
-    /// How many sigils the fence has; none if it is a tag.
+    /// How many sigils the fence has.
     pub(crate) length: usize,
     pub(crate) role: Role<'t>,
     /// Not the word of a thought in another case, or with a letter behind it. Only in thoughts of
@@ -40,7 +40,7 @@ pub(crate) enum Role<'t> {
     Crowded {
         ends: bool,
     },
-    /// `<think>`, or the end of such a thought.
+    /// `<think>`, or the end of such a thought; only outside blocks.
     Tag(Tag),
 }
 
@@ -76,7 +76,7 @@ fn thought_marker<'t>(kind: Kind) -> impl Parser<&'t str, Output = Marker<'t>, E
     (fence(kind), preceded(blanks, word), rest).map(move |(length, word, text): (_, &str, &str)| {
         let ends = word.eq_ignore_ascii_case(END);
         let is_word = !text.chars().next().is_some_and(is_of_word);
-        let mark = next_mark(text.as_bytes(), 0).and_then(|(at, _)| text.split_at_checked(at));
+        let mark = next_run(text.as_bytes(), 0).and_then(|at| text.split_at_checked(at));
         let role = match mark {
             None if !ends => Role::Open(text.trim()),
             None if is_word => Role::End,
@@ -161,12 +161,12 @@ impl MarkerLine<'_> {
 
     /// Whether it means something outside blocks.
     pub(crate) fn is_fence(&self) -> bool {
-        !self.glued && !self.is_underline() && !matches!(self.marker.role, Role::Tag(_))
+        !self.glued && !self.is_underline()
     }
 }
 
 /// Every marker line of a text in order, found in one pass. Includes lines that end in `^^^end`,
-/// marked as `glued`, and tags, which need no line of their own.
+/// marked as `glued`.
 #[derive(Debug, Clone)]
 pub(crate) struct MarkerLines<'t> {
     text: &'t str,
@@ -185,9 +185,37 @@ impl<'t> MarkerLines<'t> {
         Self { text, at, first_line: at }
     }
 
-    /// Has the text begin behind the tag that was read last.
-    pub(crate) fn begin_here(&mut self) {
+    /// The next marker line or tag. Inside blocks nobody asks for tags.
+    pub(crate) fn next_outside(&mut self) -> Option<MarkerLine<'t>> {
+        loop {
+            let at = next_mark(self.text.as_bytes(), self.at)?;
+            let tag = self.text.as_bytes().get(at..).and_then(tag::at);
+            let found = match tag {
+                Some((tag, length)) => Some(self.read_tag(at, tag, length)),
+                None => self.read(at),
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+
+    /// Goes on behind the tag that was read last, where a line begins.
+    pub(crate) fn begin_line(&mut self) {
         self.first_line = self.at;
+    }
+
+    /// Moves past the end of the thought whose opening tag was read last. Returns the end, if there
+    /// is one, and the first fence in the thought.
+    pub(crate) fn skip_thought(&mut self, opening: Tag) -> (Option<usize>, Option<Span>) {
+        let from = self.at;
+        let rest = self.text.get(from..).unwrap_or_default();
+        let end = memmem::find(rest.as_bytes(), opening.end.as_bytes()).map(|at| from + at);
+        let content = self.text.get(..end.unwrap_or(self.text.len())).unwrap_or_default();
+        let fence = Self::starting(content, from).find(MarkerLine::is_fence).map(|line| line.span);
+        self.at = end.map_or(self.text.len(), |end| end + opening.end.len());
+        self.begin_line();
+        (end, fence)
     }
 }
 
@@ -196,12 +224,8 @@ impl<'t> Iterator for MarkerLines<'t> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let (at, tag) = next_mark(self.text.as_bytes(), self.at)?;
-            let found = match (self.line_start(at), tag) {
-                (start, Some(tag)) => Some(self.read_tag(start, at, tag)),
-                (Some(start), None) => self.read_line(start, at),
-                (None, None) => self.read_glued(at),
-            };
+            let at = next_run(self.text.as_bytes(), self.at)?;
+            let found = self.read(at);
             if found.is_some() {
                 return found;
             }
@@ -210,23 +234,19 @@ impl<'t> Iterator for MarkerLines<'t> {
 }
 
 impl<'t> MarkerLines<'t> {
-    /// Reads a thought behind its opening tag, and moves past its end, where a line begins:
-    ///
-    /// thought = opening-tag any* end-tag
-    ///
-    /// Returns the end, if there is one, and the first fence in it.
-    pub(crate) fn skip_thought(&mut self, opening: Tag) -> (Option<Span>, Option<Span>) {
-        let mut fence = None;
-        while let Some(line) = self.next() {
-            match line.marker.role {
-                Role::Tag(tag) if tag.closes(opening) => {
-                    self.begin_here();
-                    return (Some(line.span), fence);
-                }
-                _ => fence = fence.or_else(|| line.is_fence().then_some(line.span)),
-            }
+    fn read(&mut self, at: usize) -> Option<MarkerLine<'t>> {
+        match self.line_start(at) {
+            Some(start) => self.read_line(start, at),
+            None => self.read_glued(at),
         }
-        (None, fence)
+    }
+
+    fn read_tag(&mut self, at: usize, tag: Tag, length: usize) -> MarkerLine<'t> {
+        self.at = at + length;
+        // The fence of no block.
+        let marker = Marker { kind: Kind::Debug, length: 0, role: Role::Tag(tag), exact: true };
+        let glued = self.line_start(at).is_none();
+        MarkerLine { marker, span: at..self.at, line: at..self.at, glued }
     }
 
     /// Reads the line whose first sigil is at `at`, and moves past it.
@@ -244,15 +264,9 @@ impl<'t> MarkerLines<'t> {
         let is_last = || self.text.get(self.at..).is_some_and(|rest| rest.trim_start().is_empty());
         let ends =
             |said: &&str| matches!(marker(said), Ok((_, Marker { role: Role::End | Role::Delete, .. })));
-        let token = TURN_ENDS.split(' ').find_map(|token| said.strip_suffix(token));
+        let tokens = said.ends_with('>').then(|| TURN_ENDS.split(' '));
+        let token = tokens.into_iter().flatten().find_map(|token| said.strip_suffix(token));
         token.map(str::trim_end).filter(ends).filter(|_| is_last()).unwrap_or(said)
-    }
-
-    fn read_tag(&mut self, start: Option<usize>, at: usize, tag: Tag) -> MarkerLine<'t> {
-        self.at = at + tag.as_str().len();
-        let marker = Marker { kind: Kind::Debug, length: 0, role: Role::Tag(tag), exact: true };
-        let line = start.unwrap_or(at)..self.at;
-        MarkerLine { marker, span: at..self.at, line, glued: start.is_none() }
     }
 
     /// Reads a run of sigils with text before it and moves past it. Does not search for the end of

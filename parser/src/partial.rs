@@ -41,15 +41,11 @@ impl Openers {
         self.read = end;
         let mut paths = Vec::new();
         self.thought = self.thought.filter(|&tag| lines.skip_thought(tag).0.is_none());
-        while let Some(line) = lines.next() {
+        while let Some(line) = if self.open.is_some() { lines.next() } else { lines.next_outside() } {
             match line.marker.role {
-                Role::Tag(tag) if self.open.is_none() && !line.glued => {
-                    if tag.ends {
-                        lines.begin_here();
-                    } else if lines.skip_thought(tag).0.is_none() {
-                        self.thought = Some(tag);
-                    }
-                }
+                Role::Tag(_) if line.glued => {}
+                Role::Tag(tag) if tag.ends => lines.begin_line(),
+                Role::Tag(tag) => self.thought = lines.skip_thought(tag).0.is_none().then_some(tag),
                 _ => paths.extend(self.step(&line)),
             }
         }

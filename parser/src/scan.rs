@@ -5,33 +5,45 @@ use std::sync::LazyLock;
 use aho_corasick::packed::Searcher;
 
 use crate::fence::kind::{Kind, PLAIN};
-use crate::fence::tag::{self, TAGS, Tag};
+use crate::fence::tag::{self, TAGS};
 
-/// Searches for all four plain fences and all tags at once with vector instructions; `None` on
-/// machines without them.
+/// Searches for all four plain fences at once with vector instructions; `None` on machines without
+/// them.
+static FENCES: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new(Kind::ALL.map(Kind::fence)));
+
+/// The same for all fences and tags.
 static MARKS: LazyLock<Option<Searcher>> = LazyLock::new(|| {
     let tags = TAGS.as_flattened().iter().map(|&tag| tag.to_owned());
     Searcher::new(Kind::ALL.map(Kind::fence).into_iter().chain(tags))
 });
 
-/// The start of the first run of at least three equal sigils, or of the first tag, at or after
-/// `from`. `from` must not be inside a run.
-pub(crate) fn next_mark(bytes: &[u8], from: usize) -> Option<(usize, Option<Tag>)> {
+/// The start of the first run of at least three equal sigils at or after `from`. `from` must not be
+/// inside a run.
+pub(crate) fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
+    next(bytes, from, &FENCES, |rest| rest.get(..PLAIN).is_some_and(is_run))
+}
+
+/// The same for a run or a tag, which takes longer where there is much text like `<th>`.
+pub(crate) fn next_mark(bytes: &[u8], from: usize) -> Option<usize> {
+    next(bytes, from, &MARKS, |rest| rest.get(..PLAIN).is_some_and(is_run) || tag::at(rest).is_some())
+}
+
+fn next(
+    bytes: &[u8],
+    from: usize,
+    searcher: &LazyLock<Option<Searcher>>,
+    is_there: impl Fn(&[u8]) -> bool,
+) -> Option<usize> {
     let rest = bytes.get(from..)?;
     if rest.get(..PLAIN).is_some_and(is_run) {
         // Marker lines without text between them: setting up the search would cost more than it
         // saves.
-        return Some((from, None));
+        return Some(from);
     }
-    let at = match MARKS.as_ref() {
-        Some(marks) => marks.find_in(bytes, (from..bytes.len()).into())?.start(),
-        None => from + (0..rest.len()).find(|&at| rest.get(at..).is_some_and(is_mark))?,
-    };
-    Some((at, bytes.get(at..).and_then(tag::at)))
-}
-
-fn is_mark(rest: &[u8]) -> bool {
-    rest.get(..PLAIN).is_some_and(is_run) || tag::at(rest).is_some()
+    match searcher.as_ref() {
+        Some(searcher) => searcher.find_in(bytes, (from..bytes.len()).into()).map(|found| found.start()),
+        None => (from..bytes.len()).find(|&at| bytes.get(at..).is_some_and(&is_there)),
+    }
 }
 
 fn is_run(bytes: &[u8]) -> bool {
@@ -47,11 +59,7 @@ pub(crate) fn count_newlines(bytes: &[u8]) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{TAGS, next_mark, tag};
-
-    fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
-        next_mark(bytes, from).map(|(at, _)| at)
-    }
+    use super::{TAGS, next_mark, next_run, tag};
 
     fn naive(bytes: &[u8], from: usize) -> Option<usize> {
         let is_run = |three: &[u8]| b"^&%$".contains(&three[0]) && three.iter().all(|byte| *byte == three[0]);
@@ -83,13 +91,13 @@ mod tests {
 
     #[test]
     fn every_tag_is_found_and_told_from_the_others() {
-        for (row, tags) in TAGS.iter().enumerate() {
-            for (ends, tag) in [false, true].into_iter().zip(tags) {
+        for [opening, end] in TAGS {
+            for tag in [opening, end] {
                 let text = format!("< [ </ {tag}>");
-                let (at, found) = next_mark(text.as_bytes(), 0).unwrap();
-                let found = found.unwrap();
-                assert_eq!((at, found.as_str(), found.ends), (7, *tag, ends), "{row}");
-                assert_eq!(tag::at(&text.as_bytes()[at + 1..]), None, "{tag}");
+                let at = next_mark(text.as_bytes(), 0).unwrap();
+                let (found, length) = tag::at(&text.as_bytes()[at..]).unwrap();
+                assert_eq!((at, length, found.ends), (7, tag.len(), tag == end));
+                assert_eq!(next_run(text.as_bytes(), 0), None);
             }
         }
     }
@@ -98,6 +106,7 @@ mod tests {
         #[test]
         fn the_scan_finds_what_a_naive_search_finds(text in "[\\^&%$' x\n]{0,400}") {
             prop_assert_eq!(all(text.as_bytes(), next_run), all(text.as_bytes(), naive));
+            prop_assert_eq!(all(text.as_bytes(), next_mark), all(text.as_bytes(), naive));
         }
 
         #[test]

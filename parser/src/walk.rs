@@ -74,7 +74,8 @@ impl<'t> Walk<'t> {
     }
 
     pub(crate) fn run(&mut self) {
-        while let Some(line) = self.lines.next() {
+        while let Some(line) = if self.open.is_some() { self.lines.next() } else { self.lines.next_outside() }
+        {
             self.step(line);
         }
         self.finish();
@@ -83,7 +84,7 @@ impl<'t> Walk<'t> {
     fn step(&mut self, line: MarkerLine<'t>) {
         match (self.open.take(), line.marker.role) {
             (Some(open), _) => self.inside(open, line),
-            (None, Role::Tag(tag)) => self.tag(tag, line),
+            (None, Role::Tag(tag)) => self.tag(tag, line.span, line.glued),
             (None, _) if line.glued => self.warnings.push(WarningCode::IgnoredFence, line.span, None),
             (None, _) => self.outside(line),
         }
@@ -91,37 +92,36 @@ impl<'t> Walk<'t> {
 
     /// A tag outside blocks. One at the beginning of a line opens a thought. An end without an
     /// opening ends the thought that the reply began with: the template has opened it in the prompt.
-    fn tag(&mut self, tag: Tag, line: MarkerLine<'t>) {
-        match (tag.ends, line.glued) {
+    fn tag(&mut self, tag: Tag, span: Span, glued: bool) {
+        match (tag.ends, glued) {
             (false, false) => {
                 let (end, fence) = self.lines.skip_thought(tag);
-                if let (None, Some(fence)) = (&end, &fence) {
-                    self.errors.push(ErrorCode::InThought, fence.clone(), Some(line.span.clone()));
+                if let (None, Some(fence)) = (end, &fence) {
+                    self.errors.push(ErrorCode::InThought, fence.clone(), Some(span.clone()));
                 }
-                let until = end.map_or(self.text.len(), |end| end.start);
-                self.keep_thought(line.span.end..until, fence, line.span);
+                self.keep_thought(span.end..end.unwrap_or(self.text.len()), fence, span);
             }
             (true, false) => {
-                self.lines.begin_here();
+                self.lines.begin_line();
                 if self.thinking.is_empty() {
-                    let before = slice(self.text, &(0..line.line.start));
-                    let fence = MarkerLines::new(before).find(MarkerLine::is_fence).map(|line| line.span);
+                    let mut before = MarkerLines::new(slice(self.text, &(0..span.start)));
+                    let fence = before.find(MarkerLine::is_fence).map(|line| line.span);
                     *self = Self { lines: self.lines.clone(), ..Self::new(self.text) };
-                    self.keep_thought(0..line.span.start, fence, line.span);
+                    self.keep_thought(0..span.start, fence, span);
                 }
             }
             // In doubt whether it ends a thought that holds the blocks before it.
             (true, true) if self.thinking.is_empty() && self.in_thought.is_none() => {
-                let behind = slice(self.text, &(line.span.end..self.text.len())).trim_start_matches(is_blank);
+                let behind = slice(self.text, &(span.end..self.text.len())).trim_start_matches(is_blank);
                 if let Some(block) = self.blocks.first()
                     && (behind.is_empty() || behind.starts_with('\n'))
                 {
                     let fence = self.opening_of(block);
-                    self.errors.push(ErrorCode::InThought, fence.clone(), Some(line.span.clone()));
-                    self.in_thought = Some((fence, line.span));
+                    self.errors.push(ErrorCode::InThought, fence.clone(), Some(span.clone()));
+                    self.in_thought = Some((fence, span));
                 }
             }
-            _ => {}
+            (_, true) => {}
         }
     }
 

@@ -31,31 +31,17 @@ pub(crate) const TURN_ENDS: &str = "</s> <eos> <end_of_turn> <|end|> <|eot_id|> 
 /// One of [`TAGS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tag {
-    opening: &'static str,
-    end: &'static str,
+    /// Of its pair, whether it is that or not.
+    pub(crate) end: &'static str,
     pub(crate) ends: bool,
 }
 
-impl Tag {
-    pub(crate) fn as_str(self) -> &'static str {
-        if self.ends { self.end } else { self.opening }
-    }
-
-    /// Two tags of one pair, of which this is the end.
-    pub(crate) fn closes(self, opening: Self) -> bool {
-        self.ends && self.end == opening.end
-    }
-}
-
-/// The tag that `rest` begins with.
-pub(crate) fn at(rest: &[u8]) -> Option<Tag> {
-    let [first, ..] = rest else { return None };
-    if !matches!(first, b'<' | b'[' | 0xe2) {
-        return None;
-    }
-    let begins = |[opening, end]: [&'static str; 2]| {
-        let found = [opening, end].into_iter().position(|tag| rest.starts_with(tag.as_bytes()))?;
-        Some(Tag { opening, end, ends: found == 1 })
-    };
-    TAGS.into_iter().find_map(begins)
+/// The tag that `rest` begins with, and its length.
+pub(crate) fn at(rest: &[u8]) -> Option<(Tag, usize)> {
+    // Most marks are fences. `◁` begins with the last of the three.
+    rest.first().filter(|first| [b'<', b'[', 0xe2].contains(first))?;
+    TAGS.into_iter().find_map(|[opening, end]| {
+        let tag = [end, opening].into_iter().find(|tag| rest.starts_with(tag.as_bytes()))?;
+        Some((Tag { end, ends: tag == end }, tag.len()))
+    })
 }
