@@ -32,6 +32,8 @@ fn is_counted(usage: &Usage, limit: Option<u64>) -> bool {
     usage.output_tokens.is_some_and(|used| limit.is_none_or(|limit| used < limit))
 }
 
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Server-sent events.
@@ -51,7 +53,6 @@ impl Form {
             (_, true) => Self::Page,
             (false, false) => Self::Message,
         };
-        const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
         let begins = exchange.beginning(BYTE_ORDER_MARK.len() + "event:".len(), watch)?;
         let begins = begins.strip_prefix(BYTE_ORDER_MARK).unwrap_or(begins);
         let fields = [":", "data:", "event:", "id:", "retry:"];

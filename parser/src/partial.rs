@@ -6,7 +6,6 @@ use memchr::memrchr;
 use crate::edit::mark;
 use crate::fence::kind::{Kind, PLAIN};
 use crate::fence::name::check_name;
-use crate::fence::tag::Tag;
 use crate::line::{MarkerLine, MarkerLines, Role};
 
 /// Reads the `^^^PATH` lines of a growing text, each byte once.
@@ -25,8 +24,6 @@ pub struct Openers {
     /// Bytes that have been searched for the end of a line.
     seen: usize,
     open: Option<(Kind, usize)>,
-    /// The tag of the thought that is open.
-    thought: Option<Tag>,
 }
 
 impl Openers {
@@ -37,24 +34,15 @@ impl Openers {
         let last_newline = memrchr(b'\n', unseen).map(|newline| self.seen + newline + 1);
         self.seen = self.seen.max(text.len());
         let Some(end) = last_newline else { return Vec::new() };
-        let mut lines = MarkerLines::starting(text.get(..end).unwrap_or_default(), self.read);
+        let lines = MarkerLines::starting(text.get(..end).unwrap_or_default(), self.read);
         self.read = end;
-        let mut paths = Vec::new();
-        self.thought = self.thought.filter(|&tag| lines.skip_thought(tag).0.is_none());
-        while let Some(line) = if self.open.is_some() { lines.next() } else { lines.next_outside() } {
-            match line.marker.role {
-                Role::Tag(_) if line.glued => {}
-                Role::Tag(tag) if tag.ends => lines.begin_line(),
-                Role::Tag(tag) => self.thought = lines.skip_thought(tag).0.is_none().then_some(tag),
-                _ => paths.extend(self.step(&line)),
-            }
-        }
-        paths
+        lines.filter_map(|line| self.step(&line)).collect()
     }
 
-    /// Where blocks begin and end, by the same rules as `parse`, without error handling.
+    /// Where blocks begin and end, by the same rules as `parse`, without error handling, and without
+    /// thoughts between tags: only their ends tell them from prose.
     fn step<'t>(&mut self, line: &MarkerLine<'t>) -> Option<&'t str> {
-        let this = (line.marker.kind, line.marker.length);
+        let this = line.fence();
         match line.marker.role {
             Role::Open(name) if self.may_open(line) => {
                 self.open = Some(this);
@@ -63,7 +51,13 @@ impl Openers {
             }
             Role::End if self.open == Some(this) && (!line.glued || this.0 != Kind::File) => self.open = None,
             Role::Delete if self.open == Some(this) => self.open = None,
-            _ => {}
+            Role::Open(_)
+            | Role::End
+            | Role::Delete
+            | Role::Bare
+            | Role::Whole(_)
+            | Role::Crowded { .. }
+            | Role::Tag(_) => {}
         }
         None
     }

@@ -36,8 +36,13 @@ impl Open<'_> {
             Role::End if !line.glued => ErrorCode::EndLength,
             Role::Bare if marker.length == own.length => ErrorCode::BareEnd,
             Role::Crowded { ends: true } if marker.length == own.length => ErrorCode::TextAfterMarker,
-            Role::Open(_) | Role::End | Role::Delete | Role::Bare => return,
-            Role::Whole(_) | Role::Crowded { .. } | Role::Tag(_) => return,
+            Role::Open(_)
+            | Role::End
+            | Role::Delete
+            | Role::Bare
+            | Role::Whole(_)
+            | Role::Crowded { .. }
+            | Role::Tag(_) => return,
         };
         let weaker = self.near_end.as_ref().is_none_or(|(noted, _)| *noted == ErrorCode::BareEnd);
         if weaker && (code != ErrorCode::BareEnd || self.near_end.is_none()) {
