@@ -34,11 +34,11 @@ fn next(
     searcher: &LazyLock<Option<Searcher>>,
     is_there: impl Fn(&[u8]) -> bool,
 ) -> Option<usize> {
-    let rest = bytes.get(from..)?;
-    if rest.get(..PLAIN).is_some_and(is_run) {
-        // Marker lines without text between them: setting up the search would cost more than it
-        // saves.
-        return Some(from);
+    // Marker lines with at most an empty line between them: setting up the search would cost more
+    // than it saves.
+    let near = from + usize::from(bytes.get(from) == Some(&b'\n'));
+    if bytes.get(near..)?.get(..PLAIN).is_some_and(is_run) {
+        return Some(near);
     }
     match searcher.as_ref() {
         Some(searcher) => searcher.find_in(bytes, (from..bytes.len()).into()).map(|found| found.start()),

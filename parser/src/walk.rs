@@ -1,6 +1,8 @@
 //! Builds blocks from marker lines by the rules of S0 and S1, in a single pass.
 
+mod finish;
 mod open;
+mod thought;
 
 use std::collections::HashMap;
 
@@ -9,12 +11,12 @@ use nom::Offset as _;
 use crate::code::{ErrorCode, WarningCode};
 use crate::diagnostic::Findings;
 use crate::edit::{check, mark};
-use crate::fence::tag::Tag;
 use crate::fence::{Kind, NameFault, PLAIN, check_name};
-use crate::line::{MarkerLine, MarkerLines, Role, is_blank};
+use crate::line::{MarkerLine, MarkerLines, Role};
 use crate::reply::{Ask, Block};
 use crate::span::{Span, slice};
 use open::{Open, is_in_markdown_fence};
+use thought::ask_of_thought;
 
 /// The blocks and the table of names are allocated for blocks of this average size; they grow if there are more.
 const BYTES_A_BLOCK: usize = 8192;
@@ -90,55 +92,6 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// A tag outside blocks. One at the beginning of a line opens a thought. An end without an
-    /// opening ends the thought that the reply began with: the template has opened it in the prompt.
-    fn tag(&mut self, tag: Tag, span: Span, glued: bool) {
-        match (tag.ends, glued) {
-            (false, false) => {
-                let (end, fence) = self.lines.skip_thought(tag);
-                if let (None, Some(fence)) = (end, &fence) {
-                    self.errors.push(ErrorCode::InThought, fence.clone(), Some(span.clone()));
-                }
-                self.keep_thought(span.end..end.unwrap_or(self.text.len()), fence, span);
-            }
-            (true, false) => {
-                self.lines.begin_line();
-                if self.thinking.is_empty() {
-                    let mut before = MarkerLines::new(slice(self.text, &(0..span.start)));
-                    let fence = before.find(MarkerLine::is_fence).map(|line| line.span);
-                    *self = Self { lines: self.lines.clone(), ..Self::new(self.text) };
-                    self.keep_thought(0..span.start, fence, span);
-                }
-            }
-            // In doubt whether it ends a thought that holds the blocks before it.
-            (true, true) if self.thinking.is_empty() && self.in_thought.is_none() => {
-                let behind = slice(self.text, &(span.end..self.text.len())).trim_start_matches(is_blank);
-                if let Some(block) = self.blocks.first()
-                    && (behind.is_empty() || behind.starts_with('\n'))
-                {
-                    let fence = self.opening_of(block);
-                    self.errors.push(ErrorCode::InThought, fence.clone(), Some(span.clone()));
-                    self.in_thought = Some((fence, span));
-                }
-            }
-            (_, true) => {}
-        }
-    }
-
-    fn keep_thought(&mut self, content: Span, fence: Option<Span>, tag: Span) {
-        self.thinking.push(content);
-        if let Some(fence) = fence {
-            self.warnings.push(WarningCode::IgnoredFence, fence.clone(), Some(tag.clone()));
-            self.in_thought.get_or_insert((fence, tag));
-        }
-    }
-
-    /// Whether the next marker is the end marker of a thought that seems to have ended behind text.
-    fn goes_on(&self, line: &MarkerLine<'t>) -> bool {
-        let next = self.lines.clone().next();
-        next.is_some_and(|next| next.fence() == line.fence() && next.marker.role == Role::End)
-    }
-
     fn outside(&mut self, line: MarkerLine<'t>) {
         let marker = line.marker;
         match marker.role {
@@ -163,13 +116,6 @@ impl<'t> Walk<'t> {
             }
             Role::Bare | Role::Tag(_) => {}
         }
-    }
-
-    fn whole_thought(&mut self, text: &'t str, line: &MarkerLine<'t>) {
-        let start = self.text.offset(text);
-        let content = start..start + text.len();
-        self.blocks.push(Block { ask: ask_of_thought(line.marker.kind), span: line.line.clone(), content });
-        self.unopened = None;
     }
 
     /// The actual mistake is the line of carets that should have opened the block, not the end
@@ -230,8 +176,8 @@ impl<'t> Walk<'t> {
     /// marker of that length is an error, except for lines of carets in a thought: models quote
     /// compiler output.
     fn inside(&mut self, mut open: Open<'t>, line: MarkerLine<'t>) {
-        let (own, marker) = (open.opening.marker, line.marker);
-        let same = (marker.kind, marker.length) == (own.kind, own.length);
+        let (own, marker, opening) = (open.opening.marker, line.marker, open.opening.span.clone());
+        let same = line.fence() == open.opening.fence();
         let is_plain = (marker.length, own.length) == (PLAIN, PLAIN);
         match marker.role {
             Role::End if same && !line.glued => return self.close(&open, &line),
@@ -243,7 +189,7 @@ impl<'t> Walk<'t> {
             Role::Open(name)
                 if same && own.kind == Kind::File && check_name(name) == Err(NameFault::Reserved) =>
             {
-                return self.errors.push(ErrorCode::ReservedName, line.span, Some(open.opening.span));
+                return self.errors.push(ErrorCode::ReservedName, line.span, Some(opening));
             }
             Role::Open(name) if own.kind != Kind::File && marker.kind == Kind::File => {
                 if is_plain && !line.is_underline() && check_name(name) != Err(NameFault::Reserved) {
@@ -253,17 +199,13 @@ impl<'t> Walk<'t> {
             Role::Open(name) if is_plain => return self.nest(&open, line, name),
             Role::End | Role::Delete if is_plain && !line.glued => return self.foreign_end(open, line),
             Role::Crowded { .. } | Role::Whole(_) if is_plain => {
-                self.errors.push(
-                    ErrorCode::TextAfterMarker,
-                    line.span.clone(),
-                    Some(open.opening.span.clone()),
-                );
+                self.errors.push(ErrorCode::TextAfterMarker, line.span.clone(), Some(opening));
                 if same && marker.role == (Role::Crowded { ends: true }) {
                     return self.close(&open, &line);
                 }
             }
             Role::Open(_) if same => {
-                self.warnings.push(WarningCode::OpeningInside, line.span, Some(open.opening.span.clone()));
+                self.warnings.push(WarningCode::OpeningInside, line.span, Some(opening));
             }
             Role::End | Role::Bare | Role::Crowded { .. } => open.note_near_end(&line),
             Role::Open(_) | Role::Delete | Role::Whole(_) | Role::Tag(_) => {}
@@ -352,49 +294,5 @@ impl<'t> Walk<'t> {
             self.errors.push(ErrorCode::Nested, line.span, Some(open.opening.span.clone()));
         }
         self.open = Some(open);
-    }
-
-    /// Finishes reading. Reports an open block, and errors that concern the reply as a whole.
-    fn finish(&mut self) {
-        if let Some(open) = self.open.take() {
-            match open.near_end {
-                Some((code, span)) => self.errors.push(code, span, Some(open.opening.span)),
-                None => self.errors.push(ErrorCode::Unterminated, open.opening.span, None),
-            }
-        }
-        self.check_no_change();
-        if self.errors.is_empty() && !self.has(Kind::File) && !self.has(Kind::NoChange) {
-            match self.in_thought.take() {
-                Some((fence, tag)) => self.errors.push(ErrorCode::InThought, fence, Some(tag)),
-                None => self.errors.push(ErrorCode::NothingActionable, 0..0, None),
-            }
-        }
-    }
-
-    fn has(&self, kind: Kind) -> bool {
-        self.blocks.iter().any(|block| block.ask.kind() == kind)
-    }
-
-    fn check_no_change(&mut self) {
-        if let Some(file) = self.blocks.iter().find(|block| block.ask.kind() == Kind::File) {
-            for block in self.blocks.iter().filter(|block| block.ask == Ask::NoChange) {
-                let opening = self.opening_of(block);
-                self.errors.push(ErrorCode::NoChangeWithFiles, opening, Some(file.span.clone()));
-            }
-        }
-    }
-
-    fn opening_of(&self, block: &Block) -> Span {
-        let line = block.span.start..block.content.start;
-        let start = line.start + (line.len() - slice(self.text, &line).trim_start().len());
-        start..start + slice(self.text, &line).trim().len()
-    }
-}
-
-fn ask_of_thought(kind: Kind) -> Ask {
-    match kind {
-        Kind::User => Ask::User,
-        Kind::NoChange => Ask::NoChange,
-        Kind::Debug | Kind::File => Ask::Debug,
     }
 }

@@ -86,7 +86,6 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("llm/src/body.rs read_stream", 43),
             ("llm/src/http/exchange.rs", 343),
             ("parser/src/proposal/read.rs", 310),
-            ("parser/src/walk.rs", 304),
             ("perform/src/agents/turn.rs turned", 45),
             ("perform/src/agents/turn/cut_off.rs cut_off", 46),
             ("perform/src/agents/world.rs", 337),
