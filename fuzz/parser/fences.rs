@@ -22,6 +22,7 @@ fn check_reply(reply: &Reply<'_>) {
         assert!(text.get(block.span.clone()).is_some() && text.get(block.content.clone()).is_some());
         end = block.span.end;
     }
+    assert!(reply.thinking().all(|thought| text.contains(thought)));
     let hunks = hunks(reply);
     let drafts = drafts(reply, &hunks);
     let printed = print(drafts.iter().copied()).expect("what was read can be printed");
@@ -64,16 +65,20 @@ fn drafts<'t>(reply: &Reply<'t>, hunks: &'t [Vec<Hunk<'t>>]) -> Vec<Draft<'t>> {
                 FileAction::Delete => Draft::Delete { path: file.path },
             }
         }
-        Ask::User => Draft::User(&text[block.content.clone()]),
-        Ask::Debug => Draft::Debug(&text[block.content.clone()]),
-        Ask::NoChange => Draft::NoChange(&text[block.content.clone()]),
+        // A thought may end on the line of its end marker, but is not printed so.
+        Ask::User => Draft::User(text[block.content.clone()].trim_end()),
+        Ask::Debug => Draft::Debug(text[block.content.clone()].trim_end()),
+        Ask::NoChange => Draft::NoChange(text[block.content.clone()].trim_end()),
     };
     reply.blocks().iter().map(draft).collect()
 }
 
-/// The openings seen in a stream are the files of the reply.
+/// The openings seen in a stream are the files of the reply, unless a thought holds some: its end may be the only sign of it.
 fn check_openers(reply: &Reply<'_>) {
     let text = reply.text();
+    if reply.thinking().next().is_some() {
+        return;
+    }
     let mut openers = Openers::default();
     let ends = (0..text.len()).filter(|end| text.is_char_boundary(*end)).step_by(7).chain([text.len()]);
     let seen: Vec<&str> = ends.flat_map(|end| openers.read(&text[..end])).collect();

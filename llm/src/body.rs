@@ -3,7 +3,7 @@
 use crate::client::{Dialect, Stream};
 use crate::http::{Exchange, Next};
 use crate::retry::{Answer, Try};
-use crate::{CallError, Progress, Raw, Reply, Request, Unread, Watch};
+use crate::{CallError, Finish, Progress, Raw, Reply, Request, Unread, Usage, Watch};
 
 /// Reads an answer by its own form: gateways label events as text, and JSON as events.
 pub(crate) fn read(
@@ -18,8 +18,21 @@ pub(crate) fn read(
     } else {
         dialect.read(exchange.read_to_end(u64::MAX, watch)?, request, next.continuation)
     };
-    read.map_err(|unread| unread.after(exchange.received()))
+    let mut answer = read.map_err(|unread| unread.after(exchange.received()))?;
+    let Reply { finish, text, usage, .. } = &mut answer.reply;
+    let is_whole = !text.is_empty() && is_counted(usage, request.max_output_tokens);
+    if dialect.has_other_words() && is_whole && matches!(finish, Finish::Unknown { .. }) {
+        *finish = Finish::Complete;
+    }
+    Ok(answer)
 }
+
+/// Whether the service counted the answer to its end, below the limit of the request.
+fn is_counted(usage: &Usage, limit: Option<u64>) -> bool {
+    usage.output_tokens.is_some_and(|used| limit.is_none_or(|limit| used < limit))
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -40,8 +53,10 @@ impl Form {
             (_, true) => Self::Page,
             (false, false) => Self::Message,
         };
-        let begins = exchange.beginning("event:".len(), watch)?;
-        let is_field = [":", "data:", "event:"].iter().any(|field| begins.starts_with(field.as_bytes()));
+        let begins = exchange.beginning(BYTE_ORDER_MARK.len() + "event:".len(), watch)?;
+        let begins = begins.strip_prefix(BYTE_ORDER_MARK).unwrap_or(begins);
+        let fields = [":", "data:", "event:", "id:", "retry:"];
+        let is_field = fields.iter().any(|field| begins.starts_with(field.as_bytes()));
         Ok(match begins.first() {
             Some(b'{') => Self::Message,
             _ if is_field => Self::Events,
@@ -70,8 +85,7 @@ pub fn in_one_piece(
     }
     let mut answer = reader.finish(text)?;
     let Reply { finish_reason, usage, .. } = &answer.reply;
-    let is_below = |used| limit.is_none_or(|limit| used < limit);
-    let is_whole = has_end || (finish_reason.is_none() && usage.output_tokens.is_some_and(is_below));
+    let is_whole = has_end || (finish_reason.is_none() && is_counted(usage, limit));
     if !is_whole {
         return Err(unstated.into());
     }

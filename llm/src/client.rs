@@ -51,6 +51,13 @@ pub trait Dialect: Send + Sync {
     /// What a status other than 200 means. The body may be anything.
     fn failure(&self, head: &Head, body: &[u8]) -> CallError;
 
+    /// Whether servers of many makers speak it, each with words of its own for how an answer ended.
+    /// Then an answer with an unknown word counts if the service counted it to its end, below the
+    /// limit; the word of a service with a closed list may be a new filter.
+    fn has_other_words(&self) -> bool {
+        false
+    }
+
     /// The request that counts the tokens of `request`, if the service can do that without billing.
     fn count(&self, _request: &Request<'_>) -> Result<Option<Post>, CallError> {
         Ok(None)

@@ -23,9 +23,11 @@ pub fn body(value: &impl Serialize) -> Result<Vec<u8>, CallError> {
     serde_json::to_vec(value).map_err(|e| CallError::Setup { source: e.into() })
 }
 
-/// The response as text. All of it must be UTF-8, because skipped parts are logged, too.
+/// The response as text, without a byte order mark. All of it must be UTF-8, because skipped parts
+/// are logged, too.
 pub fn text(body: &[u8]) -> Result<&str, Unread> {
-    std::str::from_utf8(body).map_err(|e| match e.error_len() {
+    let text = std::str::from_utf8(body).map(|text| text.strip_prefix('\u{feff}').unwrap_or(text));
+    text.map_err(|e| match e.error_len() {
         None => Unread::BrokenOff,
         Some(_) => {
             let detail = format!("not UTF-8 from byte {} on", e.valid_up_to());

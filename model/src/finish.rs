@@ -31,7 +31,7 @@ pub enum Finish {
     Withheld { reason: String },
     /// The service gave no reason, or "other".
     Other,
-    /// A reason that this version does not know.
+    /// A reason that this version does not know, of an answer that nothing proves to be whole.
     Unknown { reason: String },
 }
 
@@ -102,11 +102,26 @@ impl Finish {
                 Self::Complete
             }
             "length"
+            | "limit"
             | "max_tokens"
             | "max_output_tokens"
+            | "token_limit"
             | "model_length"
             | "model_context_window_exceeded" => Self::Truncated,
-            "content_filter" => Self::Filtered { filter: Filter::Unspecified },
+            "content_filter" | "content_filtered" | "guardrail_intervened" | "sensitive" | "safety" => {
+                Self::Filtered { filter: Filter::Unspecified }
+            }
+            // The service broke the answer off, although it ends its message as if it were whole.
+            "abort"
+            | "aborted"
+            | "cancelled"
+            | "error"
+            | "failed"
+            | "insufficient_system_resource"
+            | "network_error"
+            | "not_finished"
+            | "time_limit"
+            | "timeout" => Self::Other,
             "tool_calls" | "function_call" | "tool_use" => Self::ToolCall(ToolCall::Unexpected),
             _ => Self::Unknown { reason: word.to_owned() },
         }

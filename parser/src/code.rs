@@ -56,7 +56,8 @@ codes! {
         NamedStart = "named-start",
         /// A remark such as `(new file)` after a file name, or a word such as `edit` before it.
         RemarkInName = "remark-in-name",
-        /// Text after the `start` or `end` of a thought, on the same line.
+        /// Another fence after the `start` of a thought, on the same line, or text after an `end`
+        /// that closes nothing.
         TextAfterMarker = "text-after-marker",
         /// The end marker follows text on the same line, where it counts as content.
         GluedEnd = "glued-end",
@@ -82,6 +83,8 @@ codes! {
         NoChangeWithFiles = "no-change-with-files",
         /// Neither a file nor `$$$`.
         NothingActionable = "nothing-actionable",
+        /// A fence in a thought such as `<think>` that is never closed, or that holds all fences.
+        InThought = "in-thought",
         /// Bytes that are not UTF-8.
         InvalidUtf8 = "invalid-utf8",
     }
@@ -95,6 +98,9 @@ codes! {
         /// Inside a longer fence, a line that opens a block of the same length elsewhere in the
         /// reply. It counts as content, but an end marker may be missing before it.
         OpeningInside = "opening-inside",
+        /// A fence in a thought such as `<think>`, or an end marker behind text outside blocks: it
+        /// means nothing there.
+        IgnoredFence = "ignored-fence",
     }
 }
 
@@ -137,6 +143,7 @@ impl Wording for ErrorCode {
                 format!("`{subject}` says that nothing needs to change, but the reply has files")
             }
             Self::NothingActionable => "the reply has neither a file nor `$$$start`".to_owned(),
+            Self::InThought => format!("`{subject}` is in a thought between tags, where no fence counts"),
             Self::InvalidUtf8 => "the reply is not valid UTF-8".to_owned(),
         }
     }
@@ -185,6 +192,7 @@ impl Wording for ErrorCode {
                  between `$$$start` and `$$$end`"
                     .to_owned()
             }
+            Self::InThought => "end the thought with its tag, and write all blocks after it".to_owned(),
             Self::InvalidUtf8 => "write plain UTF-8 text".to_owned(),
         }
     }
@@ -203,6 +211,9 @@ impl Wording for WarningCode {
         match self {
             Self::MarkdownFence => format!("the whole content of `{subject}` is wrapped in a Markdown fence"),
             Self::OpeningInside => format!("`{subject}` is content of the block around it"),
+            Self::IgnoredFence => {
+                format!("`{subject}` is in a thought or behind text, where no fence counts")
+            }
         }
     }
 
@@ -210,6 +221,7 @@ impl Wording for WarningCode {
         let advice = match self {
             Self::MarkdownFence => "leave out the lines of backquotes: they become part of the file",
             Self::OpeningInside => "if it should open a block, close the other one before it",
+            Self::IgnoredFence => "write the fences of a block on lines of their own, outside thoughts",
         };
         advice.to_owned()
     }

@@ -2,12 +2,13 @@
 
 pub(crate) mod kind;
 pub(crate) mod name;
+pub(crate) mod tag;
 
 pub use kind::{DELETE, END, FORM, Kind, PLAIN, START};
 pub use name::{NameFault, check_name};
 
 use crate::edit::{self, EDIT, Hunk};
-use crate::line::{MarkerLines, Role};
+use crate::line::{MarkerLine, MarkerLines, Role};
 
 /// A block to be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub enum Draft<'a> {
     },
     /// Delete the file at `path`.
     Delete { path: &'a str },
-    /// Show this to the user.
+    /// Show this to the user. This and the next two get a newline at the end if they have none.
     User(&'a str),
     /// Keep this for the next prompt.
     Debug(&'a str),
@@ -39,7 +40,8 @@ pub enum Draft<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unprintable {
-    /// End markers are on lines of their own, so non-empty content must end in a newline.
+    /// End markers are on lines of their own, so the content of a file must be empty or end in a
+    /// newline.
     #[error("the content does not end in a newline")]
     NoFinalNewline,
     /// An edit needs a hunk, and each hunk old lines.
@@ -75,14 +77,15 @@ fn print_block(out: &mut String, block: Draft<'_>) -> Result<(), Unprintable> {
     if kind == Kind::File {
         check_name(name)?;
     }
-    if !content.is_empty() && !content.ends_with('\n') {
+    let newline = if content.is_empty() || content.ends_with('\n') { "" } else { "\n" };
+    if kind == Kind::File && !newline.is_empty() {
         return Err(Unprintable::NoFinalNewline);
     }
     let fence = kind.sigil().to_string().repeat(length_for(kind, content));
     let word = if matches!(block, Draft::Edit { .. }) { [EDIT, " "] } else { ["", ""] };
     out.push_str(&fence);
     out.extend(word);
-    out.extend([name, "\n", content, fence.as_str(), close, "\n"]);
+    out.extend([name, "\n", content, newline, fence.as_str(), close, "\n"]);
     Ok(())
 }
 
@@ -90,15 +93,20 @@ fn print_block(out: &mut String, block: Draft<'_>) -> Result<(), Unprintable> {
 pub fn length_for(kind: Kind, content: &str) -> usize {
     let mut plain = true;
     let mut taken = Vec::new();
-    for line in MarkerLines::new(content).filter(|line| !line.glued) {
+    let is_own = |line: &MarkerLine<'_>| line.marker.kind == kind;
+    // A thought also ends where its end follows text.
+    let counts = |line: &MarkerLine<'_>| !line.glued || (is_own(line) && kind != Kind::File);
+    for line in MarkerLines::new(content).filter(counts) {
         let (is_content, closes) = match line.marker.role {
-            Role::End | Role::Delete => (false, true),
-            Role::Open(name) => (false, check_name(name) == Err(NameFault::Reserved)),
-            Role::Bare => (true, false),
-            Role::Crowded { whole_word, .. } => (!whole_word, false),
+            Role::End | Role::Delete => (!line.marker.exact && !is_own(&line), true),
+            Role::Open(name) if line.marker.kind == Kind::File => {
+                (false, check_name(name) == Err(NameFault::Reserved))
+            }
+            Role::Open(_) | Role::Whole(_) | Role::Crowded { .. } => (!line.marker.exact, false),
+            Role::Bare | Role::Tag(_) => (true, false),
         };
         plain &= is_content || line.marker.length != PLAIN;
-        if closes && line.marker.kind == kind {
+        if closes && is_own(&line) {
             taken.push(line.marker.length);
         }
     }

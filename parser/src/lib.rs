@@ -26,12 +26,10 @@ pub use span::Span;
 /// not even in part.
 pub fn parse(text: &str) -> Result<Reply<'_>, Errors> {
     let mut walk = walk::Walk::new(text);
-    for line in line::MarkerLines::new(text) {
-        walk.step(line);
-    }
-    walk.finish();
+    walk.run();
     if walk.errors.is_empty() {
-        Ok(Reply { text, blocks: walk.blocks, warnings: diagnostic::locate(text, walk.warnings) })
+        let warnings = diagnostic::locate(text, walk.warnings);
+        Ok(Reply { text, blocks: walk.blocks, thinking: walk.thinking, warnings })
     } else {
         Err(Errors::new(text, walk.errors, walk.blocks))
     }

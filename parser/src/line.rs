@@ -1,18 +1,19 @@
 //! Marker lines: the grammar of a single line, and a forward scan that finds all of them.
 
-use memchr::memchr;
+use memchr::{memchr, memmem};
 use nom::branch::alt;
-use nom::bytes::complete::{tag, take_while, take_while1};
+use nom::bytes::complete::{tag, tag_no_case, take_while, take_while1};
 use nom::combinator::{eof, rest, verify};
 use nom::error::Error;
-use nom::sequence::{preceded, terminated};
+use nom::sequence::preceded;
 use nom::{IResult, Parser};
 
 use crate::Span;
 use crate::edit::mark;
 use crate::fence::kind::{DELETE, END, Kind, PLAIN, START};
 use crate::fence::name::{NameFault, check_name};
-use crate::scan::next_run;
+use crate::fence::tag::{self, TURN_ENDS, Tag};
+use crate::scan::{next_mark, next_run};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Marker<'t> {
@@ -20,22 +21,27 @@ pub(crate) struct Marker<'t> {
     /// How many sigils the fence has.
     pub(crate) length: usize,
     pub(crate) role: Role<'t>,
+    /// Not the word of a thought in another case, or with a letter behind it. Only in thoughts of
+    /// its own kind is such a line an end.
+    pub(crate) exact: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role<'t> {
-    /// A path after carets; `start` after the other fences.
+    /// A path after carets; after the other fences the text behind `start`.
     Open(&'t str),
     End,
     Delete,
     /// Carets and nothing else.
     Bare,
-    /// `start` or `end` of a thought with more text on the same line.
+    /// A thought on one line: the text between `start` and its own end marker.
+    Whole(&'t str),
+    /// `start` or `end` of a thought with another fence on its line, or `end` in a longer word.
     Crowded {
         ends: bool,
-        /// Whether `start` or `end` is a word of its own, unlike in `started`.
-        whole_word: bool,
     },
+    /// `<think>`, or the end of such a thought; only outside blocks.
+    Tag(Tag),
 }
 
 /// A line from its first sigil on, without trailing white space:
@@ -60,30 +66,41 @@ fn file_marker(line: &str) -> IResult<&str, Marker<'_>> {
         path => Role::Open(path),
     });
     (fence(Kind::File), preceded(blanks, role))
-        .map(|(length, role)| Marker { kind: Kind::File, length, role })
+        .map(|(length, role)| Marker { kind: Kind::File, length, role, exact: true })
         .parse(line)
 }
 
-/// thought-marker = fence blanks (`start` / `end`) text?
+/// thought-marker = fence blanks (`start` / `end`) text? glued-end?, the words in any case
 fn thought_marker<'t>(kind: Kind) -> impl Parser<&'t str, Output = Marker<'t>, Error = Error<&'t str>> {
-    let role =
-        (alt((tag(START), tag(END))), rest).map(|(word, text): (&str, &str)| match text.chars().next() {
-            None if word == END => Role::End,
-            None => Role::Open(word),
-            Some(next) => Role::Crowded { ends: word == END, whole_word: !is_of_word(next) },
-        });
-    (fence(kind), preceded(blanks, role)).map(move |(length, role)| Marker { kind, length, role })
+    let word = alt((tag_no_case(START), tag_no_case(END)));
+    (fence(kind), preceded(blanks, word), rest).map(move |(length, word, text): (_, &str, &str)| {
+        let ends = word.eq_ignore_ascii_case(END);
+        let is_word = !text.chars().next().is_some_and(is_of_word);
+        let mark = next_run(text.as_bytes(), 0).and_then(|at| text.split_at_checked(at));
+        let role = match mark {
+            None if !ends => Role::Open(text.trim()),
+            None if is_word => Role::End,
+            Some((said, tail)) if !ends && glued_end(tail) == Ok(("", (kind, length))) => {
+                Role::Whole(said.trim())
+            }
+            None | Some(_) => Role::Crowded { ends },
+        };
+        Marker { kind, length, role, exact: is_word && [START, END].contains(&word) }
+    })
 }
 
 fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// glued-end = fence blanks `end` blanks (newline / end of text)
+/// glued-end = fence blanks `end` blanks (newline / end of text), the word of a thought in any case
 fn glued_end(input: &str) -> IResult<&str, (Kind, usize)> {
     let kind = |kind: Kind| fence(kind).map(move |length| (kind, length));
     let kinds = alt((kind(Kind::File), kind(Kind::User), kind(Kind::Debug), kind(Kind::NoChange)));
-    terminated(kinds, (blanks, tag(END), blanks, alt((eof, tag("\n"))))).parse(input)
+    let end = (kinds, preceded(blanks, tag_no_case(END)), blanks, alt((eof, tag("\n"))));
+    verify(end, |((kind, _), word, ..)| *kind != Kind::File || *word == END)
+        .map(|(fence, ..)| fence)
+        .parse(input)
 }
 
 /// fence = 3*`^` / 3*`&` / 3*`%` / 3*`$`
@@ -97,7 +114,7 @@ fn blanks(input: &str) -> IResult<&str, &str> {
     take_while(is_blank).parse(input)
 }
 
-fn is_blank(c: char) -> bool {
+pub(crate) fn is_blank(c: char) -> bool {
     c != '\n' && c.is_whitespace()
 }
 
@@ -129,8 +146,22 @@ impl MarkerLine<'_> {
                 let is_word_of_fences = is_attached && is_word;
                 is_indented && text.contains(is_blank) && !is_word_of_fences
             }
-            Role::Open(_) | Role::End | Role::Delete | Role::Crowded { .. } => false,
+            Role::Open(_)
+            | Role::End
+            | Role::Delete
+            | Role::Whole(_)
+            | Role::Crowded { .. }
+            | Role::Tag(_) => false,
         }
+    }
+
+    pub(crate) fn fence(&self) -> (Kind, usize) {
+        (self.marker.kind, self.marker.length)
+    }
+
+    /// Whether it means something outside blocks.
+    pub(crate) fn is_fence(&self) -> bool {
+        !self.glued && !self.is_underline()
     }
 }
 
@@ -140,6 +171,8 @@ impl MarkerLine<'_> {
 pub(crate) struct MarkerLines<'t> {
     text: &'t str,
     at: usize,
+    /// The end of a thought between tags: what follows on its line is at the beginning of a line.
+    first_line: usize,
 }
 
 impl<'t> MarkerLines<'t> {
@@ -149,7 +182,40 @@ impl<'t> MarkerLines<'t> {
 
     /// Starts at `at`, which must be the beginning of a line.
     pub(crate) fn starting(text: &'t str, at: usize) -> Self {
-        Self { text, at }
+        Self { text, at, first_line: at }
+    }
+
+    /// The next marker line or tag. Inside blocks nobody asks for tags.
+    pub(crate) fn next_outside(&mut self) -> Option<MarkerLine<'t>> {
+        loop {
+            let at = next_mark(self.text.as_bytes(), self.at)?;
+            let tag = self.text.as_bytes().get(at..).and_then(tag::at);
+            let found = match tag {
+                Some((tag, length)) => Some(self.read_tag(at, tag, length)),
+                None => self.read(at),
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+
+    /// Goes on behind the tag that was read last, where a line begins.
+    pub(crate) fn begin_line(&mut self) {
+        self.first_line = self.at;
+    }
+
+    /// Moves past the end of the thought whose opening tag was read last. Returns the end, if there
+    /// is one, and the first fence in the thought.
+    pub(crate) fn skip_thought(&mut self, opening: Tag) -> (Option<usize>, Option<Span>) {
+        let from = self.at;
+        let rest = self.text.get(from..).unwrap_or_default();
+        let end = memmem::find(rest.as_bytes(), opening.end.as_bytes()).map(|at| from + at);
+        let content = self.text.get(..end.unwrap_or(self.text.len())).unwrap_or_default();
+        let fence = Self::starting(content, from).find(MarkerLine::is_fence).map(|line| line.span);
+        self.at = end.map_or(self.text.len(), |end| end + opening.end.len());
+        self.begin_line();
+        (end, fence)
     }
 }
 
@@ -159,10 +225,7 @@ impl<'t> Iterator for MarkerLines<'t> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let at = next_run(self.text.as_bytes(), self.at)?;
-            let found = match line_start(self.text, at) {
-                Some(start) => self.read_line(start, at),
-                None => self.read_glued(at),
-            };
+            let found = self.read(at);
             if found.is_some() {
                 return found;
             }
@@ -171,14 +234,39 @@ impl<'t> Iterator for MarkerLines<'t> {
 }
 
 impl<'t> MarkerLines<'t> {
+    fn read(&mut self, at: usize) -> Option<MarkerLine<'t>> {
+        match self.line_start(at) {
+            Some(start) => self.read_line(start, at),
+            None => self.read_glued(at),
+        }
+    }
+
+    fn read_tag(&mut self, at: usize, tag: Tag, length: usize) -> MarkerLine<'t> {
+        self.at = at + length;
+        // The fence of no block.
+        let marker = Marker { kind: Kind::Debug, length: 0, role: Role::Tag(tag), exact: true };
+        let glued = self.line_start(at).is_none();
+        MarkerLine { marker, span: at..self.at, line: at..self.at, glued }
+    }
+
     /// Reads the line whose first sigil is at `at`, and moves past it.
     fn read_line(&mut self, start: usize, at: usize) -> Option<MarkerLine<'t>> {
         let tail = self.text.get(at..)?;
         let length = memchr(b'\n', tail.as_bytes()).map_or(tail.len(), |newline| newline + 1);
         self.at = at + length;
-        let said = tail.get(..length)?.trim_end();
+        let said = self.without_turn_end(tail.get(..length)?.trim_end());
         let (_, marker) = marker(said).ok()?;
         Some(MarkerLine { marker, span: at..at + said.len(), line: start..self.at, glued: false })
+    }
+
+    /// An end marker without the token that ended the turn of the model, if it is the last line.
+    fn without_turn_end(&self, said: &'t str) -> &'t str {
+        let is_last = || self.text.get(self.at..).is_some_and(|rest| rest.trim_start().is_empty());
+        let ends =
+            |said: &&str| matches!(marker(said), Ok((_, Marker { role: Role::End | Role::Delete, .. })));
+        let tokens = said.ends_with('>').then(|| TURN_ENDS.split(' '));
+        let token = tokens.into_iter().flatten().find_map(|token| said.strip_suffix(token));
+        token.map(str::trim_end).filter(ends).filter(|_| is_last()).unwrap_or(said)
     }
 
     /// Reads a run of sigils with text before it and moves past it. Does not search for the end of
@@ -192,17 +280,18 @@ impl<'t> MarkerLines<'t> {
         };
         self.at = self.text.len() - left.len();
         let said = self.text.get(at..self.at)?.trim_end().len();
-        let marker = Marker { kind, length, role: Role::End };
+        let marker = Marker { kind, length, role: Role::End, exact: true };
         Some(MarkerLine { marker, span: at..at + said, line: at..self.at, glued: true })
     }
-}
 
-/// The beginning of the line, if there is only white space before the marker at `at`. A byte order
-/// mark at the start of the text counts as white space.
-fn line_start(text: &str, at: usize) -> Option<usize> {
-    let head = text.get(..at)?;
-    let head = if head.ends_with('\n') { head } else { head.trim_end_matches(is_blank) };
-    (head.is_empty() || head.ends_with('\n') || head == "\u{feff}").then_some(head.len())
+    /// The beginning of the line, if there is only white space before the marker at `at`. A byte
+    /// order mark at the start of the text counts as white space.
+    fn line_start(&self, at: usize) -> Option<usize> {
+        let head = self.text.get(self.first_line..at)?;
+        let head = if head.ends_with('\n') { head } else { head.trim_end_matches(is_blank) };
+        let is_mark = self.first_line == 0 && head == "\u{feff}";
+        (head.is_empty() || head.ends_with('\n') || is_mark).then_some(self.first_line + head.len())
+    }
 }
 
 #[cfg(test)]

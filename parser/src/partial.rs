@@ -36,20 +36,28 @@ impl Openers {
         let Some(end) = last_newline else { return Vec::new() };
         let lines = MarkerLines::starting(text.get(..end).unwrap_or_default(), self.read);
         self.read = end;
-        lines.filter(|line| !line.glued).filter_map(|line| self.step(&line)).collect()
+        lines.filter_map(|line| self.step(&line)).collect()
     }
 
-    /// Where blocks begin and end, by the same rules as `parse`, without error handling.
+    /// Where blocks begin and end, by the same rules as `parse`, without error handling, and without
+    /// thoughts between tags: only their ends tell them from prose.
     fn step<'t>(&mut self, line: &MarkerLine<'t>) -> Option<&'t str> {
-        let this = (line.marker.kind, line.marker.length);
+        let this = line.fence();
         match line.marker.role {
             Role::Open(name) if self.may_open(line) => {
                 self.open = Some(this);
                 let name = mark::path(name).unwrap_or(name);
                 return (this.0 == Kind::File && check_name(name).is_ok()).then_some(name);
             }
-            Role::End | Role::Delete if self.open == Some(this) => self.open = None,
-            Role::Open(_) | Role::End | Role::Delete | Role::Bare | Role::Crowded { .. } => {}
+            Role::End if self.open == Some(this) && (!line.glued || this.0 != Kind::File) => self.open = None,
+            Role::Delete if self.open == Some(this) => self.open = None,
+            Role::Open(_)
+            | Role::End
+            | Role::Delete
+            | Role::Bare
+            | Role::Whole(_)
+            | Role::Crowded { .. }
+            | Role::Tag(_) => {}
         }
         None
     }
@@ -60,6 +68,7 @@ impl Openers {
             // Between thought markers, lines of carets are content.
             Some((kind, length)) => {
                 (length, line.marker.length) == (PLAIN, PLAIN)
+                    && line.marker.exact
                     && (kind == Kind::File || line.marker.kind != Kind::File)
             }
         }

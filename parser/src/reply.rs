@@ -52,6 +52,7 @@ impl Ask {
 pub struct Reply<'t> {
     pub(crate) text: &'t str,
     pub(crate) blocks: Vec<Block>,
+    pub(crate) thinking: Vec<Span>,
     pub(crate) warnings: Vec<Diagnostic<WarningCode>>,
 }
 
@@ -109,6 +110,12 @@ impl<'t> Reply<'t> {
     /// Text that the model wants to see again if the build fails.
     pub fn debug(&self) -> impl Iterator<Item = &'t str> {
         thoughts(self.text, &self.blocks, Kind::Debug)
+    }
+
+    /// What the model thought before or between its blocks, where its server left that in the
+    /// answer: the texts between `<think>` and `</think>` and the like.
+    pub fn thinking(&self) -> impl Iterator<Item = &'t str> {
+        self.thinking.iter().map(|span| slice(self.text, span))
     }
 
     /// Why nothing needs to change. If there is any, [`Reply::files`] is empty.

@@ -1,27 +1,48 @@
-//! A fast search for runs of three or more fence characters.
+//! A fast search for runs of three or more fence characters, and for the tags around thoughts.
 
 use std::sync::LazyLock;
 
 use aho_corasick::packed::Searcher;
 
 use crate::fence::kind::{Kind, PLAIN};
+use crate::fence::tag::{self, TAGS};
 
 /// Searches for all four plain fences at once with vector instructions; `None` on machines without
 /// them.
 static FENCES: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new(Kind::ALL.map(Kind::fence)));
 
+/// The same for all fences and tags.
+static MARKS: LazyLock<Option<Searcher>> = LazyLock::new(|| {
+    let tags = TAGS.as_flattened().iter().map(|&tag| tag.to_owned());
+    Searcher::new(Kind::ALL.map(Kind::fence).into_iter().chain(tags))
+});
+
 /// The start of the first run of at least three equal sigils at or after `from`. `from` must not be
 /// inside a run.
 pub(crate) fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
-    let rest = bytes.get(from..)?;
-    if rest.get(..PLAIN).is_some_and(is_run) {
-        // Marker lines without text between them: setting up the search would cost more than it
-        // saves.
-        return Some(from);
+    next(bytes, from, &FENCES, |rest| rest.get(..PLAIN).is_some_and(is_run))
+}
+
+/// The same for a run or a tag, which takes longer where there is much text like `<th>`.
+pub(crate) fn next_mark(bytes: &[u8], from: usize) -> Option<usize> {
+    next(bytes, from, &MARKS, |rest| rest.get(..PLAIN).is_some_and(is_run) || tag::at(rest).is_some())
+}
+
+fn next(
+    bytes: &[u8],
+    from: usize,
+    searcher: &LazyLock<Option<Searcher>>,
+    is_there: impl Fn(&[u8]) -> bool,
+) -> Option<usize> {
+    // Marker lines with at most an empty line between them: setting up the search would cost more
+    // than it saves.
+    let near = from + usize::from(bytes.get(from) == Some(&b'\n'));
+    if bytes.get(near..)?.get(..PLAIN).is_some_and(is_run) {
+        return Some(near);
     }
-    match FENCES.as_ref() {
-        Some(fences) => fences.find_in(bytes, (from..bytes.len()).into()).map(|found| found.start()),
-        None => rest.windows(PLAIN).position(is_run).map(|found| from + found),
+    match searcher.as_ref() {
+        Some(searcher) => searcher.find_in(bytes, (from..bytes.len()).into()).map(|found| found.start()),
+        None => (from..bytes.len()).find(|&at| bytes.get(at..).is_some_and(&is_there)),
     }
 }
 
@@ -38,7 +59,7 @@ pub(crate) fn count_newlines(bytes: &[u8]) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::next_run;
+    use super::{TAGS, next_mark, next_run, tag};
 
     fn naive(bytes: &[u8], from: usize) -> Option<usize> {
         let is_run = |three: &[u8]| b"^&%$".contains(&three[0]) && three.iter().all(|byte| *byte == three[0]);
@@ -68,10 +89,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn every_tag_is_found_and_told_from_the_others() {
+        for [opening, end] in TAGS {
+            for tag in [opening, end] {
+                let text = format!("< [ </ {tag}>");
+                let at = next_mark(text.as_bytes(), 0).unwrap();
+                let (found, length) = tag::at(&text.as_bytes()[at..]).unwrap();
+                assert_eq!((at, length, found.ends), (7, tag.len(), tag == end));
+                assert_eq!(next_run(text.as_bytes(), 0), None);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn the_scan_finds_what_a_naive_search_finds(text in "[\\^&%$' x\n]{0,400}") {
             prop_assert_eq!(all(text.as_bytes(), next_run), all(text.as_bytes(), naive));
+            prop_assert_eq!(all(text.as_bytes(), next_mark), all(text.as_bytes(), naive));
         }
 
         #[test]

@@ -1,17 +1,22 @@
 //! Builds blocks from marker lines by the rules of S0 and S1, in a single pass.
 
+mod finish;
 mod open;
+mod thought;
 
 use std::collections::HashMap;
+
+use nom::Offset as _;
 
 use crate::code::{ErrorCode, WarningCode};
 use crate::diagnostic::Findings;
 use crate::edit::{check, mark};
 use crate::fence::{Kind, NameFault, PLAIN, check_name};
-use crate::line::{MarkerLine, Role};
+use crate::line::{MarkerLine, MarkerLines, Role};
 use crate::reply::{Ask, Block};
 use crate::span::{Span, slice};
 use open::{Open, is_in_markdown_fence};
+use thought::ask_of_thought;
 
 /// The blocks and the table of names are allocated for blocks of this average size; they grow if there are more.
 const BYTES_A_BLOCK: usize = 8192;
@@ -20,7 +25,10 @@ const BYTES_A_BLOCK: usize = 8192;
 #[derive(Debug)]
 pub(crate) struct Walk<'t> {
     text: &'t str,
+    lines: MarkerLines<'t>,
     pub(crate) blocks: Vec<Block>,
+    /// Thoughts between tags.
+    pub(crate) thinking: Vec<Span>,
     pub(crate) errors: Findings<ErrorCode>,
     pub(crate) warnings: Findings<WarningCode>,
     /// The first position of each file name. Filled while names are read, because fetching them
@@ -35,6 +43,8 @@ pub(crate) struct Walk<'t> {
     /// The last line of carets since the previous block that did not open a file. A stray end
     /// marker shows that it was meant to.
     unopened: Option<Unopened<'t>>,
+    /// The first fence in a thought between tags, and the tag.
+    in_thought: Option<(Span, Span)>,
 }
 
 /// A line of carets that was taken for prose, or for the content of a thought.
@@ -51,6 +61,8 @@ impl<'t> Walk<'t> {
         let first_named = HashMap::with_capacity(text.len() / BYTES_A_BLOCK);
         Self {
             text,
+            lines: MarkerLines::new(text),
+            thinking: Vec::new(),
             blocks: Vec::with_capacity(text.len() / BYTES_A_BLOCK),
             errors,
             warnings,
@@ -59,14 +71,24 @@ impl<'t> Walk<'t> {
             cut_short: None,
             deleted: None,
             unopened: None,
+            in_thought: None,
         }
     }
 
-    pub(crate) fn step(&mut self, line: MarkerLine<'t>) {
-        match self.open.take() {
-            Some(open) => self.inside(open, line),
-            None if !line.glued => self.outside(line),
-            None => {}
+    pub(crate) fn run(&mut self) {
+        while let Some(line) = if self.open.is_some() { self.lines.next() } else { self.lines.next_outside() }
+        {
+            self.step(line);
+        }
+        self.finish();
+    }
+
+    fn step(&mut self, line: MarkerLine<'t>) {
+        match (self.open.take(), line.marker.role) {
+            (Some(open), _) => self.inside(open, line),
+            (None, Role::Tag(tag)) => self.tag(tag, line.span, line.glued),
+            (None, _) if line.glued => self.warnings.push(WarningCode::IgnoredFence, line.span, None),
+            (None, _) => self.outside(line),
         }
     }
 
@@ -77,6 +99,8 @@ impl<'t> Walk<'t> {
                 self.unopened = Some(Unopened { line, thought: None });
             }
             Role::Open(name) => self.open(line, name),
+            Role::Whole(text) if self.goes_on(&line) => self.open(line, text),
+            Role::Whole(text) => self.whole_thought(text, &line),
             Role::End if self.cut_short == Some(marker.kind) => self.cut_short = None,
             Role::End if self.is_behind_delete(&line) => {
                 self.errors.push(ErrorCode::EndAfterDelete, line.span, None);
@@ -86,11 +110,11 @@ impl<'t> Walk<'t> {
                 let opening = self.unopened_for(&line).map(|opening| opening.line.span);
                 self.errors.push(ErrorCode::StrayDelete, line.span, opening);
             }
-            Role::Crowded { ends, .. } => {
+            Role::Crowded { ends } => {
                 self.errors.push(ErrorCode::TextAfterMarker, line.span, None);
                 self.cut_short = self.cut_short.or((!ends).then_some(marker.kind));
             }
-            Role::Bare => {}
+            Role::Bare | Role::Tag(_) => {}
         }
     }
 
@@ -111,8 +135,7 @@ impl<'t> Walk<'t> {
     }
 
     fn unopened_for(&mut self, end: &MarkerLine<'_>) -> Option<Unopened<'t>> {
-        let fence = |line: &MarkerLine<'_>| (line.marker.kind, line.marker.length);
-        self.unopened.take().filter(|opening| fence(&opening.line) == fence(end))
+        self.unopened.take().filter(|opening| opening.line.fence() == end.fence())
     }
 
     /// Called once per deletion, because the text in between may be long.
@@ -143,24 +166,30 @@ impl<'t> Walk<'t> {
             return;
         }
         self.unopened = None;
-        self.open =
-            Some(Open { opening, name, is_edit, faulty: code.is_some(), near_end: None, inner: None });
+        let begins_here = opening.marker.kind != Kind::File && !name.is_empty();
+        let content = if begins_here { self.text.offset(name) } else { opening.line.end };
+        let faulty = code.is_some();
+        self.open = Some(Open { opening, name, content, is_edit, faulty, near_end: None, inner: None });
     }
 
     /// Inside a block, only markers of the block's own length count. In a plain block, any other
     /// marker of that length is an error, except for lines of carets in a thought: models quote
     /// compiler output.
     fn inside(&mut self, mut open: Open<'t>, line: MarkerLine<'t>) {
-        let (own, marker) = (open.opening.marker, line.marker);
-        let same = (marker.kind, marker.length) == (own.kind, own.length);
+        let (own, marker, opening) = (open.opening.marker, line.marker, open.opening.span.clone());
+        let same = line.fence() == open.opening.fence();
         let is_plain = (marker.length, own.length) == (PLAIN, PLAIN);
         match marker.role {
             Role::End if same && !line.glued => return self.close(&open, &line),
+            Role::End if same && own.kind != Kind::File && !self.goes_on(&line) => {
+                return self.close(&open, &line);
+            }
+            _ if !marker.exact => open.note_near_end(&line),
             Role::Delete if same => return self.delete(open, &line),
             Role::Open(name)
                 if same && own.kind == Kind::File && check_name(name) == Err(NameFault::Reserved) =>
             {
-                return self.errors.push(ErrorCode::ReservedName, line.span, Some(open.opening.span));
+                return self.errors.push(ErrorCode::ReservedName, line.span, Some(opening));
             }
             Role::Open(name) if own.kind != Kind::File && marker.kind == Kind::File => {
                 if is_plain && !line.is_underline() && check_name(name) != Err(NameFault::Reserved) {
@@ -169,27 +198,23 @@ impl<'t> Walk<'t> {
             }
             Role::Open(name) if is_plain => return self.nest(&open, line, name),
             Role::End | Role::Delete if is_plain && !line.glued => return self.foreign_end(open, line),
-            Role::Crowded { ends, whole_word: true } if is_plain => {
-                self.errors.push(
-                    ErrorCode::TextAfterMarker,
-                    line.span.clone(),
-                    Some(open.opening.span.clone()),
-                );
-                if ends && same {
+            Role::Crowded { .. } | Role::Whole(_) if is_plain => {
+                self.errors.push(ErrorCode::TextAfterMarker, line.span.clone(), Some(opening));
+                if same && marker.role == (Role::Crowded { ends: true }) {
                     return self.close(&open, &line);
                 }
             }
             Role::Open(_) if same => {
-                self.warnings.push(WarningCode::OpeningInside, line.span, Some(open.opening.span.clone()));
+                self.warnings.push(WarningCode::OpeningInside, line.span, Some(opening));
             }
             Role::End | Role::Bare | Role::Crowded { .. } => open.note_near_end(&line),
-            Role::Open(_) | Role::Delete => {}
+            Role::Open(_) | Role::Delete | Role::Whole(_) | Role::Tag(_) => {}
         }
         self.open = Some(open);
     }
 
     fn close(&mut self, open: &Open<'t>, line: &MarkerLine<'t>) {
-        let content = open.opening.line.end..line.line.start;
+        let content = open.content..line.line.start.max(open.content);
         let is_edit = open.is_edit && !open.faulty;
         let fault = is_edit.then(|| check(self.text, &content, &open.opening.span)).flatten();
         if let Some((code, span)) = fault {
@@ -198,9 +223,7 @@ impl<'t> Walk<'t> {
         let ask = match open.opening.marker.kind {
             Kind::File if open.is_edit => Ask::Edit(open.name_span()),
             Kind::File => Ask::Write(open.name_span()),
-            Kind::User => Ask::User,
-            Kind::Debug => Ask::Debug,
-            Kind::NoChange => Ask::NoChange,
+            kind @ (Kind::User | Kind::Debug | Kind::NoChange) => ask_of_thought(kind),
         };
         if matches!(ask, Ask::Write(_)) && is_in_markdown_fence(open.name, slice(self.text, &content)) {
             self.warnings.push(WarningCode::MarkdownFence, open.opening.span.clone(), None);
@@ -271,34 +294,5 @@ impl<'t> Walk<'t> {
             self.errors.push(ErrorCode::Nested, line.span, Some(open.opening.span.clone()));
         }
         self.open = Some(open);
-    }
-
-    /// Finishes reading. Reports an open block, and errors that concern the reply as a whole.
-    pub(crate) fn finish(&mut self) {
-        if let Some(open) = self.open.take() {
-            match open.near_end {
-                Some((code, span)) => self.errors.push(code, span, Some(open.opening.span)),
-                None => self.errors.push(ErrorCode::Unterminated, open.opening.span, None),
-            }
-        }
-        self.check_no_change();
-        if self.errors.is_empty() && !self.has(Kind::File) && !self.has(Kind::NoChange) {
-            self.errors.push(ErrorCode::NothingActionable, 0..0, None);
-        }
-    }
-
-    fn has(&self, kind: Kind) -> bool {
-        self.blocks.iter().any(|block| block.ask.kind() == kind)
-    }
-
-    fn check_no_change(&mut self) {
-        if let Some(file) = self.blocks.iter().find(|block| block.ask.kind() == Kind::File) {
-            for block in self.blocks.iter().filter(|block| block.ask == Ask::NoChange) {
-                let line = block.span.start..block.content.start;
-                let start = line.start + (line.len() - slice(self.text, &line).trim_start().len());
-                let opening = start..start + slice(self.text, &line).trim().len();
-                self.errors.push(ErrorCode::NoChangeWithFiles, opening, Some(file.span.clone()));
-            }
-        }
     }
 }

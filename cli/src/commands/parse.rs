@@ -29,7 +29,7 @@ pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {
     }
 }
 
-/// `{"ok":true,"files":[…],"user":[…],"debug":[…],"no_change":null|"…"}`.
+/// `{"ok":true,"files":[…],"user":[…],"debug":[…],"thinking":[…],"no_change":null|"…"}`.
 fn good(reply: &Reply<'_>) -> Value {
     let files: Vec<Value> = reply
         .files()
@@ -49,6 +49,7 @@ fn good(reply: &Reply<'_>) -> Value {
     json!({
         "ok": true, "files": files,
         "user": reply.user().collect::<Vec<_>>(), "debug": reply.debug().collect::<Vec<_>>(),
+        "thinking": reply.thinking().collect::<Vec<_>>(),
         "no_change": if reasons.is_empty() { Value::Null } else { reasons.join("\n").into() },
     })
 }
@@ -107,6 +108,7 @@ fn report(reply: &Reply<'_>, output: &Output) {
     for (kind, texts) in [
         ("for the user", reply.user().collect::<Vec<_>>()),
         ("for the next prompt", reply.debug().collect()),
+        ("thought", reply.thinking().collect()),
         ("nothing to change", reply.no_change().collect()),
     ] {
         for text in texts {

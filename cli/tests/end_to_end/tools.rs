@@ -252,7 +252,7 @@ fn parse_prints_one_object_about_a_good_reply() {
     insta::assert_snapshot!(scene.run(&["parse", "--json", "reply"]), @r#"
     exit 0
     --- out
-    {"debug":[],"files":[{"action":"write","bytes":4,"path":"a.txt","sha256":"2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806","span":[0,20]},{"action":"delete","bytes":0,"path":"b.txt","sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","span":[20,39]}],"no_change":null,"ok":true,"user":["hello\n"]}
+    {"debug":[],"files":[{"action":"write","bytes":4,"path":"a.txt","sha256":"2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806","span":[0,20]},{"action":"delete","bytes":0,"path":"b.txt","sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","span":[20,39]}],"no_change":null,"ok":true,"thinking":[],"user":["hello\n"]}
     --- err
     "#);
     insta::assert_snapshot!(scene.run(&["parse", "reply"]), @r"

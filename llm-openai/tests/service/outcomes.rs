@@ -46,6 +46,17 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("tool calls", reason("tool_calls")),
         ("function call", reason("function_call")),
         ("a reason of next year", reason("daydreaming")),
+        (
+            "a reason of next year, cut off",
+            vec![Step::text("words").finish("daydreaming").usage(json!(null))],
+        ),
+        ("sensitive, of Z.AI", reason("sensitive")),
+        ("guardrail, of Bedrock", reason("guardrail_intervened")),
+        ("error, of OpenRouter", reason("error")),
+        ("abort, of vLLM", reason("abort")),
+        ("no resources, of DeepSeek", reason("insufficient_system_resource")),
+        ("time limit, of watsonx", reason("time_limit")),
+        ("token limit, of watsonx", reason("TOKEN_LIMIT")),
         ("no reason", reason("")),
         ("refusal", vec![Step { refusal: Some("I can't help with that.".into()), ..Step::default() }]),
         ("empty, then well", vec![Step::text(""), ok()]),
@@ -56,6 +67,7 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("an array with nothing in it", vec![Step::body("[]"), ok()]),
         ("words and no reason", vec![Step::body(NO_REASON), ok()]),
         ("null everywhere", vec![Step::body(NULLS)]),
+        ("a byte order mark", vec![Step::body(&format!("\u{feff}{NULLS}"))]),
         ("content that is a number", vec![Step::body("{\"choices\":[{\"message\":{\"content\":7}}]}")]),
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
@@ -67,7 +79,15 @@ fn every_way_an_answer_ends_has_its_outcome() {
     content filter                     filtered TellPerson "words" | Refused/Usage []
     tool calls                         tool-call Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     function call                      tool-call Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
-    a reason of next year              unknown TellPerson "words" | Refused/Usage []
+    a reason of next year              complete Use "words" | Ok/Usage []
+    a reason of next year, cut off     unknown TellPerson "words" | Refused/Unknown []
+    sensitive, of Z.AI                 filtered TellPerson "words" | Refused/Usage []
+    guardrail, of Bedrock              filtered TellPerson "words" | Refused/Usage []
+    error, of OpenRouter               other Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    abort, of vLLM                     other Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    no resources, of DeepSeek          other Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    time limit, of watsonx             other Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    token limit, of watsonx            truncated TellModel "words" | Truncated/Usage []
     no reason                          complete Use "words" | Ok/Usage []
     refusal                            refused TellPerson "" | Refused/Usage []
     empty, then well                   complete Use "whole and well" | Unusable/Usage Ok/Usage [1035]
@@ -78,6 +98,7 @@ fn every_way_an_answer_ends_has_its_outcome() {
     an array with nothing in it        ERROR bad-reply | the answer cannot be read: an array in place of an object | Error/Unknown []
     words and no reason                ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
     null everywhere                    complete Use "a" | Ok/Unknown []
+    a byte order mark                  complete Use "a" | Ok/Unknown []
     content that is a number           ERROR bad-reply | the answer cannot be read: content that is no text | Error/Unknown []
     "#);
 }
@@ -219,6 +240,37 @@ fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
 }
 
 #[test]
+fn an_answer_is_read_by_its_own_form_whatever_its_label() {
+    let labelled =
+        |body: &str, label: &str| vec![Step { content_type: Some(label.into()), ..Step::body(body) }];
+    for stream in [true, false] {
+        for label in [
+            "text/plain; charset=utf-8",
+            "application/json",
+            "application/octet-stream",
+            "text/html",
+            "text/event-stream",
+            "",
+        ] {
+            for head in [
+                "",
+                "\u{feff}",
+                "\n\n",
+                ": OPENROUTER PROCESSING\n\n",
+                "id: 1\n",
+                "retry: 3000\n\n",
+                "event: message\n",
+            ] {
+                let outcome = outcome_below("/v1", "", stream, labelled(&format!("{head}{NO_DONE}"), label));
+                assert_eq!(outcome.trim_start(), r#"complete Use "a" | Ok/Unknown []"#, "{label:?} {head:?}");
+            }
+            let outcome = outcome_below("/v1", "", stream, labelled(NULLS, label));
+            assert_eq!(outcome.trim_start(), r#"complete Use "a" | Ok/Unknown []"#, "{label:?}");
+        }
+    }
+}
+
+#[test]
 fn a_stream_counts_only_with_its_end() {
     let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
     let cases = vec![
@@ -251,6 +303,9 @@ fn a_stream_counts_only_with_its_end() {
         ),
         ("error that is a text", vec![Step { stream_error: Some(json!("out of memory")), ..ok() }, ok()]),
         ("length", vec![ok().finish("length")]),
+        ("a reason of next year", vec![ok().finish("daydreaming")]),
+        ("a reason of next year, not counted", vec![ok().finish("daydreaming").usage(json!(null))]),
+        ("abort, done and counted", vec![ok().finish("abort"), ok()]),
         ("refusal", vec![Step { refusal: Some("No.".into()), ..Step::default() }]),
         ("no usage", vec![ok().usage(json!(null))]),
         (
@@ -284,6 +339,9 @@ fn a_stream_counts_only_with_its_end() {
     error with a number                ERROR bad-request | the service rejects the request (HTTP 400): x | Error/Unknown []
     error that is a text               complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     length                             truncated TellModel "whole and well" | Truncated/Usage []
+    a reason of next year              complete Use "whole and well" | Ok/Usage []
+    a reason of next year, not counted unknown TellPerson "whole and well" | Refused/Unknown []
+    abort, done and counted            complete Use "whole and well" | Unusable/Usage Ok/Usage [1035]
     refusal                            refused TellPerson "" | Refused/Usage []
     no usage                           complete Use "whole and well" | Ok/Unknown []
     plain JSON instead                 complete Use "a" | Ok/Unknown []

@@ -24,33 +24,36 @@ fn a_fence_is_three_or_more_of_one_sigil() {
 
 #[test]
 fn a_file_marker_opens_ends_deletes_or_is_bare() {
-    insta::assert_snapshot!(read(file_marker, "^^^src/main.rs"), @r#"Marker { kind: File, length: 3, role: Open("src/main.rs") } left """#);
-    insta::assert_snapshot!(read(file_marker, "^^^ \t my file.rs"), @r#"Marker { kind: File, length: 3, role: Open("my file.rs") } left """#);
-    insta::assert_snapshot!(read(file_marker, "^^^^^end"), @r#"Marker { kind: File, length: 5, role: End } left """#);
-    insta::assert_snapshot!(read(file_marker, "^^^ delete"), @r#"Marker { kind: File, length: 3, role: Delete } left """#);
-    insta::assert_snapshot!(read(file_marker, "^^^"), @r#"Marker { kind: File, length: 3, role: Bare } left """#);
-    insta::assert_snapshot!(read(file_marker, "^^^ ^^ ^"), @r#"Marker { kind: File, length: 3, role: Bare } left """#);
-    insta::assert_snapshot!(read(file_marker, "^^^End"), @r#"Marker { kind: File, length: 3, role: Open("End") } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^src/main.rs"), @r#"Marker { kind: File, length: 3, role: Open("src/main.rs"), exact: true } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^ \t my file.rs"), @r#"Marker { kind: File, length: 3, role: Open("my file.rs"), exact: true } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^^^end"), @r#"Marker { kind: File, length: 5, role: End, exact: true } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^ delete"), @r#"Marker { kind: File, length: 3, role: Delete, exact: true } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^"), @r#"Marker { kind: File, length: 3, role: Bare, exact: true } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^ ^^ ^"), @r#"Marker { kind: File, length: 3, role: Bare, exact: true } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^End"), @r#"Marker { kind: File, length: 3, role: Open("End"), exact: true } left """#);
     insta::assert_snapshot!(read(file_marker, "^^ a"), @"no");
 }
 
 #[test]
-fn a_thought_marker_has_start_or_end_as_its_whole_word() {
-    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&start"), @r#"Marker { kind: User, length: 3, role: Open("start") } left """#);
-    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&& end"), @r#"Marker { kind: User, length: 4, role: End } left """#);
-    insta::assert_snapshot!(read(thought_marker(Kind::Debug), "%%%\u{a0}start"), @r#"Marker { kind: Debug, length: 3, role: Open("start") } left """#);
-    insta::assert_snapshot!(read(thought_marker(Kind::Debug), "%%%started"), @r#"Marker { kind: Debug, length: 3, role: Crowded { ends: false, whole_word: false } } left """#);
-    insta::assert_snapshot!(read(thought_marker(Kind::NoChange), "$$$start now"), @r#"Marker { kind: NoChange, length: 3, role: Crowded { ends: false, whole_word: true } } left """#);
-    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&end."), @r#"Marker { kind: User, length: 3, role: Crowded { ends: true, whole_word: true } } left """#);
+fn a_thought_marker_begins_with_start_or_end() {
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&start"), @r#"Marker { kind: User, length: 3, role: Open(""), exact: true } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&& end"), @r#"Marker { kind: User, length: 4, role: End, exact: true } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::Debug), "%%%\u{a0}start"), @r#"Marker { kind: Debug, length: 3, role: Open(""), exact: true } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::Debug), "%%%started"), @r#"Marker { kind: Debug, length: 3, role: Open("ed"), exact: false } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::NoChange), "$$$start now"), @r#"Marker { kind: NoChange, length: 3, role: Open("now"), exact: true } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&end."), @r#"Marker { kind: User, length: 3, role: End, exact: true } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&START"), @r#"Marker { kind: User, length: 3, role: Open(""), exact: false } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&start a b &&& End"), @r#"Marker { kind: User, length: 3, role: Whole("a b"), exact: true } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&start a &&&&end"), @r#"Marker { kind: User, length: 3, role: Crowded { ends: false }, exact: true } left """#);
     insta::assert_snapshot!(read(thought_marker(Kind::NoChange), "$$$"), @"no");
 }
 
 #[test]
 fn a_marker_is_of_any_kind() {
-    insta::assert_snapshot!(read(marker, "$$$end"), @r#"Marker { kind: NoChange, length: 3, role: End } left """#);
-    insta::assert_snapshot!(read(marker, "%%%end"), @r#"Marker { kind: Debug, length: 3, role: End } left """#);
-    insta::assert_snapshot!(read(marker, "&&&end"), @r#"Marker { kind: User, length: 3, role: End } left """#);
-    insta::assert_snapshot!(read(marker, "^^^end"), @r#"Marker { kind: File, length: 3, role: End } left """#);
+    insta::assert_snapshot!(read(marker, "$$$end"), @r#"Marker { kind: NoChange, length: 3, role: End, exact: true } left """#);
+    insta::assert_snapshot!(read(marker, "%%%end"), @r#"Marker { kind: Debug, length: 3, role: End, exact: true } left """#);
+    insta::assert_snapshot!(read(marker, "&&&end"), @r#"Marker { kind: User, length: 3, role: End, exact: true } left """#);
+    insta::assert_snapshot!(read(marker, "^^^end"), @r#"Marker { kind: File, length: 3, role: End, exact: true } left """#);
     insta::assert_snapshot!(read(marker, "###end"), @"no");
 }
 
@@ -74,9 +77,17 @@ fn lines(text: &str) -> String {
 #[test]
 fn blanks_stand_in_front_of_a_marker_and_a_byte_order_mark_in_front_of_the_text() {
     insta::assert_snapshot!(lines("\u{feff}^^^a\n \t&&&start\n\u{3000}^^^end"), @r#"
-    Marker { kind: File, length: 3, role: Open("a") } 3..7 3..8
-    Marker { kind: User, length: 3, role: Open("start") } 10..18 8..19
-    Marker { kind: File, length: 3, role: End } 22..28 19..28
+    Marker { kind: File, length: 3, role: Open("a"), exact: true } 3..7 3..8
+    Marker { kind: User, length: 3, role: Open(""), exact: true } 10..18 8..19
+    Marker { kind: File, length: 3, role: End, exact: true } 22..28 19..28
+    "#);
+}
+
+#[test]
+fn a_token_that_ends_the_turn_is_no_part_of_the_last_marker() {
+    insta::assert_snapshot!(lines("^^^a</s>\n^^^end<|im_end|>\n \n"), @r#"
+    Marker { kind: File, length: 3, role: Open("a</s>"), exact: true } 0..8 0..9
+    Marker { kind: File, length: 3, role: End, exact: true } 9..15 9..26
     "#);
 }
 
@@ -95,13 +106,13 @@ fn an_underline_is_bare_or_indented_with_words() {
 
 #[test]
 fn a_marker_behind_text_is_content() {
-    insta::assert_snapshot!(lines("x ^^^a\nsee &&&start\nx ^^^ y ^^^end \n. $$$end"), @"
-    Marker { kind: File, length: 3, role: End } 28..34 28..36 glued
-    Marker { kind: NoChange, length: 3, role: End } 38..44 38..44 glued
-    ");
+    insta::assert_snapshot!(lines("x ^^^a\nsee &&&start\nx ^^^ y ^^^end \n. $$$end"), @r#"
+    Marker { kind: File, length: 3, role: End, exact: true } 28..34 28..36 glued
+    Marker { kind: NoChange, length: 3, role: End, exact: true } 38..44 38..44 glued
+    "#);
 }
 
 #[test]
 fn a_lone_carriage_return_ends_no_line() {
-    insta::assert_snapshot!(lines("^^^a\rx\r^^^end\r"), @r#"Marker { kind: File, length: 3, role: Open("a\rx\r^^^end") } 0..13 0..14"#);
+    insta::assert_snapshot!(lines("^^^a\rx\r^^^end\r"), @r#"Marker { kind: File, length: 3, role: Open("a\rx\r^^^end"), exact: true } 0..13 0..14"#);
 }

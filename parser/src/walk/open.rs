@@ -9,6 +9,8 @@ use crate::line::{MarkerLine, Role};
 pub(super) struct Open<'t> {
     pub(super) opening: MarkerLine<'t>,
     pub(super) name: &'t str,
+    /// Where the content begins: a thought may begin on the line of its opening.
+    pub(super) content: usize,
     /// The content consists of hunks.
     pub(super) is_edit: bool,
     /// The block has an invalid name or position: it is read, but not salvaged.
@@ -33,8 +35,14 @@ impl Open<'_> {
             Role::End if line.glued && marker.length == own.length => ErrorCode::GluedEnd,
             Role::End if !line.glued => ErrorCode::EndLength,
             Role::Bare if marker.length == own.length => ErrorCode::BareEnd,
-            Role::Crowded { ends: true, .. } if marker.length == own.length => ErrorCode::TextAfterMarker,
-            Role::Open(_) | Role::End | Role::Delete | Role::Bare | Role::Crowded { .. } => return,
+            Role::Crowded { ends: true } if marker.length == own.length => ErrorCode::TextAfterMarker,
+            Role::Open(_)
+            | Role::End
+            | Role::Delete
+            | Role::Bare
+            | Role::Whole(_)
+            | Role::Crowded { .. }
+            | Role::Tag(_) => return,
         };
         let weaker = self.near_end.as_ref().is_none_or(|(noted, _)| *noted == ErrorCode::BareEnd);
         if weaker && (code != ErrorCode::BareEnd || self.near_end.is_none()) {

@@ -229,10 +229,6 @@ fn an_end_glued_to_the_last_line_has_its_own_error() {
     glued-end 2:2 "^^^end"
       line 2: `^^^end` is at the end of a line of content (see line 1); write it on its own line
     "#);
-    insta::assert_snapshot!(check("%%%start\nnote %%%end\n^^^a\n^^^end\n"), @r#"
-    glued-end 2:6 "%%%end"
-      line 2: `%%%end` is at the end of a line of content (see line 1); write it on its own line
-    "#);
 }
 
 #[test]
@@ -318,7 +314,7 @@ fn the_form_that_is_shown_again_is_the_one_that_is_read() {
 #[test]
 fn all_errors_are_told_in_order_of_position() {
     insta::assert_snapshot!(
-        check("^^^end\nél ^^^a\n^^^\n\té\n  ^^^a\n^^^`b`\n^^^end\n^^^c\n^^^end\n^^^c\n^^^end\n$$$start\nx$$$end"),
+        check("^^^end\nél ^^^a\n^^^\n\té\n  ^^^a\n^^^`b`\n^^^end\n^^^c\n^^^end\n^^^c\n^^^end\n^^^d\nx^^^end"),
         @r#"
     stray-end 1:1 "^^^end"
       line 1: `^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
@@ -328,8 +324,8 @@ fn all_errors_are_told_in_order_of_position() {
       line 6: the file name in `^^^`b`` is in quotes or brackets; write the bare path and nothing else on that line
     duplicate-file 10:4 "c"
       line 10: `c` already has a block (see line 8); give each file once, with its final content
-    glued-end 13:2 "$$$end"
-      line 13: `$$$end` is at the end of a line of content (see line 12); write it on its own line
+    glued-end 13:2 "^^^end"
+      line 13: `^^^end` is at the end of a line of content (see line 12); write it on its own line
     "#
     );
 }
@@ -501,36 +497,131 @@ fn a_growing_text_is_read_by_the_same_rules() {
     assert!(openers.read(text).is_empty());
 }
 
-#[test]
-fn a_thought_marker_with_text_on_its_line_is_an_error_wherever_it_counts() {
-    let codes = |text: &str| {
-        parse(text).map_or_else(
-            |errors| errors.iter().map(|error| format!("{} {}", error.code, error.line)).collect::<Vec<_>>(),
-            |_| Vec::new(),
-        )
+/// What is read of `text`, or its errors with their lines.
+fn read(text: &str) -> String {
+    let codes = |errors: code_commit_parser::Errors| {
+        errors.iter().map(|error| format!("{} {}", error.code, error.line)).collect::<Vec<_>>().join(", ")
     };
+    let said = |reply: code_commit_parser::Reply<'_>| {
+        let said: Vec<&str> = reply.user().chain(reply.debug()).chain(reply.no_change()).collect();
+        format!("{} files, {said:?}", reply.files().count())
+    };
+    parse(text).map_or_else(codes, said)
+}
+
+#[test]
+fn the_form_of_a_thought_is_no_reason_to_refuse_a_change() {
     let file = "^^^a\nx\n^^^end\n";
-    for sigil in ["&&&", "%%%"] {
-        for line in
-            ["start text SSSend", "start text &&&", "start: text", "startText", " start text", "end text"]
-        {
-            let line = format!("{sigil}{}\n", line.replace("SSS", sigil));
-            assert_eq!(codes(&format!("{line}{file}")), ["text-after-marker 1"], "{line}");
-            assert_eq!(codes(&format!("{file}\n  {line}")), ["text-after-marker 5"], "{line}");
+    for fence in ["&&&", "%%%", "&&&&&"] {
+        for (thought, said) in [
+            ("SSSstart text SSSend\n", "text"),
+            ("SSSstart: text SSSend\n", ": text"),
+            ("SSSstartText SSSend\n", "Text"),
+            ("SSSstartSSSend\n", ""),
+            ("  SSS START text SSS End \n", "text"),
+            ("SSSstart text\nmore\nSSSend\n", "text\nmore\n"),
+            ("SSSstart\ntext SSSend\n", "text "),
+            ("SSSStart\ntext\nSSSEND\n", "text\n"),
+            ("SSSstart\ntext\nSSSend.\n", "text\n"),
+            ("SSSstart\ntext\nSSSend of it\n", "text\n"),
+            ("SSSstart\nends with SSSend\nmore SSSend\nSSSend\n", "ends with SSSend\nmore SSSend\n"),
+            ("SSSstart text SSSend\nmore\nSSSend\n", "text SSSend\nmore\n"),
+        ] {
+            let thought = thought.replace("SSS", fence);
+            let said = format!("1 files, {:?}", [said.replace("SSS", fence)]);
+            assert_eq!(read(&format!("{thought}{file}")), said, "{thought}");
+            assert_eq!(read(&format!("{file}\n{thought}")), said, "{thought}");
         }
-        // One slip is one error: the end of a block whose opening cannot be read is no further one.
-        assert_eq!(codes(&format!("{sigil}start text\nmore\n{sigil}end\n{file}")), ["text-after-marker 1"]);
-        assert_eq!(codes(&format!("{sigil}start\ntext\n{sigil}end of it\n{file}")), ["text-after-marker 3"]);
-        assert_eq!(codes(&format!("^^^a\n{sigil}start text {sigil}end\n^^^end\n")), ["text-after-marker 2"]);
     }
-    assert_eq!(codes("$$$start all is well $$$end\n"), ["text-after-marker 1"]);
-    insta::assert_snapshot!(check("&&&start Done. &&&end\n^^^a\n^^^end\n"), @r#"
-    text-after-marker 1:1 "&&&start Done. &&&end"
-      line 1: `&&&start Done. &&&end` has text on the line of a marker; write `&&&start` and `&&&end` each alone on a line, with the text between them; if this line is content, give the block around it a longer fence
+    assert_eq!(read("$$$start all is well $$$end\n"), r#"0 files, ["all is well"]"#);
+    assert_eq!(read(&format!("$$$START all is well $$$END\n{file}")), "no-change-with-files 1");
+}
+
+#[test]
+fn a_fence_that_overlaps_a_thought_is_an_error() {
+    let file = "^^^a\nx\n^^^end\n";
+    for (text, codes) in [
+        ("&&&start text &&&\n", "text-after-marker 1"),
+        ("&&&start text ^^^b\n", "text-after-marker 1"),
+        ("&&&start text %%%end\n", "text-after-marker 1"),
+        ("&&&start one &&&end &&&start two &&&end\n", "text-after-marker 1"),
+        ("&&&start one ^^^b &&&end\n", "text-after-marker 1"),
+        ("&&&end text\n", "stray-end 1"),
+        ("&&&start\ntext\n&&&end ^^^b\n", "text-after-marker 3"),
+        ("&&&start\n%%%start text %%%end\n&&&end\n", "text-after-marker 2"),
+        ("&&&start text\n", "nested 2"),
+        ("&&&start\n&&&start text\n&&&end\n", "nested 2"),
+        ("&&&END\n", "stray-end 1"),
+    ] {
+        assert_eq!(read(&format!("{text}{file}")), codes, "{text}");
+    }
+    assert_eq!(read("^^^a\n&&&start text &&&end\n^^^end\n"), "text-after-marker 2");
+    assert_eq!(read("^^^a\n&&&START\n%%%END OF THE MACROS\n^^^end\n"), "1 files, []");
+    assert_eq!(read(&format!("{file}&&&start text\n")), "unterminated 4");
+    insta::assert_snapshot!(check("&&&start Done. ^^^b\n^^^a\n^^^end\n"), @r#"
+    text-after-marker 1:1 "&&&start Done. ^^^b"
+      line 1: `&&&start Done. ^^^b` has text on the line of a marker; write `&&&start` and `&&&end` each alone on a line, with the text between them; if this line is content, give the block around it a longer fence
     "#);
-    insta::assert_snapshot!(check("&&&&start\nDone.\n&&&&end.\n^^^a\n^^^end\n"), @r#"
-    text-after-marker 3:1 "&&&&end."
-      line 3: `&&&&end.` has text on the line of a marker (see line 1); write `&&&&start` and `&&&&end` each alone on a line, with the text between them; if this line is content, give the block around it a longer fence
+    insta::assert_snapshot!(check("&&&&start\nDone.\n&&&&end &&&\n^^^a\n^^^end\n"), @r#"
+    text-after-marker 3:1 "&&&&end &&&"
+      line 3: `&&&&end &&&` has text on the line of a marker (see line 1); write `&&&&start` and `&&&&end` each alone on a line, with the text between them; if this line is content, give the block around it a longer fence
+    "#);
+}
+
+#[test]
+fn thoughts_between_tags_are_kept_and_hold_no_files() {
+    let thinking = |text: &str| -> String {
+        let reply = parse(text).unwrap_or_else(|errors| panic!("{text}: {errors}"));
+        let warnings: Vec<String> =
+            reply.warnings().iter().map(|warning| format!("{} {}", warning.code, warning.line)).collect();
+        let files: Vec<&str> = reply.files().map(|file| file.path).collect();
+        format!("{:?} {files:?} {}", reply.thinking().collect::<Vec<_>>(), warnings.join(", "))
+            .trim_end()
+            .to_owned()
+    };
+    for (text, expected) in [
+        ("<think>\nhm\n</think>\n\n^^^a\n^^^end\n", r#"["\nhm\n"] ["a"]"#),
+        ("\u{feff}<think>hm</think>^^^a\n^^^end\n", r#"["hm"] ["a"]"#),
+        (
+            "^^^a\n^^^end\n  <reasoning>one</reasoning>\n^^^b\n^^^end\n<think>two",
+            r#"["one", "two"] ["a", "b"]"#,
+        ),
+        (
+            "<think>\n^^^no\n^^^ end\n&&&start\n</think>\n^^^a\n^^^end\n",
+            r#"["\n^^^no\n^^^ end\n&&&start\n"] ["a"] ignored-fence 2"#,
+        ),
+        ("hm\n</think>\n^^^a\n^^^end\n", r#"["hm\n"] ["a"]"#),
+        (
+            "^^^no\n^^^end\n^^^end\n</think>^^^a\n^^^end\n</think>\n",
+            r#"["^^^no\n^^^end\n^^^end\n"] ["a"] ignored-fence 1"#,
+        ),
+        ("[THINK]<think>[/THINK]</think>\n^^^a\n^^^end\n", r#"["<think>"] ["a"]"#),
+        (
+            "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>^^^a\n^^^end<|return|>",
+            r#"["hm<|end|><|start|>assistant"] ["a"]"#,
+        ),
+        // A tag behind text or inside a block is none.
+        ("It begins with <think>\n^^^a\n^^^end\n", r#"[] ["a"]"#),
+        ("^^^a\n<think>\n</think>\n^^^end\n", r#"[] ["a"]"#),
+        ("^^^a\n</think>^^^end\n^^^end\n", r#"[] ["a"]"#),
+        ("&&&start\n<think>\n&&&end\n^^^a\n^^^end\n", r#"[] ["a"]"#),
+        ("^^^a\n^^^end\nThe tag was </think> before.\n", r#"[] ["a"]"#),
+        ("Each ends with ^^^end\n^^^a\n^^^end\n", r#"[] ["a"] ignored-fence 1"#),
+    ] {
+        assert_eq!(thinking(text), expected, "{text}");
+    }
+    assert_eq!(read("<think>hm\n^^^a\nx\n^^^end\n"), "in-thought 2");
+    assert_eq!(read("<think>\n$$$start\n$$$end\n</think>\nDone."), "in-thought 2");
+    assert_eq!(read("<think>hm</think>\nDone."), "nothing-actionable 1");
+    assert_eq!(read("^^^a\n^^^end\nThat is all. </think>\n^^^b\n^^^end\n"), "in-thought 1");
+    insta::assert_snapshot!(check("^^^a\nx\n^^^end\n</think>\n"), @r#"
+    in-thought 1:1 "^^^a"
+      line 1: `^^^a` is in a thought between tags, where no fence counts (see line 4); end the thought with its tag, and write all blocks after it
+    "#);
+    insta::assert_snapshot!(check("<think>\n^^^b\n</think>\n^^^a\n^^^end\n"), @r#"
+    write "a" "" at 22..34
+    thinking "\n^^^b\n"
+    warning ignored-fence line 2: `^^^b` is in a thought or behind text, where no fence counts (see line 1); write the fences of a block on lines of their own, outside thoughts
     "#);
 }
 

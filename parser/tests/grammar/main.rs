@@ -8,3 +8,4 @@ mod properties;
 mod proposals;
 mod replies;
 mod show;
+mod wild;

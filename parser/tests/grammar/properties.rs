@@ -178,6 +178,25 @@ proptest! {
         }
     }
 
+    /// Of a thought whose end alone is in the reply, the blocks are closed.
+    #[test]
+    fn a_thought_between_tags_changes_nothing_of_the_reply_behind_it(
+        noise in text(), drafts in blocks(), blocks in blocks()
+    ) {
+        let (drafts, text) = (printed(&drafts), printed(&blocks));
+        for thought in [format!("<think>{noise}</think>"), format!("{drafts}</think>\n"), format!("{drafts}\n \t</think>")] {
+            let whole = format!("{thought}{text}");
+            match (parse(&text), parse(&whole)) {
+                (Ok(reply), Ok(behind)) => {
+                    prop_assert_eq!(owned(&behind), owned(&reply));
+                    prop_assert_eq!(behind.thinking().count(), 1);
+                    behind.files().for_each(|file| assert!(file.span.start >= thought.len()));
+                }
+                (reply, behind) => prop_assert!(reply.is_err() && behind.is_err(), "{}", whole),
+            }
+        }
+    }
+
     #[test]
     fn one_pass_finds_what_four_passes_find(text in four_passes::text()) {
         let expected = four_passes::read(&text);

@@ -22,6 +22,7 @@ fn show_reply(reply: &Reply<'_>) -> String {
     lines.extend(reply.user().map(|text| format!("user {text:?}")));
     lines.extend(reply.debug().map(|text| format!("debug {text:?}")));
     lines.extend(reply.no_change().map(|text| format!("no change {text:?}")));
+    lines.extend(reply.thinking().map(|text| format!("thinking {text:?}")));
     lines.extend(
         reply.warnings().iter().map(|warning| format!("warning {} {}", warning.code, warning.for_model())),
     );

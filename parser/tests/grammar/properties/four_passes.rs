@@ -1,6 +1,7 @@
 //! S0's way of reading a reply, written as S0 says it: one pass for each syntax, each ignoring the others, and then
 //! the rules between them. Slow and plain; it knows fences of three characters only. Where the grammar says more than S0 it
-//! says so here: lines of carets between thought markers are content but for ends, and underlines outside of blocks are prose.
+//! says so here: lines of carets between thought markers are content but for ends, underlines outside of blocks are prose, and
+//! a thought may have text on the lines of its markers.
 
 use std::collections::HashSet;
 
@@ -31,6 +32,8 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
         1 => "[x\n]{0,4}".prop_map(|content| format!("%%%start\n{content}\n%%%end")),
         1 => "[ab]( c)?|start||end".prop_map(|word| format!("&&&start\n^^^{word}\n&&&end")),
         1 => "[x\n]{0,4}".prop_map(|content| format!("$$$start\n{content}\n$$$end")),
+        1 => "&&&start( x)?( &&&|\n&&&|\nx &&&)end",
+        1 => "%%%start( x)?( %%%|\n%%%|\nx %%%)end( x)?",
     ];
     let piece = prop_oneof![6 => block, 1 => line];
     proptest::collection::vec(piece, 0..6).prop_map(|pieces| pieces.join("\n"))
@@ -100,7 +103,16 @@ fn pass(text: &str, fence: &str, thoughts: &[Span]) -> Option<Vec<Found>> {
     for line in text.split_inclusive('\n') {
         let (start, end) = (at, at + line.len());
         at = end;
-        let Some(word) = line.trim().strip_prefix(fence).filter(|word| !word.starts_with(&fence[..1])) else {
+        let word = line.trim().strip_prefix(fence).filter(|word| !word.starts_with(&fence[..1]));
+        let behind = line.trim_end().strip_suffix("end").and_then(|said| said.trim_end().strip_suffix(fence));
+        let Some(word) = word else {
+            // An end behind text. Another end behind it, with no marker between them, is the end of the same thought.
+            let said = behind.filter(|said| !is_file && !said.ends_with(&fence[..1]));
+            if let (Some(said), Some((from, content, name))) = (said, open.take_if(|_| said.is_some())) {
+                found.push((from..end, name, Some(text[content..start + said.len()].to_owned())));
+            } else if let (Some(said), true) = (said, goes_on(text, &found, start)) {
+                extend(text, &mut found, start + said.len(), end);
+            }
             continue;
         };
         let is_edit = word.starts_with("edit ");
@@ -111,10 +123,25 @@ fn pass(text: &str, fence: &str, thoughts: &[Span]) -> Option<Vec<Found>> {
         if is_file && is_content && (open.is_none() || word.is_empty()) && !matches!(word, "end" | "delete") {
             continue;
         }
+        if !is_file && word.starts_with("start") && open.is_none() {
+            let said = word["start".len()..].trim();
+            let whole = said.strip_suffix("end").and_then(|said| said.trim_end().strip_suffix(fence));
+            if has_fence(whole.unwrap_or(said)) {
+                return None;
+            }
+            let content = if said.is_empty() { end } else { end - line.len() + line.find(said).unwrap_or(0) };
+            match whole {
+                Some(whole) => found.push((start..end, "start".to_owned(), Some(whole.trim().to_owned()))),
+                None => open = Some((start, content, "start".to_owned())),
+            }
+            continue;
+        }
         let crowded = ["start", "end"].iter().any(|begin| word.starts_with(begin) && word != *begin);
-        if !is_file && crowded {
+        let closes = crowded && word.starts_with("end") && !has_fence(word) && open.is_some();
+        if !is_file && crowded && !closes {
             return None;
         }
+        let word = if !is_file && closes { "end" } else { word };
         match (word, open.take()) {
             ("end", Some((from, content, name))) => {
                 found.push((from..end, name, Some(text[content..start].to_owned())));
@@ -122,6 +149,7 @@ fn pass(text: &str, fence: &str, thoughts: &[Span]) -> Option<Vec<Found>> {
             ("delete", Some((from, content, name))) if is_file && text[content..start].trim().is_empty() => {
                 found.push((from..end, name, None));
             }
+            ("end", None) if !is_file && goes_on(text, &found, start) => extend(text, &mut found, start, end),
             ("end", None) => return None,
             ("delete", _) if is_file => return None,
             (name, None) if is_file || name == "start" => open = Some((start, end, name.to_owned())),
@@ -130,4 +158,29 @@ fn pass(text: &str, fence: &str, thoughts: &[Span]) -> Option<Vec<Found>> {
         }
     }
     open.is_none().then_some(found)
+}
+
+fn has_fence(text: &str) -> bool {
+    ["^^^", "&&&", "%%%", "$$$"].iter().any(|fence| text.contains(fence))
+}
+
+/// Whether the last thought ended behind text, with no marker between it and the line at `start`.
+fn goes_on(text: &str, found: &[Found], start: usize) -> bool {
+    let Some((span, ..)) = found.last() else { return false };
+    let last = text[span.clone()].trim_end().rsplit('\n').next().unwrap_or_default();
+    let is_marker = |line: &str| {
+        let begins = line.trim_start().starts_with("^^^")
+            || has_fence(line) && !line.trim().ends_with(['&', '%', '$']);
+        begins && !line.is_empty()
+    };
+    let is_behind_text =
+        last.len() > 6 && !last.trim_start().starts_with(['&', '%', '$']) || last.contains("start");
+    is_behind_text && !text[span.end..start].lines().any(is_marker)
+}
+
+fn extend(text: &str, found: &mut [Found], content: usize, end: usize) {
+    if let Some((span, _, said)) = found.last_mut() {
+        let from = said.as_deref().and_then(|said| text[span.clone()].find(said)).unwrap_or(0) + span.start;
+        (span.end, *said) = (end, Some(text[from..content].to_owned()));
+    }
 }
