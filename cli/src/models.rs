@@ -103,8 +103,14 @@ impl Opener<'_> {
         let (_, open) = dialect.ok_or_else(|| no_dialect(provider))?;
         let base = self.base(provider)?;
         let key = self.keys.of(provider).cloned().unwrap_or_default();
-        let price = |day| settings.prices().of(model, None, &day).and_then(|price| price.max_output);
-        let max_output = today().and_then(price).or(provider.max_output);
+        let price = today().and_then(|day| settings.prices().of(model, None, &day).cloned());
+        if price.is_none() {
+            self.host.output.warn(&format!(
+                "the price of {model} is not known, so its cost cannot be shown or limited; put it into [[price]] of your \
+                 configuration"
+            ));
+        }
+        let max_output = price.and_then(|price| price.max_output).or(provider.max_output);
         let agent = Arc::clone(&self.agent);
         Ok(open(Parts { settings, agent, model, base, key, max_output }))
     }

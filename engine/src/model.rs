@@ -19,6 +19,9 @@ pub struct Ask {
     /// that a model could see, so it is not part of the record.
     #[serde(skip)]
     pub stable: usize,
+    /// The number of bytes at its beginning that are sent as the system instruction. The record has the prompt whole.
+    #[serde(skip)]
+    pub system: usize,
 }
 
 impl Request for Ask {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use code_commit_llm::json::Aside;
-use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, Unread, Usage};
+use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, Tier, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -170,6 +170,7 @@ impl Merge {
             cache_write_tokens: written,
             output_tokens: count("/output_tokens"),
             reasoning_tokens: count("/output_tokens_details/thinking_tokens"),
+            tier: self.usage.get("service_tier").and_then(Value::as_str).and_then(Tier::of_word),
         }
     }
 

@@ -149,7 +149,9 @@ impl Merge {
             cache_write_tokens: None,
             output_tokens: sum(count("candidatesTokenCount"), thoughts),
             reasoning_tokens: thoughts,
+            tier: None,
         }
+        .with_total(count("totalTokenCount"))
     }
 
     /// The merged message as the service would have sent it in one piece, with the text last.

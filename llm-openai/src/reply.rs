@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use code_commit_llm::json::Aside;
-use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Stream, Unread, Usage};
+use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Stream, Tier, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -27,6 +27,7 @@ struct Message<'a> {
     model: Aside,
     id: Aside,
     created: Aside,
+    service_tier: Aside,
     #[serde(deserialize_with = "code_commit_llm::json::error")]
     error: Value,
 }
@@ -104,6 +105,7 @@ pub(crate) struct Merge {
     served_model: Aside,
     id: Aside,
     created: Aside,
+    service_tier: Aside,
     done: bool,
     /// Whether text followed the finish reason.
     goes_on: bool,
@@ -119,6 +121,7 @@ impl Merge {
             served_model: Aside::default(),
             id: Aside::default(),
             created: Aside::default(),
+            service_tier: Aside::default(),
             done: false,
             goes_on: false,
         }
@@ -132,6 +135,7 @@ impl Merge {
         code_commit_llm::json::replace(&mut self.served_model, message.model);
         code_commit_llm::json::replace(&mut self.id, message.id);
         code_commit_llm::json::replace(&mut self.created, message.created);
+        code_commit_llm::json::replace(&mut self.service_tier, message.service_tier);
         let Some(choice) = message.choices else { return Ok(()) };
         let (was_ended, length) = (self.is_ended(), self.refusal.len() + text.len());
         self.finish_reason = code_commit_llm::json::word(&choice.finish_reason).or(self.finish_reason.take());
@@ -171,7 +175,9 @@ impl Merge {
             cache_write_tokens: count("/prompt_tokens_details/cache_write_tokens"),
             output_tokens: count("/completion_tokens"),
             reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
+            tier: self.service_tier.as_str().and_then(Tier::of_word),
         }
+        .with_total(count("/total_tokens"))
     }
 
     /// The merged message as the service would have sent it in one piece, with the text last.
@@ -186,6 +192,7 @@ impl Merge {
             object: "chat.completion",
             created: &self.created,
             model: &self.served_model,
+            service_tier: &self.service_tier,
             usage: &self.usage,
             choices: [MergedChoice { index: 0, finish_reason: self.finish_reason.as_deref(), message }],
         };
@@ -242,6 +249,8 @@ struct Merged<'a> {
     created: &'a Value,
     #[serde(skip_serializing_if = "Value::is_null")]
     model: &'a Value,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    service_tier: &'a Value,
     #[serde(skip_serializing_if = "Value::is_null")]
     usage: &'a Value,
     choices: [MergedChoice<'a>; 1],

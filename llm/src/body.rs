@@ -1,7 +1,9 @@
 //! The body of an answer: a stream of events or a message in one piece, and what proves that it is whole.
 
+use std::time::Duration;
+
 use crate::client::{Dialect, Stream};
-use crate::http::{Exchange, Next};
+use crate::http::{Exchange, Next, Stopwatch};
 use crate::retry::{Answer, Try};
 use crate::{CallError, Finish, Progress, Raw, Reply, Request, Unread, Usage, Watch};
 
@@ -105,12 +107,12 @@ fn read_stream(
     watch: &mut dyn Watch,
 ) -> Result<Answer, Unread> {
     let mut frames = crate::sse::Frames::default();
-    let mut merge = Merging { stream, text: before.to_owned() };
+    let mut merge = Merging { stream, text: before.to_owned(), ended: None };
     if !before.is_empty() {
         watch.progress(Progress::Text(before));
     }
     loop {
-        let next = match exchange.next(merge.stream.over(), watch) {
+        let next = match merge.next(exchange, watch) {
             // The end marker has arrived, so it does not matter what the connection does after it,
             // or that the time is up.
             Err(CallError::Idle { .. } | CallError::Timeout { .. } | CallError::StreamCut { .. })
@@ -146,9 +148,24 @@ fn read_stream(
 struct Merging {
     stream: Box<dyn Stream>,
     text: String,
+    /// How long to wait for more after the end mark, the length of the text, and since when.
+    ended: Option<(Duration, usize, Stopwatch)>,
 }
 
 impl Merging {
+    /// What comes next. Behind the end mark, only more text or another mark begins the wait anew: comments and empty
+    /// events keep a connection open for ever.
+    fn next(&mut self, exchange: &mut Exchange<'_>, watch: &mut dyn Watch) -> Result<Next, CallError> {
+        let now = self.stream.over().map(|linger| (linger, self.text.len()));
+        if self.ended.map(|(linger, length, _)| (linger, length)) != now {
+            self.ended = now.map(|(linger, length)| (linger, length, Stopwatch::start()));
+        }
+        match self.ended.map(|(linger, _, since)| linger.saturating_sub(since.elapsed())) {
+            Some(Duration::ZERO) => Ok(Next::Silence),
+            left => exchange.next(left, watch),
+        }
+    }
+
     fn event(&mut self, data: &str, watch: &mut dyn Watch) -> Result<(), Unread> {
         // Some gateways send empty events to keep the connection open.
         if data.trim().is_empty() {

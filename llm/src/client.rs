@@ -1,5 +1,6 @@
 //! What all clients have in common: send, read, journal, retry. A [`Dialect`] only translates.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -22,8 +23,8 @@ pub struct Client<D> {
     agent: Arc<Agent>,
     retry: Retry,
     dialect: D,
-    /// The service has refused a schema: later calls do without it from the beginning.
-    refuses_schemas: AtomicBool,
+    /// The service has refused a schema or a system instruction: later calls do without from the beginning.
+    is_plain: AtomicBool,
 }
 
 /// One model of a service, in its wire format. Pure: bytes in, bytes out. This is all that a new service needs.
@@ -111,7 +112,7 @@ pub trait Stream {
 impl<D: Dialect> Client<D> {
     /// A client with the usual retry rules.
     pub fn new(agent: Arc<Agent>, dialect: D) -> Self {
-        Self { agent, retry: Retry::default(), dialect, refuses_schemas: AtomicBool::new(false) }
+        Self { agent, retry: Retry::default(), dialect, is_plain: AtomicBool::new(false) }
     }
 
     /// The same client with other retry rules.
@@ -127,7 +128,7 @@ impl<D: Dialect> Model for Client<D> {
     }
 
     fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
-        call(&self.agent, &self.dialect, &self.retry, &self.refuses_schemas, request, watch)
+        call(&self.agent, &self.dialect, &self.retry, &self.is_plain, request, watch)
     }
 
     fn count_tokens(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
@@ -141,18 +142,27 @@ impl<D: Dialect> Model for Client<D> {
     }
 }
 
-/// Makes a call in `dialect`, with retries. A service that refuses the request may only refuse its schema: the prompt
-/// describes the answer, too, so the request is made once more without it.
+/// Makes a call in `dialect`, with retries. A service that refuses the request may only refuse its schema or its system
+/// instruction. The prompt describes the answer, too, so the request is made once more without the one, and with the other
+/// at the beginning of the prompt.
 fn call(
     agent: &Agent,
     dialect: &dyn Dialect,
     retry: &Retry,
-    refuses_schemas: &AtomicBool,
+    is_plain: &AtomicBool,
     request: &Request<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Reply, CallError> {
-    let schema = request.schema.filter(|_| !refuses_schemas.load(Ordering::Relaxed));
-    let mut request = Request { schema, ..*request };
+    let system = request.system.unwrap_or_default();
+    let whole = LazyCell::new(|| [system, request.prompt].concat());
+    let plain = || match request.system {
+        None => Request { schema: None, ..*request },
+        Some(_) => {
+            let stable = request.stable + system.len();
+            Request { schema: None, system: None, prompt: &whole, stable, ..*request }
+        }
+    };
+    let mut request = if is_plain.load(Ordering::Relaxed) { plain() } else { *request };
     let mut first = dialect.post(&request, None)?;
     with_retry(retry, request.time_left, watch, |next, watch| {
         let post = match next.continuation {
@@ -161,15 +171,13 @@ fn call(
         };
         let tried = attempt(agent, dialect, &request, post, next, watch);
         let is_refused = matches!(tried.outcome, Err(CallError::BadRequest { .. }));
-        let plain = Request { schema: None, ..request };
-        match dialect.post(&plain, None).ok().filter(|_| is_refused && request.schema.is_some()) {
-            Some(post) => {
-                (request, first) = (plain, post);
-                refuses_schemas.store(true, Ordering::Relaxed);
-                Tried { is_simplified: true, ..tried }
-            }
-            None => tried,
+        if !is_refused || (request.schema, request.system) == (None, None) {
+            return tried;
         }
+        let Ok(post) = dialect.post(&plain(), None) else { return tried };
+        (request, first) = (plain(), post);
+        is_plain.store(true, Ordering::Relaxed);
+        Tried { is_simplified: true, ..tried }
     })
 }
 

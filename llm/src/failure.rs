@@ -17,10 +17,11 @@ pub struct ErrorBody {
 }
 
 impl ErrorBody {
-    /// Reads `{"error":{"message":…}}`, the same in an array, `{"error":"…"}`, `{"detail":…}`,
+    /// Reads `{"error":{"message":…}}`, the same in an array or as the first event of a stream, `{"error":"…"}`, `{"detail":…}`,
     /// `{"message":…}`, an HTML page, plain text, or nothing. `key` never appears in the message.
     pub fn read(body: &[u8], key: &Secret) -> Self {
-        let Ok(value) = serde_json::from_slice::<Value>(body) else {
+        let event = body.strip_prefix(b"data:").and_then(|rest| rest.split(|byte| *byte == b'\n').next());
+        let Ok(value) = serde_json::from_slice::<Value>(event.unwrap_or(body)) else {
             let text = String::from_utf8_lossy(body);
             return Self { error: Value::Null, message: clean_message(&text_of(&text), key) };
         };
@@ -45,8 +46,13 @@ impl ErrorBody {
         let Self { message, .. } = self;
         let status = head.status;
         match status {
-            // LiteLLM's name for it, whatever the service behind it said.
-            400 if message.contains("ContextWindowExceededError") => CallError::TooLarge { message },
+            // LiteLLM's name for it, or the code of the service behind it, whose error it quotes.
+            400 if ["ContextWindowExceededError", "context_length_exceeded"]
+                .iter()
+                .any(|of| message.contains(of)) =>
+            {
+                CallError::TooLarge { message }
+            }
             300..=399 => {
                 let target = head.header("location").unwrap_or_default();
                 let is_whole = target.contains("://");
@@ -143,6 +149,10 @@ mod tests {
     fn any_shape_of_error_body_has_a_message() {
         assert_eq!(message(r#"{"error":{"message":"m","code":400}}"#), "m");
         assert_eq!(message(r#"[{"error":{"message":"in an array"}}]"#), "in an array");
+        assert_eq!(
+            message("data: {\"error\": {\"message\": \"in an event\"}}\n\ndata: [DONE]\n\n"),
+            "in an event"
+        );
         assert_eq!(message(r#"{"error":"text"}"#), "text");
         assert_eq!(message(r#"{"detail":"d"}"#), "d");
         assert_eq!(message(r#"{"detail":[{"loc":["body"],"msg":"x"}]}"#), r#"[{"loc":["body"],"msg":"x"}]"#);

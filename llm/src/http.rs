@@ -7,6 +7,7 @@
 
 mod exchange;
 mod network;
+mod tls;
 mod worker;
 
 pub use exchange::{Exchange, Head, Next, Stopwatch};
@@ -16,8 +17,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ureq::config::AutoHeaderValue;
-use ureq::tls::{RootCerts, TlsConfig};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector as _, TcpConnector};
 
+use self::tls::Tls;
 use self::worker::Worker;
 use crate::{CallError, Watch};
 
@@ -62,6 +65,7 @@ pub struct Agent {
     network: Network,
     limits: Limits,
     config: ureq::config::Config,
+    tls: Tls,
     live: Mutex<ureq::Agent>,
     /// Those without a call: as many as there were calls at once.
     idle: Mutex<Vec<Worker>>,
@@ -70,17 +74,12 @@ pub struct Agent {
 impl Agent {
     /// An agent that reaches services as `network` says. Opens nothing yet.
     pub fn new(network: Network, limits: Limits) -> Self {
-        let roots = match network.roots() {
-            Some(certs) => RootCerts::new_with_certs(certs),
-            None => RootCerts::WebPki,
-        };
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             // The key is in a custom header, which would be sent along on a redirect.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(None)
-            .tls_config(TlsConfig::builder().root_certs(roots).build())
             .timeout_resolve(Some(limits.connect))
             .timeout_connect(Some(limits.connect))
             // The exchange enforces the time limits; this only ends the thread of an abandoned
@@ -92,8 +91,9 @@ impl Agent {
             .input_buffer_size(BUFFER_BYTES)
             .output_buffer_size(BUFFER_BYTES)
             .build();
-        let live = Mutex::new(ureq::Agent::new_with_config(config.clone()));
-        Self { network, limits, config, live, idle: Mutex::default() }
+        let tls = Tls::new(network.trusted());
+        let live = Mutex::new(connect(&config, &tls));
+        Self { network, limits, config, tls, live, idle: Mutex::default() }
     }
 
     /// The limits of every call.
@@ -128,10 +128,16 @@ impl Agent {
 
     /// Closes every connection, even those in use; the next call opens a new one.
     fn abort(&self) {
-        let fresh = ureq::Agent::new_with_config(self.config.clone());
+        let fresh = connect(&self.config, &self.tls);
         let old = std::mem::replace(&mut *self.live.lock().unwrap_or_else(PoisonError::into_inner), fresh);
         old.shutdown();
     }
+}
+
+/// An agent without connections.
+fn connect(config: &ureq::config::Config, tls: &Tls) -> ureq::Agent {
+    let connectors = ().chain(ConnectProxyConnector::default()).chain(TcpConnector::default());
+    ureq::Agent::with_parts(config.clone(), connectors.chain(tls.clone()), DefaultResolver::default())
 }
 
 /// The address of a service: `http` or `https`, a host, and a path that all requests are below.

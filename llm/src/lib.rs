@@ -23,7 +23,7 @@ pub use budget::{Allowance, Budget, BudgetError, Forecast, Limit, Spent};
 pub use client::{Client, Dialect, Stream};
 pub use code_commit_model::{
     Advice, Attempt, AttemptStatus, CallError, Cause, ErrorCode, Filter, Finish, Raw, Reply, Request, Spend,
-    ToolCall, Unread, Usage,
+    Tier, ToolCall, Unread, Usage,
 };
 pub use failure::{ErrorBody, clean_message, retry_after, until_hour};
 pub use model::{List, Model, all_of, choices};

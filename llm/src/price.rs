@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ModelId, Provider, Usage};
+use crate::{ModelId, Provider, Tier, Usage};
 
 const BUILT_IN: &str = include_str!("../data/prices.toml");
 
@@ -148,6 +148,8 @@ pub struct Price {
     pub cache_write: Option<Money>,
     /// A million tokens of output.
     pub output: Money,
+    /// How many times all of it a call of the priority tier costs; if missing, its price is unknown.
+    pub priority: Option<f64>,
     /// The maximum number of tokens of one answer.
     pub max_output: Option<u64>,
     /// The maximum number of tokens of one prompt.
@@ -202,7 +204,12 @@ impl Price {
         cost += rates.cached.times(read);
         cost += rates.cache_write.times(written);
         cost += rates.output.times(output);
-        Some(cost)
+        match usage.tier {
+            None => Some(cost),
+            // Every service halves its prices for both.
+            Some(Tier::Flex | Tier::Batch) => Some(Money(cost.0.div_ceil(2))),
+            Some(Tier::Priority) => Money::from_usd(cost.as_usd() * self.priority?).ok(),
+        }
     }
 
     /// The most that this many input tokens can cost, cached or not.

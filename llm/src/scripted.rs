@@ -187,7 +187,7 @@ fn failure(entry: &Entry) -> Option<CallError> {
     let origin = || "scripted".to_owned();
     Some(match code {
         ErrorCode::Connect => CallError::Connect { origin: origin(), source: message.into() },
-        ErrorCode::Tls => CallError::Tls { origin: origin(), source: message.into() },
+        ErrorCode::Tls => CallError::Tls { origin: origin(), help: "as scripted", source: message.into() },
         ErrorCode::ProxyUnreachable => {
             CallError::ProxyUnreachable { proxy: origin(), source: message.into() }
         }

@@ -28,6 +28,8 @@ pub enum CallError {
     Tls {
         /// Scheme, host and port.
         origin: String,
+        /// What the user can do about it.
+        help: &'static str,
         source: Cause,
     },
     /// The proxy does not answer; whether the service would is unknown.

@@ -18,4 +18,4 @@ pub use finish::{Advice, Filter, Finish, ToolCall};
 pub use reply::{Raw, Reply};
 pub use request::Request;
 pub use stored::Stored;
-pub use usage::Usage;
+pub use usage::{Tier, Usage};

@@ -18,9 +18,52 @@ pub struct Usage {
     pub output_tokens: Option<u64>,
     /// The part of the output that was reasoning.
     pub reasoning_tokens: Option<u64>,
+    /// The tier, if it is not the standard one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<Tier>,
+}
+
+/// A service tier with prices of its own. Nothing here asks for one: an account, or a gateway, may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    /// Answered when there is room.
+    Flex,
+    /// Answered within a day.
+    Batch,
+    /// Answered before all others.
+    Priority,
+}
+
+impl Tier {
+    /// By the service's own word. The standard tier has many: `standard`, `default`, `on_demand`.
+    pub fn of_word(word: &str) -> Option<Self> {
+        match word {
+            "flex" => Some(Self::Flex),
+            "batch" => Some(Self::Batch),
+            "priority" => Some(Self::Priority),
+            _ => None,
+        }
+    }
 }
 
 impl Usage {
+    /// Counts as output what is in the service's `total` and in no other count: some services leave reasoning out of
+    /// the output.
+    #[must_use]
+    pub fn with_total(self, total: Option<u64>) -> Self {
+        let Some(output) = total.zip(self.input_tokens).map(|(total, input)| total.saturating_sub(input))
+        else {
+            return self;
+        };
+        let hidden = output.saturating_sub(self.output_tokens.unwrap_or(0));
+        if hidden == 0 {
+            return self;
+        }
+        let reasoning_tokens = self.reasoning_tokens.or(self.output_tokens.map(|_| hidden));
+        Self { output_tokens: Some(output), reasoning_tokens, ..self }
+    }
+
     /// The sum of input and output; `None` unless both are known.
     pub fn total(&self) -> Option<u64> {
         Some(self.input_tokens?.saturating_add(self.output_tokens?))
@@ -35,6 +78,7 @@ impl AddAssign for Usage {
         add(&mut self.cache_write_tokens, other.cache_write_tokens);
         add(&mut self.output_tokens, other.output_tokens);
         add(&mut self.reasoning_tokens, other.reasoning_tokens);
+        self.tier = other.tier.or(self.tier);
     }
 }
 
@@ -56,6 +100,26 @@ impl std::iter::Sum for Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_only_the_total_shows_is_output() {
+        // Input, output, reasoning, total; output and reasoning after it.
+        let cases = [
+            ([Some(10), Some(5), None, Some(115)], [Some(105), Some(100)]),
+            ([Some(10), Some(5), Some(100), Some(115)], [Some(105), Some(100)]),
+            ([Some(10), Some(105), Some(100), Some(115)], [Some(105), Some(100)]),
+            ([Some(10), None, None, Some(115)], [Some(105), None]),
+            ([Some(10), Some(5), None, Some(0)], [Some(5), None]),
+            ([Some(10), Some(5), None, None], [Some(5), None]),
+            ([Some(10), None, None, Some(10)], [None, None]),
+            ([None, Some(5), None, Some(115)], [Some(5), None]),
+        ];
+        for (case @ [input_tokens, output_tokens, reasoning_tokens, total], shown) in cases {
+            let usage = Usage { input_tokens, output_tokens, reasoning_tokens, ..Usage::default() };
+            let usage = usage.with_total(total);
+            assert_eq!([usage.output_tokens, usage.reasoning_tokens], shown, "{case:?}");
+        }
+    }
 
     #[test]
     fn a_sum_keeps_unknown_apart_from_zero() {

@@ -42,9 +42,12 @@ pub struct Asking {
 
 impl Asking {
     fn request<'r>(&self, question: &Question<'r>) -> Request<'r> {
+        let whole = ("", question.prompt);
+        let (system, prompt) = question.prompt.split_at_checked(question.system).unwrap_or(whole);
         Request {
-            prompt: question.prompt,
-            stable: question.stable,
+            prompt,
+            stable: question.stable.saturating_sub(system.len()),
+            system: Some(system).filter(|system| !system.is_empty()),
             schema: question.schema,
             stream: self.stream,
             temperature: self.temperature,
@@ -60,6 +63,8 @@ pub(crate) struct Question<'q> {
     pub(crate) prompt: &'q str,
     /// The number of bytes at its beginning that later prompts repeat.
     pub(crate) stable: usize,
+    /// The number of bytes at its beginning that are the system instruction.
+    pub(crate) system: usize,
     /// The schema of the answer, if it must be JSON.
     pub(crate) schema: Option<&'q serde_json::Value>,
     pub(crate) files: &'q Files,

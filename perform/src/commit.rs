@@ -84,14 +84,15 @@ impl World for CommitWorld<'_> {
 }
 
 impl Live<Ask> for CommitWorld<'_> {
-    fn perform(&mut self, Ask { round, prompt, stable }: &Ask) -> Result<AskAnswer, Fault> {
+    fn perform(&mut self, Ask { round, prompt, stable, system }: &Ask) -> Result<AskAnswer, Fault> {
         self.cancel_point()?;
         let files = Files {
             prompt: self.layout.query(*round),
             raw: self.layout.response_json(*round),
             reply: self.layout.response_text(*round),
         };
-        let question = Question { round: *round, prompt, stable: *stable, schema: None, files: &files };
+        let (round, stable, system) = (*round, *stable, *system);
+        let question = Question { round, prompt, stable, system, schema: None, files: &files };
         let asker = Asker { model: &*self.model, asking: &self.asking, cancel: &self.cancel };
         asker.ask(&question, &mut self.record)
     }

@@ -78,13 +78,7 @@ impl Paid {
             return None;
         }
         // An unknown cost would make the sum of the run unknown.
-        answered.usage = Usage {
-            input_tokens: Some(0),
-            cache_read_tokens: None,
-            cache_write_tokens: None,
-            output_tokens: Some(0),
-            reasoning_tokens: None,
-        };
+        answered.usage = Usage { input_tokens: Some(0), output_tokens: Some(0), ..Usage::default() };
         (answered.cost_usd, answered.elapsed_ms) = (Some(0.0), 0);
         Some(Again { answered, text, raw })
     }

@@ -177,13 +177,24 @@ fn push_replacements(text: &mut String, codebase: &str, replacements: &[Replacem
 #[must_use]
 pub fn stable_bytes(task: &Task<'_>) -> usize {
     match task.order {
-        Order::Seed => {
-            let mut text = String::new();
-            push_rules(&mut text, task);
-            text.len()
-        }
+        Order::Seed => rules_bytes(task),
         Order::Cache => initial(task).text.len() - CACHED_INITIAL_QUERY.len(),
     }
+}
+
+/// The number of bytes at the beginning that are a system instruction: none in [`Order::Seed`], whose prompt is one text.
+#[must_use]
+pub fn system_bytes(task: &Task<'_>) -> usize {
+    match task.order {
+        Order::Seed => 0,
+        Order::Cache => rules_bytes(task),
+    }
+}
+
+fn rules_bytes(task: &Task<'_>) -> usize {
+    let mut text = String::new();
+    push_rules(&mut text, task);
+    text.len()
 }
 
 fn push_rules(text: &mut String, task: &Task<'_>) {

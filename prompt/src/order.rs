@@ -73,6 +73,8 @@ pub struct Prompt {
     pub text: String,
     /// The number of bytes at its beginning that are the same in every attempt.
     pub stable: usize,
+    /// The number of bytes at its beginning that are the instructions, the same for every order.
+    pub system: usize,
 }
 
 /// The whole prompt of one attempt. The part that is the same in every attempt comes first.
@@ -84,6 +86,7 @@ pub fn prompt(task: &Task<'_>, attempt: &Attempt<'_>) -> Prompt {
     if task.form == Form::Edits {
         push_part(&mut text, EDITS);
     }
+    let system = text.len();
     push_part(&mut text, &format!("WORK ORDER: {}", task.title));
     text.push_str("Intent:\n");
     push_part(&mut text, task.intent);
@@ -112,7 +115,7 @@ pub fn prompt(task: &Task<'_>, attempt: &Attempt<'_>) -> Prompt {
     }
     let stable = text.len();
     push_attempt(&mut text, attempt);
-    Prompt { text, stable }
+    Prompt { text, stable, system }
 }
 
 fn push_list(text: &mut String, heading: &str, items: &[String]) {
@@ -204,10 +207,12 @@ mod tests {
             excerpt: "no comma",
             reminder: "only the allowed files.",
         };
-        let Prompt { text, stable } = prompt(&task, &Attempt { number: 2, of: 3, failure: Some(failure) });
+        let Prompt { text, stable, system } =
+            prompt(&task, &Attempt { number: 2, of: 3, failure: Some(failure) });
         let first = prompt(&task, &Attempt { number: 1, of: 3, failure: None });
         assert_eq!((first.stable, first.text.split_at(stable).0), (stable, text.split_at(stable).0));
         assert!(text.split_at(stable).1.starts_with("Attempt 2 of 3."), "{text}");
+        assert_eq!(text.split_at(system).0, format!("{INSTRUCTIONS}\n"));
         let behind = text.strip_prefix(INSTRUCTIONS).unwrap();
         insta::assert_snapshot!(behind, @"
 

@@ -124,6 +124,7 @@ pub(crate) fn prices(_: &mut SchemaGenerator) -> Schema {
                 "prefix": { "type": "string" },
                 "until": { "type": "string", "format": "date" },
                 "input": dollars(), "cached": dollars(), "cache_write": dollars(), "output": dollars(),
+                "priority": { "type": "number", "minimum": 0 },
                 "max_output": { "type": "integer", "minimum": 1 },
                 "window": { "type": "integer", "minimum": 1 },
                 "long": {

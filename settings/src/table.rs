@@ -120,11 +120,12 @@ settings! {
         /// Stream the answer.
         stream: Option<bool> => stream: Setting<bool> = Setting::default(true), never,
             switch("stream", "Stream the reply, which is the default", "no-stream", "Wait for the whole reply instead of streaming it");
-        /// How long the model's service may send nothing: 5m, or 10m for a reply that is not streamed.
-        timeout: Option<Time> => timeout: Setting<Option<Duration>> = unset(), never,
+        /// How long the model's service may send nothing: 5m, or 10m for a reply that is not streamed. Trusted files only.
+        // A call that is abandoned is paid for, and made again.
+        timeout: Option<Time> => timeout: Setting<Option<Duration>> = unset(), differs,
             one("timeout", "DURATION", "How long the model's service may send nothing; by default 5m, or 10m for a reply that is not streamed");
-        /// How long one model call may take, including retries: as long as it streams, or `timeout` for a reply that is not streamed.
-        call_limit: Option<Time> => call_limit: Setting<Option<Duration>> = unset(), never,
+        /// How long one model call may take, including retries: as long as it streams, or `timeout` for a reply that is not streamed. Trusted files only.
+        call_limit: Option<Time> => call_limit: Setting<Option<Duration>> = unset(), differs,
             one("call-limit", "DURATION", "How long one model call may take, including retries; by default as long as it streams, or --timeout for a reply that is not streamed");
         /// How long to wait for the quota of the model's service to be reset. By default a run that would have to wait for minutes ends.
         wait: Option<Time> => wait: Setting<Option<Duration>> = unset(), never,

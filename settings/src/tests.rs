@@ -235,7 +235,7 @@ fn a_project_that_is_not_trusted_may_tighten() {
 
 #[test]
 fn a_project_that_is_not_trusted_does_not_weaken() {
-    let wider = "[model]\nname='gemini/dearest'\nbase_url='http://127.0.0.1:1'\n[limits]\nmax_cost=9.5\nmax_tokens=100\nmax_calls=9\n\
+    let wider = "[model]\nname='gemini/dearest'\nbase_url='http://127.0.0.1:1'\ntimeout='1s'\ncall_limit='1s'\n[limits]\nmax_cost=9.5\nmax_tokens=100\nmax_calls=9\n\
                  max_time='2h'\nrounds=9\n[sandbox]\nmode='off'\nnetwork=true\nhosts=['example.org']\nwritable=['/w']\nreadable=['/r']\n\
                  env=['E']\ncache_limit='999GiB'\n[[price]]\nprefix=\"gemini\\u001b]0;x\\u0007\"\ninput=0\noutput=0\n[spec]\nnotify='curl x'\n\
                  [providers.evil]\ndialect='openai'\nbase_url='http://127.0.0.1:1'\nkey_env='OPENAI_API_KEY'\n\
@@ -245,6 +245,8 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
     insta::assert_snapshot!(taken.join("\n"), @r#"
     model.name = "gemini/dearest"
     model.base_url = "http://127.0.0.1:1"
+    model.timeout = "1s"
+    model.call_limit = "1s"
     limits.max_cost = 9.5
     limits.max_tokens = 100
     limits.max_calls = 9

@@ -4,7 +4,7 @@
 mod calls;
 mod journal;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use code_commit_report::{Output, STRONG, printable};
 use code_commit_runs::{Exit, Failure, Host};
@@ -16,7 +16,9 @@ use crate::commands::costs::calls::{Call, Today, find};
 /// Totals of some calls.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Sum {
+    entries: u64,
     calls: u64,
+    turns: BTreeSet<String>,
     /// Calls with unknown tokens: they are in no total of tokens.
     unknown: u64,
     /// Calls whose price is unknown.
@@ -38,7 +40,9 @@ struct Sum {
 impl Sum {
     fn add(&mut self, call: &Call) {
         let plus = |sum: &mut u64, more: Option<u64>| *sum = sum.saturating_add(more.unwrap_or(0));
-        self.calls += 1;
+        self.entries += 1;
+        self.calls += call.requests;
+        self.turns.extend(call.turn.clone());
         self.unknown += u64::from(call.total.is_none());
         self.unpriced += u64::from(call.cost_usd.is_none());
         self.silent += u64::from(call.total.is_none() && call.cost_usd.is_none());
@@ -52,15 +56,19 @@ impl Sum {
         self.at_most_usd += at_most_usd.unwrap_or(0.0);
     }
 
-    /// Input, output, cached, total; `None` if no call reported any. 0 is a reported zero.
-    fn figures(&self) -> [Option<u64>; 4] {
-        let is_known = self.unknown < self.calls;
-        [self.input, self.output, self.cached, self.total].map(|figure| is_known.then_some(figure))
+    /// Calls, turns, input, output, cached, total; `None` if no call reported any. 0 is a reported zero.
+    fn figures(&self) -> [Option<u64>; 6] {
+        let is_counted = self.calls > 0 || self.turns.is_empty();
+        let tokens = [self.input, self.output, self.cached, self.total];
+        let is_known = self.unknown < self.entries;
+        let [input, output, cached, total] = tokens.map(|figure| is_known.then_some(figure));
+        let turns = Some(self.turns.len() as u64);
+        [is_counted.then_some(self.calls), turns, input, output, cached, total]
     }
 
     /// `None` if no price is known.
     fn cost_usd(&self) -> Option<f64> {
-        (self.unpriced < self.calls).then_some(self.cost_usd)
+        (self.unpriced < self.entries).then_some(self.cost_usd)
     }
 
     /// `None` if a call can have cost any amount.
@@ -69,8 +77,8 @@ impl Sum {
     }
 
     fn object(&self) -> Value {
-        let [input, output, cached, total] = self.figures();
-        json!({ "calls": self.calls, "unknown": self.unknown, "unpriced": self.unpriced, "input": input,
+        let [calls, turns, input, output, cached, total] = self.figures();
+        json!({ "calls": calls, "turns": turns, "unknown": self.unknown, "unpriced": self.unpriced, "input": input,
             "output": output, "cached": cached, "total": total, "cost_usd": self.cost_usd(),
             "at_most_usd": self.at_most_usd() })
     }
@@ -129,17 +137,17 @@ pub fn run(host: Host<'_>) -> Result<Exit, Failure> {
 
 fn table(title: &str, sums: &BTreeMap<String, Sum>, output: &Output) -> String {
     let head = format!(
-        "{title:24} {:>6} {:>12} {:>12} {:>12} {:>12} {:>10}",
-        "calls", "input", "output", "cached", "total", "US$"
+        "{title:24} {:>7} {:>7} {:>12} {:>12} {:>12} {:>12} {:>10}",
+        "calls", "turns", "input", "output", "cached", "total", "US$"
     );
     let mut lines = vec![output.paint(STRONG, &head)];
     for (name, sum) in sums {
         let cost = sum.cost_usd().map_or("unknown".to_owned(), |cost| format!("{cost:.4}"));
-        let (name, calls, note) = (printable(name), sum.calls, sum.note());
-        let figures =
+        let (name, note) = (printable(name), sum.note());
+        let [calls, turns, tokens @ ..] =
             sum.figures().map(|figure| figure.map_or("unknown".to_owned(), |count| count.to_string()));
-        let figures = figures.map(|figure| format!("{figure:>12}")).join(" ");
-        lines.push(format!("{name:24} {calls:>6} {figures} {cost:>10}{note}"));
+        let tokens = tokens.map(|figure| format!("{figure:>12}")).join(" ");
+        lines.push(format!("{name:24} {calls:>7} {turns:>7} {tokens} {cost:>10}{note}"));
     }
     lines.join("\n") + "\n"
 }

@@ -44,7 +44,8 @@ fn a_first_run_needs_a_key_and_a_query_and_nothing_else() {
     let scene = fresh(&[MENDS_IT]);
     let ran = scene.commit(&["-m", "Greet whoever is named."]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    insta::assert_snapshot!(ran.err.lines().take(4).collect::<Vec<_>>().join("\n"), @r"
+    insta::assert_snapshot!(ran.err.lines().take(5).collect::<Vec<_>>().join("\n"), @r"
+    warning: the price of gemini/gemini-test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
     .gitignore: added /agent-config, where keys and logs are kept
     agent-config/codeRollup.txt: 4 files, 555 B
     sandbox: OFF, commands run with all your rights (asked for)

@@ -21,6 +21,7 @@ fn a_reply_whose_build_passes_ends_the_run_at_once() {
     rounds 1, 858 tokens in, 100 out, cost unknown, [TIME]
     log: agent-config/logs/[STAMP]-commit
     --- err
+    warning: the price of gemini/gemini-test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
     sandbox: OFF, commands run with all your rights (asked for)
     round 1/4  asking gemini/gemini-test (3.2 kB)
     round 1/4  answered in [TIME]: 398 B, 858 tokens in, 100 out
@@ -277,6 +278,7 @@ fn uncommitted_changes_are_named_and_refuse_the_run_only_where_that_is_asked_for
     exit 3
     --- out
     --- err
+    warning: the price of gemini/gemini-test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
     error: not committed: src/other.sh
      help: commit or stash them, or drop `--require-clean`
     ");

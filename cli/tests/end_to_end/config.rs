@@ -190,6 +190,7 @@ fn a_project_that_is_not_trusted_does_not_send_the_key_elsewhere() {
     insta::assert_snapshot!(ran.err.replace(elsewhere.origin(), "[ELSEWHERE]"), @r#"
     warning: code-commit.toml is not trusted and may only tighten, so `model.base_url = "[ELSEWHERE]"` is not in force; look at the file, then: code-commit trust
     warning: code-commit.toml is not trusted and may only tighten, so `sandbox.network = true` is not in force; look at the file, then: code-commit trust
+    warning: the price of gemini/gemini-test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
     warning: not committed: code-commit.toml; code-commit undo restores them as they are now
     "#);
 }

@@ -41,17 +41,17 @@ fn every_run_is_summed_up_by_loop_model_and_day_and_a_call_without_usage_says_so
     insta::assert_snapshot!(timeless(&scene.run(&["costs"]).to_string()), @"
     exit 0
     --- out
-    loop                      calls        input       output       cached        total        US$
-    commit                        3         2000          400          200         2400    unknown  (1 without usage)
+    loop                       calls   turns        input       output       cached        total        US$
+    commit                         3       0         2000          400          200         2400    unknown  (1 without usage)
 
-    model                     calls        input       output       cached        total        US$
-    gemini-test                   3         2000          400          200         2400    unknown  (1 without usage)
+    model                      calls   turns        input       output       cached        total        US$
+    gemini-test                    3       0         2000          400          200         2400    unknown  (1 without usage)
 
-    day                       calls        input       output       cached        total        US$
-    [TODAY...]                    3         2000          400          200         2400    unknown  (1 without usage)
+    day                        calls   turns        input       output       cached        total        US$
+    [TODAY...]                     3       0         2000          400          200         2400    unknown  (1 without usage)
 
-                              calls        input       output       cached        total        US$
-    all                           3         2000          400          200         2400    unknown  (1 without usage)
+                               calls   turns        input       output       cached        total        US$
+    all                            3       0         2000          400          200         2400    unknown  (1 without usage)
 
     --- err
     ");

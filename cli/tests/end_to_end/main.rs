@@ -56,6 +56,7 @@ mod runs_later;
 mod scenes;
 mod spec;
 mod terminal;
+mod tls;
 mod toolchains;
 mod tools;
 mod touched;

@@ -63,7 +63,7 @@ impl Live<Keep> for Counting {
 }
 
 fn ask(prompt: &str) -> Ask {
-    Ask { round: 2, prompt: prompt.into(), stable: 0 }
+    Ask { round: 2, prompt: prompt.into(), stable: 0, system: 0 }
 }
 
 /// A run that stamps, stores a prompt and asks it.

@@ -152,3 +152,14 @@ fn the_examples_of_the_wire_are_understood() {
     "#);
     insta::assert_snapshot!(check(529, include_str!("../../../fixtures/wire/anthropic-529.json")), @"overloaded: the service is overloaded (HTTP 529): Overloaded");
 }
+
+#[test]
+fn another_tier_is_kept() {
+    let body = r#"{"content":[{"type":"text","text":"a"}],"stop_reason":"end_turn","usage":
+        {"input_tokens":10,"output_tokens":5,"service_tier":"batch"}}"#;
+    let read = code_commit_fixtures::wire::read_by(|origin| service(origin, "k"), 200, body);
+    insta::assert_snapshot!(read.expect("a server"), @r#"
+    Complete Some("end_turn") "a" None None
+    {"input_tokens":10,"cache_read_tokens":null,"cache_write_tokens":null,"output_tokens":5,"reasoning_tokens":null,"tier":"batch"}
+    "#);
+}

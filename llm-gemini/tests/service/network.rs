@@ -1,6 +1,7 @@
 //! Real TLS and a real proxy, on loopback.
 
 use std::collections::BTreeMap;
+use std::error::Error as _;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -13,9 +14,8 @@ use code_commit_llm_gemini::{CallError, Client, Gemini, Model, Reply, Request, R
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// A self-signed certificate for `localhost`.
-const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls/localhost.pem");
-const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls/localhost-key.pem");
+/// A folder of certificates, all of them with one key.
+const TLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls/");
 const ANSWER: &str = r#"{"candidates":[{"content":{"parts":[{"text":"secure"}]},"finishReason":"STOP"}]}"#;
 
 fn call(base: &str, env: &[(&str, &str)]) -> Result<Reply, CallError> {
@@ -40,10 +40,10 @@ fn read_head(stream: &mut impl Read) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// A server with that certificate that answers one connection. Returns its port.
-fn secure_server() -> (u16, JoinHandle<std::io::Result<()>>) {
-    let certificate = CertificateDer::from_pem_file(CERTIFICATE).expect("a certificate");
-    let key = PrivateKeyDer::from_pem_file(KEY).expect("a key");
+/// A server with a certificate that answers one connection. Returns its port.
+fn secure_server(certificate: &str) -> (u16, JoinHandle<std::io::Result<()>>) {
+    let certificate = CertificateDer::from_pem_file(format!("{TLS}{certificate}")).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_file(format!("{TLS}localhost-key.pem")).expect("a key");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -65,22 +65,77 @@ fn secure_server() -> (u16, JoinHandle<std::io::Result<()>>) {
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_is_refused() {
-    let (port, thread) = secure_server();
-    let error = call(&format!("https://localhost:{port}"), &[]).unwrap_err();
-    assert_eq!(error.to_string(), format!("no secure connection to https://localhost:{port}"));
-    assert_eq!(error.code(), "tls");
-    assert!(error.hint().contains("SSL_CERT_FILE"));
-    assert!(!error.is_retryable());
-    assert!(thread.join().expect("no panic").is_err(), "the request, and the key in it, never arrived");
+fn a_certificate_counts_by_its_chain_or_because_it_is_trusted_itself() {
+    for (certificate, trusted, host) in [
+        ("localhost.pem", "localhost.pem", "localhost"),
+        ("self-signed.pem", "self-signed.pem", "localhost"),
+        ("self-signed.pem", "self-signed.pem", "127.0.0.1"),
+        ("signed.pem", "authority.pem", "localhost"),
+        ("signed.pem", "signed.pem", "localhost"),
+    ] {
+        let (port, thread) = secure_server(certificate);
+        let reply = call(&format!("https://{host}:{port}"), &[("SSL_CERT_FILE", &format!("{TLS}{trusted}"))]);
+        assert_eq!(reply.unwrap().text, "secure", "{certificate}, {trusted}, {host}");
+        thread.join().expect("no panic").expect("served");
+    }
 }
 
 #[test]
-fn the_file_of_ssl_cert_file_vouches_for_a_server() {
-    let (port, thread) = secure_server();
-    let env = [("SSL_CERT_FILE", CERTIFICATE)];
-    assert_eq!(call(&format!("https://localhost:{port}"), &env).unwrap().text, "secure");
-    thread.join().expect("no panic").expect("served");
+fn a_certificate_that_is_refused_is_explained_and_the_key_is_not_sent() {
+    let mut shown = String::new();
+    for (certificate, trusted, host) in [
+        ("self-signed.pem", None, "localhost"),
+        ("localhost.pem", None, "localhost"),
+        // The same key and the same name are not the same certificate.
+        ("self-signed.pem", Some("localhost.pem"), "localhost"),
+        ("signed.pem", Some("self-signed.pem"), "localhost"),
+        ("localhost.pem", Some("localhost.pem"), "127.0.0.1"),
+        ("common-name.pem", Some("common-name.pem"), "localhost"),
+        ("expired.pem", Some("expired.pem"), "localhost"),
+    ] {
+        let (port, thread) = secure_server(certificate);
+        let trusted = trusted.map(|trusted| format!("{TLS}{trusted}"));
+        let env: Vec<_> = trusted.iter().map(|trusted| ("SSL_CERT_FILE", &**trusted)).collect();
+        let error = call(&format!("https://{host}:{port}"), &env).unwrap_err();
+        assert_eq!(error.to_string(), format!("no secure connection to https://{host}:{port}"));
+        assert!(error.code() == "tls" && !error.is_retryable());
+        assert!(thread.join().expect("no panic").is_err(), "the request never arrived");
+        let reason = error.source().map(ToString::to_string).unwrap_or_default();
+        // The times follow.
+        let reason = reason.split(": verification time").next().unwrap_or_default();
+        shown.push_str(&format!("{certificate}: {reason}\n  {}\n", error.hint()));
+    }
+    insta::assert_snapshot!(shown, @r#"
+    self-signed.pem: the certificate is neither trusted itself nor signed by a trusted authority
+      behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file that holds the authority's certificate or the server's own
+    localhost.pem: the certificate is neither trusted itself nor signed by a trusted authority
+      behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file that holds the authority's certificate or the server's own
+    self-signed.pem: the certificate is neither trusted itself nor signed by a trusted authority
+      behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file that holds the authority's certificate or the server's own
+    signed.pem: the certificate is neither trusted itself nor signed by a trusted authority
+      behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file that holds the authority's certificate or the server's own
+    localhost.pem: certificate not valid for name "127.0.0.1"; certificate is only valid for DnsName("localhost")
+      use a name that the certificate has; one of your own needs -addext subjectAltName=DNS:HOST or IP:ADDRESS in openssl req -x509, because its common name does not count
+    common-name.pem: certificate not valid for name "localhost"; certificate is not valid for any names (according to its subjectAltName extension)
+      use a name that the certificate has; one of your own needs -addext subjectAltName=DNS:HOST or IP:ADDRESS in openssl req -x509, because its common name does not count
+    expired.pem: certificate expired
+      renew the certificate, or set the clock of this machine
+    "#);
+}
+
+#[test]
+fn https_goes_through_the_proxy_to_a_server_whose_certificate_is_checked() {
+    for (host, text) in [("models.invalid", Some("secure")), ("other.invalid", None)] {
+        let (port, server) = secure_server("self-signed.pem");
+        let (address, proxy) = proxy(200, format!("127.0.0.1:{port}"));
+        let trusted = format!("{TLS}self-signed.pem");
+        let env = [("HTTPS_PROXY", &*address), ("SSL_CERT_FILE", &trusted), ("NO_PROXY", "models.example")];
+        let reply = call(&format!("https://{host}"), &env);
+        assert_eq!(reply.ok().as_ref().map(|reply| &*reply.text), text, "{host}");
+        let asked = proxy.join().expect("no panic").expect("served");
+        assert!(asked.starts_with(&format!("CONNECT {host}:443 HTTP/1.1")), "{asked}");
+        assert_eq!(server.join().expect("no panic").is_ok(), text.is_some(), "{host}");
+    }
 }
 
 #[test]
@@ -110,8 +165,11 @@ fn proxy(status: u16, target: String) -> (String, JoinHandle<std::io::Result<Str
         if status == 200 {
             let mut service = TcpStream::connect(target.trim_start_matches("http://"))?;
             let (mut from_client, mut to_service) = (client.try_clone()?, service.try_clone()?);
-            std::thread::spawn(move || std::io::copy(&mut from_client, &mut to_service));
-            // Ends when the agent closes its connection.
+            std::thread::spawn(move || {
+                std::io::copy(&mut from_client, &mut to_service)?;
+                to_service.shutdown(std::net::Shutdown::Write)
+            });
+            // Ends when the service closes its connection, which it does when the agent does.
             let _ = std::io::copy(&mut service, &mut client);
         }
         Ok(head)

@@ -195,7 +195,7 @@ fn every_failure_has_its_outcome() {
     402 no credit                      ERROR billing | no credit left: scripted error | Error/Nothing []
     403                                ERROR no-permission | permission denied: scripted error | Error/Nothing []
     404                                ERROR not-found | gemini-3.8-flash not found: models/x is not found | Error/Nothing []
-    408, then well                     complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    408, then well                     complete Use "ok" | Error/Unknown Ok/Usage [1035]
     413                                ERROR too-large | the prompt is too large for the model: scripted error | Error/Nothing []
     418                                ERROR bad-request | the service rejects the request (HTTP 418): scripted error | Error/Nothing []
     429 a minute, hint 2s              complete Use "ok" | Error/Nothing Ok/Usage [2070]
@@ -212,7 +212,7 @@ fn every_failure_has_its_outcome() {
     502 html                           complete Use "ok" | Error/Nothing Ok/Usage [1035]
     502 html for ever                  ERROR server | the service failed (HTTP 502): a page of HTML, "502 Bad Gateway" | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
     503                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    504                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    504                                complete Use "ok" | Error/Unknown Ok/Usage [1035]
     529                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
     503 without a body                 complete Use "ok" | Error/Nothing Ok/Usage [1035]
     an error in an array               ERROR bad-request | the service rejects the request (HTTP 400): as streams fail | Error/Nothing []
@@ -256,7 +256,7 @@ fn the_statuses_that_cloudflare_made_up_are_retried_like_other_failures_of_a_ser
     521                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
     522                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
     523                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    524 for ever                       ERROR server | the service failed (HTTP 524): scripted error | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
+    524 for ever                       ERROR server | the service failed (HTTP 524): scripted error | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     525                                ERROR bad-request | the service rejects the request (HTTP 525): scripted error | Error/Nothing []
     "#);
 }

@@ -81,3 +81,13 @@ fn stream() {
     model Some("gemini-3.8-flash") id Some("fakeresp7")
     "#);
 }
+
+#[test]
+fn what_only_the_total_shows_counts_as_output() {
+    let body = r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}],
+        "usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":115}}"#;
+    insta::assert_snapshot!(check(200, body), @r#"
+    Complete Some("STOP") "a" {"input_tokens":10,"cache_read_tokens":null,"cache_write_tokens":null,"output_tokens":105,"reasoning_tokens":100}
+    model None id None
+    "#);
+}

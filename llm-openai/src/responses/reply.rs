@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use code_commit_llm::json::Aside;
-use code_commit_llm::{Answer, CallError, Filter, Finish, Raw, Reply, Stream, ToolCall, Unread, Usage};
+use code_commit_llm::{Answer, CallError, Filter, Finish, Raw, Reply, Stream, Tier, ToolCall, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ const LINGER: Duration = Duration::from_millis(100);
 struct Response<'a> {
     id: Aside,
     created_at: Aside,
+    service_tier: Aside,
     model: Aside,
     status: Aside,
     incomplete_details: Aside,
@@ -81,6 +82,7 @@ pub(crate) struct Merge {
     served_model: Aside,
     id: Aside,
     created_at: Aside,
+    service_tier: Aside,
     /// Whether text followed the end.
     goes_on: bool,
 }
@@ -97,6 +99,7 @@ impl Merge {
             served_model: Aside::default(),
             id: Aside::default(),
             created_at: Aside::default(),
+            service_tier: Aside::default(),
             goes_on: false,
         }
     }
@@ -110,6 +113,7 @@ impl Merge {
         code_commit_llm::json::replace(&mut self.served_model, response.model);
         code_commit_llm::json::replace(&mut self.id, response.id);
         code_commit_llm::json::replace(&mut self.created_at, response.created_at);
+        code_commit_llm::json::replace(&mut self.service_tier, response.service_tier);
         code_commit_llm::json::replace(&mut self.incomplete_details, response.incomplete_details);
         if let Some(output) = response.output.filter(|_| text.is_empty() && self.refusal.is_empty()) {
             code_commit_llm::json::each(output, |item: Item<'_>| self.take_item(&item, text))?;
@@ -183,7 +187,9 @@ impl Merge {
             cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
             output_tokens: count("/output_tokens"),
             reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
+            tier: self.service_tier.as_str().and_then(Tier::of_word),
         }
+        .with_total(count("/total_tokens"))
     }
 
     /// The merged response as the service would have sent it in one piece, with the text last.
@@ -195,6 +201,7 @@ impl Merge {
             object: "response",
             created_at: &self.created_at,
             model: &self.served_model,
+            service_tier: &self.service_tier,
             status: self.status.as_deref(),
             incomplete_details: &self.incomplete_details,
             usage: &self.usage,
@@ -261,6 +268,8 @@ struct Merged<'a> {
     created_at: &'a Value,
     #[serde(skip_serializing_if = "Value::is_null")]
     model: &'a Value,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    service_tier: &'a Value,
     status: Option<&'a str>,
     #[serde(skip_serializing_if = "Value::is_null")]
     incomplete_details: &'a Value,

@@ -117,3 +117,13 @@ fn the_examples_of_the_wire_are_understood() {
     insta::assert_snapshot!(check(429, include_str!("../../../fixtures/wire/openai-429-rate-limit.json")), @"rate-limited: rate limit: Rate limit reached for m on tokens per min (TPM)");
     insta::assert_snapshot!(check(429, include_str!("../../../fixtures/wire/openai-429-no-money.json")), @"billing: no credit left: You exceeded your current quota, please check your plan and billing details.");
 }
+
+#[test]
+fn what_only_the_total_shows_counts_as_output_and_another_tier_is_kept() {
+    let body = r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],"service_tier":"flex","usage":
+        {"prompt_tokens":10,"completion_tokens":5,"total_tokens":115}}"#;
+    insta::assert_snapshot!(check(200, body), @r#"
+    Complete Some("stop") "a" None None
+    {"input_tokens":10,"cache_read_tokens":null,"cache_write_tokens":null,"output_tokens":105,"reasoning_tokens":100,"tier":"flex"}
+    "#);
+}

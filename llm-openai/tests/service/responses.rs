@@ -273,3 +273,13 @@ fn every_prompt_is_whole_and_nothing_is_stored() {
     insta::assert_snapshot!(String::from_utf8_lossy(&seen.body), @r#"{"model":"org/m","instructions":"be brief","input":"hi","temperature":0.5,"max_output_tokens":256,"text":{"format":{"type":"json_schema","name":"answer","strict":true,"schema":{"type":"object"}}},"store":false,"stream":true}"#);
     insta::assert_snapshot!(code_commit_fixtures::wire::logged(&reply).expect("UTF-8"), @r#"{"id":"resp_1","object":"response","created_at":1795224363,"model":"org/m","status":"completed","usage":{"input_tokens":57,"input_tokens_details":{"cached_tokens":0},"output_tokens":1,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":58},"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"{}"}]}]}"#);
 }
+
+#[test]
+fn what_only_the_total_shows_counts_as_output_and_another_tier_is_kept() {
+    let body = r#"{"status":"completed","service_tier":"priority","output":[{"type":"message","content":
+        [{"type":"output_text","text":"a"}]}],"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":115}}"#;
+    insta::assert_snapshot!(code_commit_fixtures::wire::read_by(service, 200, body).expect("a server"), @r#"
+    Complete Some("completed") "a" None None
+    {"input_tokens":10,"cache_read_tokens":null,"cache_write_tokens":null,"output_tokens":105,"reasoning_tokens":100,"tier":"priority"}
+    "#);
+}

@@ -25,8 +25,8 @@ fn text(model: &Client<OpenAi>) -> String {
     model.call(&request, &mut Notes::default()).map_or_else(|e| e.code().to_owned(), |reply| reply.text)
 }
 
-/// Reads one request and answers it.
-fn answer(stream: &TcpStream) -> std::io::Result<()> {
+/// Reads one request.
+fn read_request(stream: &TcpStream) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut length = 0;
     loop {
@@ -39,7 +39,12 @@ fn answer(stream: &TcpStream) -> std::io::Result<()> {
             break;
         }
     }
-    reader.read_exact(&mut vec![0; length])?;
+    reader.read_exact(&mut vec![0; length])
+}
+
+/// Reads one request and answers it.
+fn answer(stream: &TcpStream) -> std::io::Result<()> {
+    read_request(stream)?;
     let body = r#"{"choices":[{"message":{"content":"next"},"finish_reason":"stop"}]}"#;
     let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}", body.len());
     write!(&mut &*stream, "{head}\r\n\r\n{body}")
@@ -65,6 +70,30 @@ fn a_call_whose_request_nobody_reads_can_be_given_up_and_does_not_hold_up_the_ne
         assert_eq!(error.code(), "cancelled");
         assert_eq!(text(&model), "next");
         service.join().expect("no panic").expect("a service");
+    });
+}
+
+#[test]
+fn comments_after_the_end_of_an_answer_do_not_keep_the_call_waiting() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let model = model(&format!("http://{}", listener.local_addr().expect("an address")));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept()?;
+            read_request(&stream)?;
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")?;
+            let chunk = r#"{"choices":[{"delta":{"content":"done"},"finish_reason":"stop"}]}"#;
+            stream.write_all(format!("data: {chunk}\n\ndata: [DONE]\n\n").as_bytes())?;
+            // Until the client closes the connection.
+            loop {
+                stream.write_all(b": still here\n\ndata:\n\n")?;
+            }
+            #[expect(unreachable_code, reason = "names the type of the errors")]
+            std::io::Result::Ok(())
+        });
+        let request = Request { prompt: "hi", stream: true, ..Request::default() };
+        let reply = model.call(&request, &mut Notes::default()).expect("an answer");
+        assert_eq!((reply.text.as_str(), reply.attempts), ("done", 1));
     });
 }
 

@@ -281,7 +281,7 @@ impl<'a> Exchange<'a> {
         match error {
             ureq::Error::ConnectProxyFailed(message) => CallError::Proxy { origin, message },
             ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::Pem(_) => {
-                CallError::Tls { origin, source: error.into() }
+                CallError::Tls { origin, help: super::tls::CHECK_ADDRESS, source: error.into() }
             }
             ureq::Error::HostNotFound
             | ureq::Error::ConnectionFailed
@@ -304,7 +304,7 @@ impl<'a> Exchange<'a> {
 fn failed_io(error: std::io::Error, origin: String) -> CallError {
     match error.kind() {
         // Errors of rustls about a certificate have this kind.
-        ErrorKind::InvalidData => CallError::Tls { origin, source: error.into() },
+        ErrorKind::InvalidData => super::tls::failed(&error, origin),
         ErrorKind::UnexpectedEof
         | ErrorKind::ConnectionReset
         | ErrorKind::ConnectionAborted

@@ -1,9 +1,11 @@
 //! How a request is routed: through a proxy or not, and which certificates to trust.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use ureq::Proxy;
-use ureq::tls::{Certificate, PemItem, parse_pem};
 
 /// The variables that name a proxy, or hosts to reach without one.
 pub const PROXY_VARIABLES: [&str; 8] = [
@@ -22,8 +24,8 @@ pub const PROXY_VARIABLES: [&str; 8] = [
 pub struct Network {
     https: Option<Proxy>,
     http: Option<Proxy>,
-    no_proxy: Vec<String>,
-    roots: Option<Vec<Certificate<'static>>>,
+    no_proxy: String,
+    trusted: Option<Vec<CertificateDer<'static>>>,
 }
 
 /// Why the variables cannot be used.
@@ -45,7 +47,7 @@ pub enum NetworkError {
 
 impl Network {
     /// Reads the [`PROXY_VARIABLES`] (lower case wins, as with curl) and `SSL_CERT_FILE`, whose
-    /// certificates replace the built-in ones. `env` returns the value of a variable: nothing here
+    /// certificates replace the system's. `env` returns the value of a variable: nothing here
     /// reads the environment.
     pub fn from_env<'e>(env: impl Fn(&str) -> Option<&'e str>) -> Result<Self, NetworkError> {
         let env: Env<'_, 'e> = &env;
@@ -53,8 +55,8 @@ impl Network {
         Ok(Self {
             https: proxy(env, "https_proxy", "HTTPS_PROXY")?.or_else(|| all.clone()),
             http: proxy(env, "http_proxy", "HTTP_PROXY")?.or(all),
-            no_proxy: no_proxy(value(env, "no_proxy", "NO_PROXY").unwrap_or_default()),
-            roots: value(env, "SSL_CERT_FILE", "SSL_CERT_FILE").map(read_roots).transpose()?,
+            no_proxy: value(env, "no_proxy", "NO_PROXY").unwrap_or_default().to_ascii_lowercase(),
+            trusted: value(env, "SSL_CERT_FILE", "SSL_CERT_FILE").map(read_certificates).transpose()?,
         })
     }
 
@@ -70,13 +72,21 @@ impl Network {
         self.proxy(url).map(|proxy| format!("{}:{}", proxy.host(), proxy.port()))
     }
 
-    /// The certificates to trust instead of the built-in ones.
-    pub(super) fn roots(&self) -> Option<&[Certificate<'static>]> {
-        self.roots.as_deref()
+    /// The certificates to trust instead of the system's.
+    pub(super) fn trusted(&self) -> Option<Vec<CertificateDer<'static>>> {
+        self.trusted.clone()
     }
 
+    /// Matches as curl does: a single `*` covers all hosts, a name itself and all names below it, an address itself
+    /// or, as `10.0.0.0/8`, its network. Ports and other uses of `*` match nothing.
     fn is_direct(&self, host: &str) -> bool {
-        is_this_machine(host) || self.no_proxy.iter().any(|entry| entry == "*" || covers(entry, host))
+        let mut entries = self.no_proxy.split([',', ' ', '\t']).filter(|entry| !entry.is_empty());
+        is_this_machine(host)
+            || self.no_proxy == "*"
+            || match host.parse() {
+                Ok(address) => entries.any(|entry| covers_address(entry, address).is_some()),
+                Err(_) => entries.any(|entry| covers(entry, host)),
+            }
     }
 }
 
@@ -85,14 +95,27 @@ pub(super) fn is_this_machine(host: &str) -> bool {
     host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
-/// `example.com` covers itself and all its subdomains.
+/// `example.com`, like `.example.com` and `example.com.`, covers itself and all its subdomains.
 fn covers(entry: &str, host: &str) -> bool {
-    host.strip_suffix(entry).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    let entry = entry.strip_suffix('.').unwrap_or(entry);
+    let name = entry.strip_prefix('.').unwrap_or(entry);
+    let before = host.strip_suffix(name).filter(|_| !name.is_empty());
+    before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
-fn no_proxy(list: &str) -> Vec<String> {
-    let entries = list.split([',', ' ']).map(|e| e.trim().trim_start_matches("*.").trim_start_matches('.'));
-    entries.filter(|e| !e.is_empty()).map(host_of).collect()
+/// `Some` if `entry` is the address or a network that contains it. Without a number of bits, or with zero, only the address counts.
+fn covers_address(entry: &str, address: IpAddr) -> Option<()> {
+    let (network, bits) = entry.split_once('/').unwrap_or((entry, "0"));
+    let (differing, width) = match (network.trim_matches(['[', ']']).parse().ok()?, address) {
+        (IpAddr::V4(network), IpAddr::V4(address)) => ((network.to_bits() ^ address.to_bits()).into(), 32),
+        (IpAddr::V6(network), IpAddr::V6(address)) => (network.to_bits() ^ address.to_bits(), 128),
+        (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => return None,
+    };
+    let host_bits = match bits.parse().unwrap_or_default() {
+        0 => 0,
+        bits => u32::checked_sub(width, bits)?,
+    };
+    (differing >> host_bits == 0_u128).then_some(())
 }
 
 /// The host of `authority/…`, in lower case, without port, brackets and user.
@@ -123,15 +146,11 @@ fn proxy(env: Env<'_, '_>, lower: &'static str, upper: &'static str) -> Result<O
     if speaks_http { Ok(Some(proxy)) } else { Err(NetworkError::BadProxy { variable: upper }) }
 }
 
-fn read_roots(path: &str) -> Result<Vec<Certificate<'static>>, NetworkError> {
+fn read_certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, NetworkError> {
     let path = PathBuf::from(path);
     let pem = std::fs::read(&path).map_err(|source| NetworkError::Read { path: path.clone(), source })?;
-    let certificate = |item| match item {
-        Ok(PemItem::Certificate(certificate)) => Some(certificate),
-        _ => None,
-    };
-    let roots: Vec<_> = parse_pem(&pem).filter_map(certificate).collect();
-    if roots.is_empty() { Err(NetworkError::NoCertificate { path }) } else { Ok(roots) }
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem).flatten().collect();
+    if certificates.is_empty() { Err(NetworkError::NoCertificate { path }) } else { Ok(certificates) }
 }
 
 #[cfg(test)]

@@ -119,8 +119,7 @@ impl Job {
     }
 }
 
-/// The same request through a proxy. For a request with settings of its own, certificates are
-/// loaded again.
+/// The same request through a proxy.
 fn through<S: AsSendBody>(agent: &ureq::Agent, proxy: Option<Proxy>, request: Request<S>) -> Request<S> {
     match proxy {
         Some(proxy) => agent.configure_request(request).proxy(Some(proxy)).build(),

@@ -44,6 +44,18 @@ fn a_million_tokens_cost_what_the_table_says() {
 }
 
 #[test]
+fn a_tier_has_its_own_price_or_none() {
+    let of = |tier| Usage { tier: Tier::of_word(tier), ..usage(1_000_000, 0, 1_000_000) };
+    let on = |tier| cost("gpt-6.1-sol", "2026-11-21", &Usage { input_tokens: Some(200_000), ..of(tier) });
+    let cases = ["standard", "on_demand", "flex", "batch", "priority"].map(on);
+    assert_eq!(cases, ["$10.40", "$10.40", "$5.20", "$5.20", "unknown"]);
+    let table = "[[model]]\nprefix = 'm'\ninput = 1\noutput = 1\npriority = 1.75";
+    let prices = Prices::parse(table).unwrap();
+    let price = prices.of(&model("m"), None, &day("2026-11-21")).unwrap();
+    assert_eq!(price.cost(&of("priority")), Money::from_usd(3.5).ok());
+}
+
+#[test]
 fn a_price_that_has_ended_is_followed_by_the_next() {
     assert_eq!(cost("gemini-3.8-flash", "2026-12-31", &usage(1_000_000, 0, 0)), "$0.75");
     assert_eq!(cost("gemini-3.8-flash", "2027-01-01", &usage(1_000_000, 0, 0)), "$1.50");

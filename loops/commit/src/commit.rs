@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Present, Restore};
-use code_commit_prompt::commit::{Failure, Order, Task, initial, repair, stable_bytes};
+use code_commit_prompt::commit::{Failure, Order, Task, initial, repair, stable_bytes, system_bytes};
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::rollup::{left_out, text_of};
 
@@ -64,6 +64,10 @@ impl Conversation for Repairs<'_> {
 
     fn stable(&self) -> usize {
         stable_bytes(&self.task())
+    }
+
+    fn system(&self) -> usize {
+        system_bytes(&self.task())
     }
 
     fn applied(&mut self, reply: &Arc<str>, edited: &[Present]) {

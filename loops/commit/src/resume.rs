@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_model_without_an_answer_is_asked_again() {
-        let ask = Ask { round: 1, prompt: "p".into(), stable: 1 };
+        let ask = Ask { round: 1, prompt: "p".into(), stable: 1, system: 0 };
         let none = code_commit_engine::Unanswered { round: 1, cause: cause() };
         let none = Recorded::of(&ask, &code_commit_engine::AskAnswer::Unanswered(none)).unwrap();
         assert_eq!(still_holds(&[built(Vec::new()), none], None), 1);

@@ -85,6 +85,12 @@ pub(crate) trait Conversation {
     /// The number of bytes at the beginning of every prompt that are the same in all of them.
     fn stable(&self) -> usize;
 
+    /// The number of bytes at the beginning of every prompt that are the system instruction. S0 and S1 have none: all of
+    /// their text is the prompt.
+    fn system(&self) -> usize {
+        0
+    }
+
     /// Takes in a reply whose changes are on disk, and the new content of the files that it edits.
     fn applied(&mut self, reply: &Arc<str>, edited: &[Present]);
 
@@ -109,13 +115,13 @@ where
     H: Harness<Doubt>,
 {
     let mut prompt = conversation.first();
-    let stable = conversation.stable();
+    let (stable, system) = (conversation.stable(), conversation.system());
     let (mut changed, mut last_failure) = (false, None);
     let mut seen = BTreeMap::new();
     let mut cleared = Cleared::new(limits.on_unfit);
     let mut round = 1;
     let failed = loop {
-        let reply = match harness.perform(Ask { round, prompt: prompt.into(), stable })? {
+        let reply = match harness.perform(Ask { round, prompt: prompt.into(), stable, system })? {
             AskAnswer::Unanswered(none) => break unavailable(round, none.cause),
             AskAnswer::Answered(answered) => match answered.for_person {
                 Some(cause) => break unavailable(round, cause),

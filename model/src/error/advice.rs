@@ -12,9 +12,7 @@ impl CallError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Connect { .. } => "check the network, the proxy variables and the base URL",
-            Self::Tls { .. } => {
-                "check the base URL; behind a TLS proxy set SSL_CERT_FILE to its CA certificates"
-            }
+            Self::Tls { help, .. } => help,
             Self::ProxyUnreachable { .. } => {
                 "start the proxy, or correct HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, whichever names it; \
                  NO_PROXY names hosts that are reached without one"
@@ -85,7 +83,7 @@ impl CallError {
     }
 
     /// Whether the attempt was paid for. Unknown if the request was sent but its usage was never
-    /// reported.
+    /// reported: the service itself, or the one behind a gateway, may have worked until the gateway gave up.
     pub fn spend(&self) -> Spend {
         let sent = matches!(
             self,
@@ -96,6 +94,7 @@ impl CallError {
                 | Self::StreamCut { .. }
                 | Self::BadReply { .. }
                 | Self::BodyTooLarge { .. }
+                | Self::Server { status: 408 | 504 | 524, .. }
         );
         if sent { Spend::Unknown } else { Spend::Nothing }
     }

@@ -224,6 +224,7 @@ fn usage(model: String, used: &code_commit_agent::ModelUsage) -> ModelUsage {
         cache_write_tokens: used.cache_write_tokens,
         output_tokens: used.output_tokens,
         reasoning_tokens: used.reasoning_tokens,
+        tier: None,
     };
     ModelUsage { model, usage, cost_usd: used.cost_usd }
 }

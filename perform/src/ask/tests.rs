@@ -106,7 +106,7 @@ fn ask_out_of_quota(wait: Duration, named: Option<f64>) -> (AskAnswer, Vec<Line>
     let shown = Rc::new(RefCell::new(Countdown::default()));
     let mut record = Record::begin(folder.clone(), Rc::clone(&shown)).unwrap();
     let files = Files { prompt: "p".to_owned(), raw: "raw".to_owned(), reply: "r".to_owned() };
-    let question = Question { round: 1, prompt: "hi", stable: 0, schema: None, files: &files };
+    let question = Question { round: 1, prompt: "hi", stable: 0, system: 0, schema: None, files: &files };
     let cancel = Cancel::new().unwrap();
     let asker = Asker { model: &model, asking: &asking, cancel: &cancel };
     let answer = asker.ask(&question, &mut record).unwrap();

@@ -95,14 +95,15 @@ impl Live<Look> for OrderWorld<'_> {
 }
 
 impl Live<Ask> for OrderWorld<'_> {
-    fn perform(&mut self, Ask { round, prompt, stable }: &Ask) -> Result<AskAnswer, Fault> {
+    fn perform(&mut self, Ask { round, prompt, stable, system }: &Ask) -> Result<AskAnswer, Fault> {
         self.cancel_point()?;
         let file = |name: &str| format!("attempt_{round}/{name}");
         let files =
             Files { prompt: file("prompt.txt"), raw: file("response.json"), reply: file("response.txt") };
         self.make_parent(&files.prompt)?;
-        let question =
-            Question { round: *round, prompt, stable: *stable, schema: Some(&self.schema), files: &files };
+        let (round, stable, system) = (*round, *stable, *system);
+        let schema = Some(&self.schema);
+        let question = Question { round, prompt, stable, system, schema, files: &files };
         let asker = Asker { model: &*self.model, asking: &self.asking, cancel: &self.cancel };
         asker.ask(&question, &mut self.record)
     }

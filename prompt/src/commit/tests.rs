@@ -167,6 +167,7 @@ fn every_prompt_of_a_task_begins_with_the_same_rules() {
     assert_eq!(rules, same);
     assert!(rules.contains("+ build.sh\n"));
     assert!(first.starts_with(INITIAL_QUERY) && second.starts_with(REPAIR_QUERY));
+    assert_eq!(system_bytes(&task), 0, "S1 fixes the text");
 }
 
 #[test]
@@ -179,6 +180,7 @@ fn in_the_order_for_caches_every_prompt_begins_with_the_query_and_the_codebase()
     let second = repair(&task, &failure, &[Replacement::File { path: "a.sh", data: "helo\n" }]);
     let (stable, behind_first) = first.text.split_at(stable_bytes(&task));
     assert_eq!(behind_first, CACHED_INITIAL_QUERY);
+    assert!(stable.split_at(system_bytes(&task)).1.starts_with(task.query));
     let [query, code] = [&first.query, &first.codebase].map(|place| first.text.get(place.clone()).unwrap());
     assert_eq!((query, code), (task.query, task.codebase));
     insta::assert_snapshot!(behind(stable, "+ anything in the .git folder\n"), @"

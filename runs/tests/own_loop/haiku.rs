@@ -123,7 +123,9 @@ impl Loop for Haiku<'_> {
     fn lead(&self, plan: &Theme, harness: &mut Journaled<CommitWorld<'_>>) -> Result<Outcome, Stop<Fault>> {
         for round in 1..=2 {
             let prompt = format!("verse {round} about {}", plan.about).into();
-            let AskAnswer::Answered(answered) = harness.perform(Ask { round, prompt, stable: 0 })? else {
+            let AskAnswer::Answered(answered) =
+                harness.perform(Ask { round, prompt, stable: 0, system: 0 })?
+            else {
                 return Ok(Outcome::Stuck { rounds: round, times: 1, repeats: false });
             };
             let (reply, seen) = (answered.reply(), BTreeMap::new());

@@ -28,6 +28,10 @@ pub struct Call {
     /// The role; for loops with roles.
     pub role: Option<String>,
     pub model: String,
+    /// Calls to the service that are or may have been paid for; 0 in a turn, whose calls no agent reports.
+    pub requests: u64,
+    /// The turn of an agent that it belongs to: each of its models has an entry.
+    pub turn: Option<String>,
     /// Tokens; unknown if the answer never came.
     pub usage: Usage,
     /// All tokens, if the record says so.
@@ -92,8 +96,10 @@ fn phases(root: &Path, today: &Today, found: &mut Found) -> Result<(), Failure> 
     }
     let said = said_of_turns(root, found);
     let is_of_one_turn = |one: &Row, other: &Row| turn_of(one) == turn_of(other);
-    for rows in rows.chunk_by(is_of_one_turn) {
-        let mut calls: Vec<Call> = rows.iter().map(of_row).collect();
+    for (number, rows) in rows.chunk_by(is_of_one_turn).enumerate() {
+        let turn = Some(number.to_string());
+        let mut calls: Vec<Call> =
+            rows.iter().map(|row| Call { turn: turn.clone(), ..of_row(row) }).collect();
         let (usage, whole) =
             rows.first().and_then(|row| said.get(&turn_of(row))).cloned().unwrap_or_default();
         for call in &mut calls {
@@ -138,9 +144,9 @@ fn of_row(row: &Row) -> Call {
     let usage = Usage {
         input_tokens: row.input,
         cache_read_tokens: row.cached,
-        cache_write_tokens: None,
         output_tokens: said,
         reasoning_tokens: row.thoughts(),
+        ..Usage::default()
     };
     Call {
         origin: PHASE.to_owned(),

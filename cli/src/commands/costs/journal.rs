@@ -38,7 +38,12 @@ pub(super) fn steps(folder: &Path) -> Option<Steps> {
 /// Every call; `None` if the journal is incomplete.
 pub(super) fn calls(folder: &Path, today: &Today) -> Option<Vec<Call>> {
     let (run, steps) = (Run::of(folder, today), steps(folder)?);
-    Some(steps.all.iter().flat_map(|step| run.of_step(step)).collect())
+    let turn = |number: usize| format!("{} {number}", folder.display());
+    let calls = |(number, step)| {
+        let calls = run.of_step(step).into_iter();
+        calls.map(move |call| Call { turn: call.role.is_some().then(|| turn(number)), ..call })
+    };
+    Some(steps.all.iter().enumerate().flat_map(calls).collect())
 }
 
 /// The day of an RFC 3339 time.
@@ -74,7 +79,7 @@ impl<'t> Run<'t> {
 
     fn call(&self, role: Option<String>) -> Call {
         let model = if role.is_some() { UNNAMED.to_owned() } else { self.model.clone() };
-        Call { origin: self.origin.clone(), role, model, ..Call::default() }
+        Call { origin: self.origin.clone(), requests: role.is_none().into(), role, model, ..Call::default() }
     }
 
     /// A lost call counts like any other, without usage: see `code_commit_timeline::Lost`.
@@ -94,6 +99,8 @@ impl<'t> Run<'t> {
         let mut calls: Vec<Call> = lost.map(|_| call.clone()).collect();
         if of.answer.is_some() {
             // Its usage is that of all attempts.
+            let answers = of.attempts.iter().filter(|attempt| attempt.is_answer()).count();
+            let call = Call { requests: answers.max(1) as u64, ..call };
             calls.push(self.answered(call, of.tokens(), of.served_model.clone(), of.cost_usd));
             return calls;
         }

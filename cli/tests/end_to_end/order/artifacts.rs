@@ -196,10 +196,11 @@ fn the_request_is_one_unstreamed_chat_completion_with_the_temperature_and_strict
     assert!(request.path.ends_with("/chat/completions"), "{}", request.path);
     assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     assert_eq!((&body["model"], &body["temperature"]), (&json!("test"), &json!(0.0)));
-    assert_eq!(
-        (body["messages"].as_array().unwrap().len(), &body["messages"][0]["role"]),
-        (1, &json!("user"))
-    );
+    let [instructions, order] = body["messages"].as_array().unwrap().as_slice() else { panic!("{body}") };
+    assert_eq!((&instructions["role"], &order["role"]), (&json!("system"), &json!("user")));
+    let sent = [instructions, order].map(|message| message["content"].as_str().unwrap());
+    assert!(sent[1].starts_with("WORK ORDER: "), "{body}");
+    assert_eq!(sent.concat(), scene.recorded("attempt_1/prompt.txt"));
     assert_eq!((&body["stream"], &body["tools"]), (&Value::Null, &Value::Null));
     assert!(body["response_format"].is_object(), "{body}");
 }

@@ -306,6 +306,7 @@ fn what_cannot_be_proved_is_told_before_and_after() {
     let told: Vec<String> =
         scene.run(&[]).err.lines().filter(|line| line.starts_with("warning: ")).map(str::to_owned).collect();
     insta::assert_snapshot!(told.join("\n"), @"
+    warning: the price of openai/test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
     warning: scripts/verify.sh is run by bash, but its first line names another program: there is no program /no/such/fish
     warning: `bash scripts/verify.sh` cannot fail, so that it passes proves nothing
     warning: `true` cannot fail, so that it passes proves nothing

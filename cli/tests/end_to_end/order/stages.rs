@@ -227,7 +227,7 @@ fn a_failed_attempt_goes_back_to_the_model_with_its_brief_and_starts_from_the_ba
     let ran = scene.run(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let requests = scene.server.requests();
-    let prompt = requests[1].json()["messages"][0]["content"].as_str().unwrap().to_owned();
+    let prompt = requests[1].json()["messages"][1]["content"].as_str().unwrap().to_owned();
     for part in ["acceptance_failed", "sh tests/run.sh", "got: hello; you", "Attempt 2 of 2"] {
         assert!(prompt.contains(part), "{part}: {prompt}");
     }

@@ -42,19 +42,40 @@ fn the_variables_that_are_asked_for_are_those_of_the_list() {
     assert_eq!(asked.into_inner(), listed.collect());
 }
 
+/// What curl 7.88 makes of the same lists, apart from networks of IPv6, which it matches from 8 on.
 #[test]
-fn no_proxy_covers_a_host_and_everything_below_it() {
-    let to = |list: &str, url: &str| way(&[("HTTPS_PROXY", "http://p:1"), ("NO_PROXY", list)], url);
-    for list in
-        ["example.com", ".example.com", "*.example.com", "a.b, EXAMPLE.com", "*", "api.example.com:443"]
-    {
-        assert_eq!(to(list, HTTPS), "direct", "{list}");
+fn no_proxy_is_matched_as_curl_matches_it() {
+    let to = |list: &str, host: &str| {
+        way(&[("HTTPS_PROXY", "http://p:1"), ("NO_PROXY", list)], &format!("https://{host}:8443/v1"))
+    };
+    for (host, lists) in [
+        (
+            "api.example.com",
+            &["example.com", ".example.com", "example.com.", "a.b,EXAMPLE.com", "a, example.com"][..],
+        ),
+        ("api.example.com", &["*", "api.example.com", ",,example.com"]),
+        ("example.com.", &["example.com"]),
+        ("user@example.com", &["example.com"]),
+        ("10.0.0.7", &["10.0.0.7", "10.0.0.0/8", "10.0.0.6/31", "a,10.0.0.7/32", "10.0.0.7/x"]),
+        ("[fd00::7]", &["fd00::7", "fd00::/8", "fd00:0::7/128"]),
+    ] {
+        for list in lists {
+            assert_eq!(to(list, host), "direct", "{host}: {list}");
+        }
     }
-    for list in ["", "ample.com", "example.com.evil", "other"] {
-        assert_eq!(to(list, HTTPS), "p:1", "{list}");
+    for (host, lists) in [
+        (
+            "api.example.com",
+            &["", "ample.com", "example.com.evil", "*.example.com", "a,*", "..example.com"][..],
+        ),
+        ("api.example.com", &["api.example.com:8443", ".", "/"]),
+        ("10.0.0.7", &["0.0.7", "10.0.0.0/31", "10.0.0.0/33", "0.0.0.0/0", "10.0.0.7:8443", "10.0.0.0/x"]),
+        ("[fd00::7]", &["fe00::/8", "10.0.0.0/8", "fd00::/129"]),
+    ] {
+        for list in lists {
+            assert_eq!(to(list, host), "p:1", "{host}: {list}");
+        }
     }
-    assert_eq!(to("10.0.0.7", "https://10.0.0.7:8443/x"), "direct");
-    assert_eq!(to("example.com", "https://user@example.com./x"), "direct");
 }
 
 #[test]
@@ -82,12 +103,12 @@ fn certificates_come_from_the_file_that_is_named() {
     let read = |text: &str| {
         std::fs::write(&path, text).unwrap();
         let network = Network::from_env(|name| (name == "SSL_CERT_FILE").then(|| path.to_str().unwrap()));
-        network.map(|n| n.roots().map(<[_]>::len))
+        network.map(|n| n.trusted().map(|certificates| certificates.len()))
     };
     let pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     assert_eq!(read(&format!("# ours\n{pem}{pem}")).unwrap(), Some(2));
     assert!(matches!(read("nothing"), Err(NetworkError::NoCertificate { .. })));
     let missing = Network::from_env(|name| (name == "SSL_CERT_FILE").then_some("/nowhere/ca.pem"));
     assert_eq!(missing.unwrap_err().to_string(), "cannot read /nowhere/ca.pem");
-    assert!(Network::from_env(|_| None).unwrap().roots().is_none());
+    assert!(Network::from_env(|_| None).unwrap().trusted().is_none());
 }

@@ -97,8 +97,8 @@ impl Attempt {
     }
 
     fn ask<H: Harness<Ask>>(&mut self, harness: &mut H, prompt: Prompt) -> Result<(), Halt<H::Stop>> {
-        let Prompt { text, stable } = prompt;
-        let ask = Ask { round: self.number, prompt: text.into(), stable };
+        let Prompt { text, stable, system } = prompt;
+        let ask = Ask { round: self.number, prompt: text.into(), stable, system };
         match harness.perform(ask).map_err(Halt::Stop)? {
             AskAnswer::Unanswered(Unanswered { cause, .. })
             | AskAnswer::Answered(Answered { for_person: Some(cause), .. }) => Err(Halt::Unavailable(cause)),
