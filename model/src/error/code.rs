@@ -106,11 +106,10 @@ impl ErrorCode {
             402 => Self::Billing,
             403 => Self::NoPermission,
             404 => Self::NotFound,
-            408 | 504 | 524 => Self::Timeout,
             413 => Self::TooLarge,
             429 => Self::RateLimited,
             503 | 529 => Self::Overloaded,
-            500.. => Self::Server,
+            408 | 500.. => Self::Server,
             _ => Self::BadRequest,
         }
     }
