@@ -556,6 +556,7 @@ fn a_file_that_is_not_text_is_not_replaced_without_a_word() {
     assert_eq!(ran.code, Some(0), "{ran}");
     let told: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("warning:")).collect();
     insta::assert_snapshot!(told.join("\n"), @"
+    warning: the price of gemini/gemini-test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
     warning: `latin.txt` was not UTF-8 text, so that no roll-up shows it, and is replaced by text; code-commit undo gives it back.
     warning: `bin.dat` was not UTF-8 text, so that no roll-up shows it, and is replaced by text; code-commit undo gives it back.
     ");
