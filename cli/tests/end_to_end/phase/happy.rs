@@ -135,7 +135,7 @@ fn run_goes_on_with_the_next_phase_and_the_verifier_gets_all_specs() {
     let row = costs.out.lines().find(|line| line.starts_with("verifier ")).unwrap_or_default();
     assert_eq!(
         row.split_whitespace().collect::<Vec<_>>().join(" "),
-        "verifier 2 20 10 4 30 unknown",
+        "verifier unknown 2 20 10 4 30 unknown",
         "{}",
         costs.out
     );
