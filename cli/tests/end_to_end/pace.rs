@@ -111,6 +111,10 @@ fn another_model_of_the_agent_works_where_one_is_out_of_quota_or_refuses() {
         |call| scene.arguments(call).lines().skip_while(|arg| *arg != "--model").nth(1).unwrap().to_owned();
     assert_eq!((1..6).map(model).collect::<Vec<_>>().join(" "), "large small large small large");
     assert!(ran.err.contains("refused to answer: I may not; Claude Code with small works instead"), "{ran}");
+    for nameless in [["--model", "a,"], ["--escalate", ""]] {
+        let ran = scene.spec(&[&["run", "--focus", "X"], &nameless[..]].concat());
+        assert_eq!((ran.code, ran.err.contains("a model has no name")), (Some(3), true), "{ran}");
+    }
     let unequal = scene.spec(&["run", "--focus", "X", "--agent", "claude,codex", "--model", "a,b,c"]);
     assert_eq!(unequal.code, Some(3), "{unequal}");
     assert!(unequal.err.contains("--agent names 2 agents, and --model 3 models"), "{unequal}");
@@ -128,6 +132,8 @@ fn another_model_builds_a_phase_and_a_stronger_one_repairs_it() {
         ("verifier-1", "fails Hullo"),
         ("builder-3", model),
     ]);
+    let nameless = scene.run(&["run", "-b", "gemini-a,,gemini-b"]);
+    assert_eq!((nameless.code, nameless.err.contains("a model has no name")), (Some(3), true), "{nameless}");
     let ran = scene.run(&["run", "-b", "gemini-a,gemini-b", "-v", "gemini-a", "--escalate", "gemini-strong"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(scene.read("src/models"), "gemini-a\ngemini-b\ngemini-strong\n");

@@ -52,6 +52,12 @@ pub(crate) fn kind_of(model: &str) -> (Kind, &str) {
 /// Finds program and key, or reports what is missing.
 pub(crate) fn choose(model: &str, secrets: &Secrets, trusted: &Trusted) -> Result<Chosen, Failure> {
     let (kind, name) = kind_of(model);
+    if name.is_empty() {
+        return Err(Failure::refused(
+            anyhow!("a model has no name"),
+            "name them with commas between: -b NAME,NAME",
+        ));
+    }
     let cli = trusted.agent(kind)?;
     let variable = kind.key_variable();
     // The user's own key takes precedence: a cloned project may contain one, whose owner would then see the

@@ -85,6 +85,12 @@ impl AgentOptions {
     /// The agents in the order in which they are tried, each with its model.
     pub(crate) fn agents(&self) -> Result<Vec<(Agent, Option<&str>)>, Failure> {
         let first = self.first();
+        if self.agent_model.iter().chain(&self.escalate).any(String::is_empty) {
+            return Err(Failure::refused(
+                anyhow!("a model has no name"),
+                "name them with commas between: --model NAME,NAME",
+            ));
+        }
         let models: Vec<_> = self.agent_model.iter().map(|model| Some(model.as_str())).collect();
         match (self.agent.len(), models.len()) {
             (0 | 1, 0) => Ok(vec![(first, None)]),
