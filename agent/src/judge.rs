@@ -23,8 +23,10 @@ pub(crate) fn judge(facts: &Facts<'_>) -> End {
     let code = match facts.ended {
         Ended::Exited(code) => Ok(code),
         Ended::Signaled(signal) => Err(crashed(facts, None, Some(signal))),
-        Ended::TimedOut => Err(out_of_time(facts, false)),
-        Ended::Interrupted if facts.was_idle => Err(out_of_time(facts, true)),
+        Ended::TimedOut => Err(out_of_time(facts).unwrap_or(End::TimedOut { idle: false })),
+        Ended::Interrupted if facts.was_idle => {
+            Err(out_of_time(facts).unwrap_or(End::TimedOut { idle: true }))
+        }
         Ended::Interrupted => Err(End::Interrupted),
         Ended::TooMuchOutput => Err(End::TooMuchOutput),
         Ended::NotFound | Ended::NotExecutable => Err(End::NotInstalled),
@@ -85,19 +87,13 @@ fn by_error(facts: &Facts<'_>, last: &Last, code: i32) -> End {
     let status = last.status.or_else(|| status_of_code(facts.kind, code));
     let everything = format!("{message}\n{}", facts.stderr);
     let by_status = status.map(ErrorCode::of_status);
-    // Codex says this only for `insufficient_quota`; others also for a per-minute quota.
-    let is_codex = status.is_none() && facts.kind == Kind::Codex && says(&message, &["quota exceeded"]);
-    let is_quota = by_status == Some(ErrorCode::RateLimited)
-        || (status.is_none() && (is_codex || is_rate(&message) || is_used_up(&message)));
+    let is_quota = match by_status {
+        Some(code) => code == ErrorCode::RateLimited,
+        None => is_rate(&message) || is_used_up(&message),
+    };
     let code = match by_status {
         Some(code @ (ErrorCode::BadKey | ErrorCode::NoPermission | ErrorCode::Billing)) => code,
-        _ if is_quota && (is_codex || says(&everything, &["insufficient_quota", "credit balance"])) => {
-            ErrorCode::Billing
-        }
-        _ if is_quota && (is_used_up(&everything) || facts.told.resets_unix.is_some()) => {
-            ErrorCode::DailyQuota
-        }
-        _ if is_quota => ErrorCode::RateLimited,
+        _ if is_quota => quota_of(facts, status, &message),
         _ if is_logged_out(&everything) => ErrorCode::BadKey,
         _ if is_lost_session(&everything) => return End::LostSession,
         _ if is_cut_off(&everything) => return End::Truncated,
@@ -110,10 +106,23 @@ fn by_error(facts: &Facts<'_>, last: &Last, code: i32) -> End {
     End::Service { code, message, resets_unix }
 }
 
-/// A CLI that spends its turn with retries has not run out of time: its service does not answer.
-fn out_of_time(facts: &Facts<'_>, idle: bool) -> End {
-    let retried = facts.told.retried.clone().or_else(|| last_retry(facts.stderr));
-    let Some(message) = retried else { return End::TimedOut { idle } };
+/// Which quota is used up. Codex omits the status and says `quota exceeded` only for `insufficient_quota`; others also say it for
+/// a per-minute quota.
+fn quota_of(facts: &Facts<'_>, status: Option<u16>, message: &str) -> ErrorCode {
+    let is_codex = status.is_none() && facts.kind == Kind::Codex && says(message, &["quota exceeded"]);
+    let says = |any: &[&str]| says(message, any) || says(facts.stderr, any);
+    if is_codex || says(&["insufficient_quota", "credit balance"]) {
+        ErrorCode::Billing
+    } else if is_used_up(message) || is_used_up(facts.stderr) || facts.told.resets_unix.is_some() {
+        ErrorCode::DailyQuota
+    } else {
+        ErrorCode::RateLimited
+    }
+}
+
+/// A CLI that was still retrying when its time was up has not run out of time: its service does not answer.
+fn out_of_time(facts: &Facts<'_>) -> Option<End> {
+    let message = facts.told.retried.clone().or_else(|| last_retry(facts.stderr))?;
     let numbers = message.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok());
     let status = numbers.into_iter().find(|number| (400..600).contains(number));
     let code = match status {
@@ -121,7 +130,7 @@ fn out_of_time(facts: &Facts<'_>, idle: bool) -> End {
         Some(status) => ErrorCode::of_status(status),
         None => ErrorCode::Server,
     };
-    service(code, message)
+    Some(service(code, message))
 }
 
 fn service(code: ErrorCode, message: String) -> End {

@@ -14,7 +14,7 @@ use crate::{Answer, Ended, Request, Text};
 pub use files::{
     Append, At, Delete, Identified, Identify, Named, Place, Project, Read, Replace, WasRead, Wrote,
 };
-pub use pace::{Agents, Next, Pace, QUOTA_WAITS};
+pub use pace::{Agents, Next, Pace};
 pub use repository::{Checkpoint, CheckpointResult, Checkpointed, CommitAll, Survey, Surveyed, Uncommitted};
 pub use turn::{
     Amount, Denial, LimitReached, Marked, Session, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,

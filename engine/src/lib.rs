@@ -16,8 +16,8 @@ mod vocabulary;
 pub use agent::{
     Agents, Amount, Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll,
     Delete, Denial, Identified, Identify, LimitReached, List, Listed, Marked, Named, Next, Pace, Place,
-    Project, QUOTA_WAITS, Read, Replace, Session, Shell, ShellRan, Survey, Surveyed, Turn, TurnAdvice,
-    TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited, WasRead, Wrote,
+    Project, Read, Replace, Session, Shell, ShellRan, Survey, Surveyed, Turn, TurnAdvice, TurnAnswer,
+    TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited, WasRead, Wrote,
 };
 pub use code_commit_model::{Action, Attempt, Changed, Ended, Finish, Stored, Usage};
 pub use commit::GRADER;

@@ -11,7 +11,7 @@ use crate::fence::tag::{self, TAGS};
 /// them.
 static FENCES: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new(Kind::ALL.map(Kind::fence)));
 
-/// The same for all fences and tags.
+/// Searches for all fences and tags at once; `None` on machines without vector instructions.
 static MARKS: LazyLock<Option<Searcher>> = LazyLock::new(|| {
     let tags = TAGS.as_flattened().iter().map(|&tag| tag.to_owned());
     Searcher::new(Kind::ALL.map(Kind::fence).into_iter().chain(tags))
@@ -23,7 +23,7 @@ pub(crate) fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
     next(bytes, from, &FENCES, |rest| rest.get(..PLAIN).is_some_and(is_run))
 }
 
-/// The same for a run or a tag, which takes longer where there is much text like `<th>`.
+/// The start of the first run or tag at or after `from`. Slower than [`next_run`] where there is much text like `<th>`.
 pub(crate) fn next_mark(bytes: &[u8], from: usize) -> Option<usize> {
     next(bytes, from, &MARKS, |rest| rest.get(..PLAIN).is_some_and(is_run) || tag::at(rest).is_some())
 }

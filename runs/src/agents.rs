@@ -27,14 +27,8 @@ pub(crate) fn limits(settings: &Settings) -> AgentLimits {
     }
 }
 
-/// How long a turn waits for a quota by default: a limit per minute is waited out.
-const PATIENCE: Duration = Duration::from_mins(5);
-
-/// How long a turn may wait for a quota.
-pub(crate) fn patience(settings: &Settings, is_patient: bool) -> Duration {
-    let default = if is_patient { Duration::MAX } else { PATIENCE };
-    settings.wait.value.unwrap_or(default)
-}
+/// How long a turn of a run waits for a quota by default: a limit per minute is waited out.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// How many agents there are besides the first one.
 pub(crate) fn numbers<T>(others: &[T], stronger: usize) -> Agents {

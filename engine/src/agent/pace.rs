@@ -10,7 +10,7 @@ use super::turn::{Turn, TurnAdvice, Turned};
 use crate::Wait;
 
 /// The maximum number of waits in one turn. Each is at least twice as long as the one before it.
-pub const QUOTA_WAITS: u32 = 10;
+const QUOTA_WAITS: u32 = 10;
 
 /// The agents of a role besides its first one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

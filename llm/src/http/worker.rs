@@ -119,7 +119,7 @@ impl Job {
     }
 }
 
-/// The same request through a proxy.
+/// Sends the request through the proxy, if there is one.
 fn through<S: AsSendBody>(agent: &ureq::Agent, proxy: Option<Proxy>, request: Request<S>) -> Request<S> {
     match proxy {
         Some(proxy) => agent.configure_request(request).proxy(Some(proxy)).build(),

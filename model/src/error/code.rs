@@ -66,7 +66,8 @@ codes! {
     Setup = "setup",
 }
 
-/// The same for calls of the harness's own and for turns of agents, whose program only says what its call ended with.
+/// What to do about an error, as far as its kind alone decides. It applies to our own calls and to agents' turns: of a failed call
+/// inside a turn, only the kind is known.
 impl ErrorCode {
     /// May the same request succeed in a moment?
     pub fn is_retryable(self) -> bool {

@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 use super::act::roles::Team;
 use super::act::{Plan, Request, WORDS, end};
 use crate::agents::{
-    can_be_told, can_keep, keep_uncommitted, limits, patience, say_uncommitted, warn_of_calls,
+    PATIENCE, can_be_told, can_keep, keep_uncommitted, limits, say_uncommitted, warn_of_calls,
 };
 use crate::exit::Failure;
 use crate::host::Host;
@@ -196,7 +196,7 @@ impl Loop for Phase<'_> {
             limits: limits(&self.settings),
             used: AgentUsage::of(&past.lines),
             holds_for,
-            patience: patience(&self.settings, false),
+            patience: self.settings.wait.value.unwrap_or(PATIENCE),
             waited: Duration::ZERO,
             session: None,
         })

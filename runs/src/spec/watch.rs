@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_engine::Outcome;
+use code_commit_llm::ErrorCode::{self, BadKey, Billing, DailyQuota, NoPermission, RateLimited};
 use code_commit_logging::{RunFolder, millis};
 use code_commit_loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent, edited};
 use code_commit_loop_spec::{BACKLOG, ISSUES, STORE};
@@ -40,7 +41,8 @@ const OTHER_TREE: &str = "the files of the project changed before the verdict on
 pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let mut workspace = Workspace::open(&Site::at(root, host), &request.agent, request.limits.clone())?;
-    workspace.is_patient = true;
+    // Nobody is there to start it again.
+    workspace.patience = workspace.settings.wait.value.unwrap_or(Duration::MAX);
     let _only = workspace.lock_watch()?;
     let auditing = if workspace.config.audit { Auditing::On } else { Auditing::Off };
     let lines = Lines::new(output.clone(), &workspace.config.specs);
@@ -249,7 +251,7 @@ impl Watching<'_> {
 }
 
 /// A key or a quota that is missing says nothing of the task.
-const OUT_OF_REACH: [&str; 5] = ["bad-key", "no-permission", "daily-quota", "billing", "rate-limited"];
+const OUT_OF_REACH: [ErrorCode; 5] = [BadKey, NoPermission, DailyQuota, Billing, RateLimited];
 
 /// What an outcome alone says of the task; how often it has failed is counted elsewhere.
 fn end(outcome: &Outcome) -> End {
@@ -259,7 +261,9 @@ fn end(outcome: &Outcome) -> End {
         Outcome::NeedsPerson { .. } => End::SpecIssue,
         Outcome::Unfit { .. } => End::Unusable,
         // Neither says anything of the task: the whole backlog would be parked.
-        Outcome::ModelUnavailable { cause, .. } if OUT_OF_REACH.contains(&cause.code.as_str()) => {
+        Outcome::ModelUnavailable { cause, .. }
+            if OUT_OF_REACH.iter().any(|code| code.as_str() == cause.code) =>
+        {
             End::Unusable
         }
         Outcome::ModelUnavailable { .. } => End::Failed { times: 0 },

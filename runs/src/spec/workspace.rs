@@ -57,8 +57,8 @@ pub(super) struct Workspace<'b> {
     /// Who works, with its model: the first one, the others, and those for repairs.
     workers: (Worker, Vec<Worker>),
     agents: Agents,
-    /// Whether quotas are waited for, however long that takes.
-    pub is_patient: bool,
+    /// How long a turn may wait for a quota.
+    pub patience: Duration,
     pub trusted: Trusted,
     git: Git,
     probed: Probed,
@@ -113,6 +113,7 @@ impl<'b> Workspace<'b> {
         let dot_gits = site.trusted.tree().map_or(Ok(Vec::new()), sandbox::dot_gits)?;
         let root = root.clone();
         Ok(Self {
+            patience: settings.wait.value.unwrap_or(agents::PATIENCE),
             root,
             config,
             settings,
@@ -124,7 +125,6 @@ impl<'b> Workspace<'b> {
             state,
             workers: (first, workers),
             agents,
-            is_patient: false,
             trusted,
             git,
             probed,
@@ -212,7 +212,7 @@ impl<'b> Workspace<'b> {
             limits: AgentLimits::default(),
             used: AgentUsage::default(),
             holds_for: Box::new(|_, _| HoldsFor::default()),
-            patience: agents::patience(&self.settings, self.is_patient),
+            patience: self.patience,
             waited: Duration::ZERO,
             session: None,
         }

@@ -122,7 +122,7 @@ pub struct Start {
     /// Who else builds where the builder's first agent cannot.
     #[serde(default, skip_serializing_if = "Agents::is_one")]
     pub builder: Agents,
-    /// The same for the verifier.
+    /// Who else verifies where the verifier's first agent cannot.
     #[serde(default, skip_serializing_if = "Agents::is_one")]
     pub verifier: Agents,
 }
