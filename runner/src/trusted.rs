@@ -16,16 +16,34 @@ const MOST_LINKS: usize = 40;
 
 /// The places that commands of a project may change.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Changeable(Vec<PathBuf>);
+pub(crate) struct Changeable(Vec<Place>);
+
+#[derive(Debug, Clone)]
+struct Place {
+    named: PathBuf,
+    /// Without symlinks.
+    real: PathBuf,
+}
 
 impl Changeable {
     pub(crate) fn new<'p>(places: impl IntoIterator<Item = &'p Path>) -> Self {
         let real = |place: &Path| place.canonicalize().unwrap_or_else(|_| place.to_owned());
-        Self(places.into_iter().map(real).collect())
+        let place = |place: &Path| Place { named: place.to_owned(), real: real(place) };
+        Self(places.into_iter().map(place).collect())
     }
 
     /// The path without symlinks, unless it, or a symlink that it leads through, is in one of these places.
     pub(crate) fn fixed(&self, path: &Path) -> Option<PathBuf> {
+        self.fixed_apart_from(None, path)
+    }
+
+    /// For one of the places itself: whether it is in another one.
+    pub(crate) fn fixed_among_others(&self, place: &Path) -> Option<PathBuf> {
+        self.fixed_apart_from(Some(place), place)
+    }
+
+    fn fixed_apart_from(&self, own: Option<&Path>, path: &Path) -> Option<PathBuf> {
+        let others = || self.0.iter().filter(|place| own != Some(place.named.as_path()));
         let mut here = PathBuf::from("/");
         let mut ahead: VecDeque<OsString> = parts(path)?.collect();
         let mut links = 0;
@@ -35,7 +53,7 @@ impl Changeable {
                 continue;
             }
             here.push(name);
-            if self.0.iter().any(|place| here.starts_with(place)) {
+            if others().any(|place| here.starts_with(&place.real)) {
                 return None;
             }
             if let Ok(target) = here.read_link() {

@@ -195,10 +195,8 @@ pub(super) fn outside_the_tree<'a>(
     access: &'a Access,
     paths: &'a [PathBuf],
 ) -> impl Iterator<Item = PathBuf> {
-    let is_fixed = |path: &PathBuf| {
-        let others = access.changeable().filter(|place| *place != path);
-        Changeable::new(others).fixed(path).is_some()
-    };
+    let changeable = Changeable::new(access.changeable());
+    let is_fixed = move |path: &PathBuf| changeable.fixed_among_others(path).is_some();
     paths.iter().filter(move |path| path.exists() && is_fixed(path)).cloned()
 }
 
