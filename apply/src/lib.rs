@@ -30,8 +30,8 @@ pub use recover::{Recovery, recover};
 pub use report::{Applied, Warning};
 pub use set::{ChangeSet, dry_run};
 pub use undo::{
-    Force, PreImage, Undone, changed_anything, hashes_after, hashes_before, intact, pre_images, read_applied,
-    undo,
+    Force, Part, PreImage, Undone, changed_anything, hashes_after, hashes_before, intact, pre_images,
+    read_applied, undo, undo_part,
 };
 
 /// Applies the whole set or nothing of it.
@@ -80,7 +80,7 @@ pub mod seam {
         force: Force,
         steps: Steps<'_>,
     ) -> Result<Undone, UndoError> {
-        super::undo::undo_with(lock, root, undo_folders, force, steps)
+        super::undo::undo_with(lock, root, undo_folders, super::undo::Part::All, force, steps)
     }
 
     fn absolute(path: &Path) -> Result<PathBuf, ApplyError> {

@@ -29,6 +29,16 @@ pub enum Force {
     Yes,
 }
 
+/// What of the sets is undone.
+#[derive(Debug, Clone, Copy)]
+pub enum Part<'p> {
+    /// Everything.
+    All,
+    /// These files, by path. Each becomes what it was before the sets, or this content if there is one: that of before
+    /// with some of the changes.
+    Files(&'p BTreeMap<String, Option<Vec<u8>>>),
+}
+
 /// What was restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undone {
@@ -48,13 +58,25 @@ const TRIES: u32 = 5;
 /// Each folder must hold the manifest of an applied set: skipping a lost one would create a tree that never
 /// existed.
 pub fn undo(lock: &Lock, root: &Path, undo_folders: &[PathBuf], force: Force) -> Result<Undone, UndoError> {
-    undo_with(lock, root, undo_folders, force, &mut |_| {})
+    undo_part(lock, root, undo_folders, Part::All, force)
+}
+
+/// As [`undo`], for a part of what the sets changed.
+pub fn undo_part(
+    lock: &Lock,
+    root: &Path,
+    undo_folders: &[PathBuf],
+    part: Part<'_>,
+    force: Force,
+) -> Result<Undone, UndoError> {
+    undo_with(lock, root, undo_folders, part, force, &mut |_| {})
 }
 
 pub(crate) fn undo_with(
     lock: &Lock,
     root: &Path,
     undo_folders: &[PathBuf],
+    part: Part<'_>,
     force: Force,
     steps: Steps<'_>,
 ) -> Result<Undone, UndoError> {
@@ -68,7 +90,10 @@ pub(crate) fn undo_with(
     for folder in undo_folders {
         manifest(folder)?.ok_or_else(|| UndoError::NoManifest { path: folder.join(MANIFEST) })?;
     }
-    let history = History::read(undo_folders)?;
+    let mut history = History::read(undo_folders)?;
+    if let Part::Files(files) = part {
+        history.keep(files);
+    }
     code_commit_guard::raise_descriptor_limit();
     let mut changes = history.changes(&folder)?;
     let changed_since = history.changed_since(&changes);
@@ -174,7 +199,7 @@ impl PreImage {
 /// The old version of every file that the sets changed, by path. The folders are given oldest
 /// first.
 pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> {
-    let image = |(path, File { was, kept, left_as }): (String, File)| {
+    let image = |(path, File { was, kept, left_as, .. }): (String, File)| {
         let mode = kept.as_ref().map(|(_, mode, _)| *mode);
         let kept = kept.map(|(kept, ..)| kept);
         PreImage { path, sha256: was.filter(|_| kept.is_some()), mode, left_as, kept }

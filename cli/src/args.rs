@@ -20,7 +20,8 @@ use code_commit_settings::Sandbox;
 pub use flags::{SettingArgs, sandbox};
 pub use later::Later;
 pub use record::{
-    CleanArgs, ExportArgs, ImportArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs, VerifyArgs, WhyArgs,
+    CleanArgs, ExportArgs, ImportArgs, RedoArgs, ReplayArgs, ResumeArgs, RunName, RunsArgs, Since, Status,
+    UndoArgs, VerifyArgs, WhyArgs,
 };
 pub use retell::{PageArgs, TraceArgs, TraceFormat};
 pub use setup::{CheckArgs, CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
@@ -61,9 +62,11 @@ pub enum Command {
     /// Show what all runs and all turns of phases have used, by loop, phase, role and model
     Costs,
     /// List the runs of this project, the newest first
-    Runs,
+    Runs(Later<RunsArgs>),
     /// Show what happened in a run, the newest if none is named
     Show(Later<RunName>),
+    /// Show what a run changed, as git shows a diff
+    Diff(Later<RunName>),
     /// Make one HTML file to look at a run, or at all runs of the project
     ///
     /// The file needs nothing else: no network, no script for a run, no other file. It shows rounds with their time and cost, the
@@ -75,6 +78,8 @@ pub enum Command {
     Why(Later<WhyArgs>),
     /// Continue a run that was interrupted or got no reply; no reply is requested twice
     Resume(Later<ResumeArgs>),
+    /// Go on from a finished run with its query, its change, its verdict and new words (-m)
+    Again(Later<AgainArgs>),
     /// Repeat a finished run in a scratch copy, without a model, and compare
     Replay(Later<ReplayArgs>),
     /// Set up a new project in this folder; overwrites nothing
@@ -93,8 +98,10 @@ pub enum Command {
     Import(Later<ImportArgs>),
     /// Say whether an exported run is intact, and who signed it
     Verify(Later<VerifyArgs>),
-    /// Restore every file that a run wrote or deleted
+    /// Restore every file that a run wrote or deleted, or some of them, or pieces of them
     Undo(Later<UndoArgs>),
+    /// Make the changes of a run anew that were undone
+    Redo(Later<RedoArgs>),
     /// Remove the folders of old runs
     ///
     /// Removed runs can no longer be undone, replayed or shown, and `costs` no longer counts them. A run that can still be resumed stays.
@@ -127,7 +134,12 @@ impl Cli {
             other => matches!(
                 other,
                 None | Some(
-                    Command::Implement(_) | Command::Resume(_) | Command::Apply(_) | Command::Undo(_)
+                    Command::Implement(_)
+                        | Command::Again(_)
+                        | Command::Resume(_)
+                        | Command::Apply(_)
+                        | Command::Undo(_)
+                        | Command::Redo(_)
                 )
             ),
         };
@@ -205,6 +217,17 @@ pub struct RunArgs {
     pub dry_run: bool,
 }
 
+/// Flags of a run that goes on from another one.
+#[derive(Debug, Clone, Args)]
+pub struct AgainArgs {
+    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
+    #[arg(value_name = "FROM")]
+    pub from: Option<String>,
+    /// As for any run; -m says what is to be different.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
 impl RunArgs {
     /// The request for a run. Reads standard input if the query is there.
     pub fn request(&self) -> Result<commit::Request, Failure> {
@@ -224,6 +247,7 @@ impl RunArgs {
             same_failures: self.stop_when_stuck,
             on_unfit: if self.no_check { commit::OnUnfit::GoOn } else { commit::OnUnfit::End },
             key: self.key.clone(),
+            parent: None,
             new: self.new,
             dry_run: self.dry_run,
         })

@@ -12,6 +12,7 @@ mod order_check;
 mod order_template;
 mod parse;
 pub mod phase;
+mod pieces;
 mod retell;
 mod rollup;
 mod show;
@@ -21,7 +22,9 @@ mod trust;
 use std::path::Path;
 
 use code_commit_runs::commit::{self, Which};
-use code_commit_runs::{Exit, Failure, Host, check, clean, lock, order, replay, resume, travel, undo, why};
+use code_commit_runs::{
+    Exit, Failure, Host, again, check, clean, lock, order, replay, resume, travel, undo, why,
+};
 
 use crate::args::order::OrderCommand;
 use crate::args::{Cli, Command};
@@ -37,12 +40,14 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
             let build = if args.spec { check::Of::Specs } else { check::Of::Build };
             check::run(&args.settings.layer, args.order.as_deref().map_or(build, check::Of::Order), host)
         }
-        Some(Command::Runs) => show::list(host),
+        Some(Command::Runs(args)) => show::list(args, host),
         Some(Command::Show(args)) => show::show(args, host),
+        Some(Command::Diff(args)) => pieces::diff(args.run.as_deref(), host),
         Some(Command::Page(args)) => retell::page(args, host),
         Some(Command::Trace(args)) => retell::trace(args, host),
         Some(Command::Why(args)) => why::run(&args.request(), host),
         Some(Command::Replay(args)) => replay::run(&args.request(), host),
+        Some(Command::Again(args)) => again::run(args.from.as_deref(), args.run.request()?, host),
         Some(Command::Resume(args)) => resume::run(&args.request(), host),
         Some(Command::Phase(args)) => phase::run(args, host),
         Some(Command::Spec(args)) => spec::run(args, host),
@@ -55,7 +60,8 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Export(args)) => travel::export(&args.request(), host),
         Some(Command::Import(args)) => travel::import(&args.request(), host),
         Some(Command::Verify(args)) => travel::verify(&args.request(), host),
-        Some(Command::Undo(args)) => undo::run(args.run.as_deref(), args.force(), host),
+        Some(Command::Undo(args)) => pieces::undo(args, host),
+        Some(Command::Redo(args)) => undo::redo(args.run.as_deref(), args.force(), host),
         Some(Command::Clean(args)) => clean::run(&args.request(), host),
         Some(Command::Order(args)) => of_orders(&args.command, host),
         Some(Command::Demo(args)) => demo::run(args, host),

@@ -48,4 +48,4 @@ pub use record::{
 };
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
 pub use spending::Spending;
-pub use stash::{bring_back, were_undone};
+pub use stash::{bring_back, put_away, undos, were_undone};

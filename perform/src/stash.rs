@@ -17,6 +17,8 @@ use crate::kept::undo_folders;
 const NOTE: &str = "set-aside.json";
 /// How `apply` begins the names of what an undo replaces.
 const REPLACED: &str = "undone";
+/// The same once the changes were made anew.
+const REDONE: &str = "redone";
 
 pub(crate) struct Stash {
     /// What was in the tree, the newest last.
@@ -90,6 +92,22 @@ fn sync_all_around(path: &Path) -> Result<(), Fault> {
 /// Whether these sets were undone, by a restore or by a person.
 pub fn were_undone(rounds: &[PathBuf]) -> bool {
     !replaced_in(rounds).is_empty()
+}
+
+/// What undos of these sets have replaced, the oldest first: an undo of all of it makes the changes anew.
+pub fn undos(rounds: &[PathBuf]) -> Vec<PathBuf> {
+    replaced_in(rounds)
+}
+
+/// After the changes were made anew: what undos had replaced no longer counts as undone, and is kept under another name.
+pub fn put_away(undos: &[PathBuf]) -> Result<(), Fault> {
+    for undo in undos {
+        let names = std::iter::once(REDONE.to_owned()).chain((2..).map(|n| format!("{REDONE}-{n}")));
+        let free = names.map(|name| undo.with_file_name(name)).find(|path| path.symlink_metadata().is_err());
+        let free = free.unwrap_or_default();
+        fs::rename(undo, &free).map_err(Fault::file("rename", undo))?;
+    }
+    Ok(())
 }
 
 fn name(folder: &Path) -> String {

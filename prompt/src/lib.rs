@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod again;
 pub mod commit;
 pub mod edits;
 mod header;

@@ -8,6 +8,7 @@ use code_commit_perform::sha256_on_disk;
 use similar::{ChangeTag, TextDiff};
 
 use code_commit_report::{BAD, FileStat, GOOD, Output, STRONG, printable};
+use code_commit_timeline::{Contents, FileEdit};
 
 /// One file, before and after the run. Its content is read when it is asked for: all of them together may be larger
 /// than the memory.
@@ -61,16 +62,14 @@ impl FileChange {
 
     /// A unified diff with git's headers.
     pub fn diff(&self) -> String {
-        let Some((before, after)) = self.texts() else {
-            return format!("Binary files a/{0} and b/{0} differ\n", self.path);
-        };
-        let side = |there: bool, letter: &str| {
-            if there { format!("{letter}/{}", self.path) } else { "/dev/null".to_owned() }
-        };
-        let diff = TextDiff::from_lines(&before, &after);
-        diff.unified_diff()
-            .header(&side(self.before.sha256.is_some(), "a"), &side(self.is_there, "b"))
-            .to_string()
+        let texts = self.texts();
+        let texts = texts.as_ref().map(|(before, after)| (before.as_str(), after.as_str()));
+        unified(&self.path, [self.before.sha256.is_some(), self.is_there], texts)
+    }
+
+    /// Both sides; `None` unless the file was there, still is, and is text.
+    pub(crate) fn both(&self) -> Option<(String, String)> {
+        self.texts().filter(|_| self.before.sha256.is_some() && self.is_there)
     }
 
     /// Both sides, empty where there is no file.
@@ -82,6 +81,28 @@ impl FileChange {
         let after = if self.is_there { on_disk(&self.after)? } else { Vec::new() };
         Some((String::from_utf8(before).ok()?, String::from_utf8(after).ok()?))
     }
+}
+
+/// The change of a file that a record holds, as [`FileChange::diff`].
+pub fn of_edit(edit: &FileEdit<'_>, contents: &Contents) -> String {
+    let is_there = [edit.before, edit.after].map(|side| side.is_some());
+    let Some((before, after)) = contents.both(edit.before, edit.after) else {
+        return format!("{}: the record does not hold its content\n", edit.path);
+    };
+    let texts = std::str::from_utf8(before).ok().zip(std::str::from_utf8(after).ok());
+    unified(edit.path, is_there, texts)
+}
+
+/// `is_there` says of either side whether there is a file; no texts are those of a file that is not text.
+fn unified(path: &str, is_there: [bool; 2], texts: Option<(&str, &str)>) -> String {
+    let Some((before, after)) = texts else {
+        return format!("Binary files a/{path} and b/{path} differ\n");
+    };
+    let [was_there, is_there] = is_there;
+    let side =
+        |there: bool, letter: &str| if there { format!("{letter}/{path}") } else { "/dev/null".to_owned() };
+    let diff = TextDiff::from_lines(before, after);
+    diff.unified_diff().header(&side(was_there, "a"), &side(is_there, "b")).to_string()
 }
 
 /// Lines added and removed. A new or deleted file is counted without a diff: it may be large.

@@ -23,6 +23,7 @@ pub use self::fault::leaves_tree_changed;
 pub use self::inputs::SYSTEM_PROMPT;
 pub use self::plan::{Plan, Task, form, policy};
 pub use self::query::Query;
+pub(crate) use self::request::refused;
 pub use self::request::{OnFailure, OnUnfit, Request, Which, beside_or_above};
 pub(crate) use self::run::Commit;
 pub use self::run::{Opened, begin};
@@ -34,7 +35,6 @@ use code_commit_settings::{Keys, Origin, Settings};
 
 use self::begun::first;
 use self::inputs::Sources;
-use self::request::refused;
 use self::run::From;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -74,6 +74,7 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         restore_on_failure: args.on_failure == OnFailure::Restore,
         no_check: args.on_unfit == OnUnfit::GoOn,
         key: args.key.clone(),
+        parent: args.parent.clone(),
         ..plan(settings, tree, ready.task.clone())?
     };
     if args.dry_run {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod again;
 mod agents;
 mod caches;
 pub mod changes;

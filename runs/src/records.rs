@@ -231,7 +231,7 @@ pub(crate) fn is_named(run: &Path, wanted: &str) -> bool {
 }
 
 /// When the last line of its journal was written; without a journal, when its folder was made.
-pub(crate) fn last_written(run: &Path) -> SystemTime {
+pub fn last_written(run: &Path) -> SystemTime {
     let looked_at =
         std::fs::metadata(run.join(code_commit_perform::JOURNAL)).or_else(|_| std::fs::metadata(run));
     looked_at.and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)

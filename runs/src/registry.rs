@@ -15,14 +15,22 @@ use code_commit_names::ours::{ABL, LOGS, STATE};
 use code_commit_repo::WorkTree;
 
 mod known;
+mod meant;
 
 pub(crate) use self::known::Imported;
 pub use self::known::{Known, RUN_JSON};
 
 use crate::exit::{Exit, Failure};
-use crate::records::{self, NAMED_RUNS};
+use crate::records::NAMED_RUNS;
 
 const LIST: &str = "known-runs.json";
+
+/// Whether the changes of a run were taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Undone {
+    Yes,
+    No,
+}
 
 /// The folder with the runs of the spec loop, in the harness's own state.
 pub const SPEC_RUNS: &str = "spec";
@@ -86,17 +94,12 @@ impl<'p> Registry<'p> {
         Ok(self.with_imported()?.into_iter().find(|known| known.path(self.root) == folder))
     }
 
-    /// The named run, or the newest that has begun.
+    /// The run that is meant by [`a name`](meant::run), or the newest that has begun.
     pub fn find(&self, named: Option<&str>) -> Result<Known, Failure> {
         let all = self.with_imported()?;
-        let name_of = |run: &Known| records::name(&run.path(self.root));
         let found = match named {
-            Some(wanted) => all.iter().find(|run| records::is_named(&run.path(self.root), wanted)),
-            // A run that was made elsewhere has to be named.
-            None => {
-                let mut own = all.iter().filter(|run| !run.is_imported());
-                own.clone().find(|run| records::has_begun(&run.path(self.root))).or_else(|| own.next())
-            }
+            Some(wanted) => meant::run(&all, self.root, wanted)?,
+            None => meant::newest(&all, self.root, 0),
         };
         found.cloned().ok_or_else(|| {
             let what = named.map_or("there is no run here yet".to_owned(), |name| {
@@ -105,7 +108,8 @@ impl<'p> Registry<'p> {
             let help = if all.is_empty() {
                 "start the first one with code-commit; code-commit demo shows an example".to_owned()
             } else {
-                let newest: Vec<String> = all.iter().take(NAMED_RUNS).map(name_of).collect();
+                let newest: Vec<String> =
+                    all.iter().take(NAMED_RUNS).map(|run| run.name(self.root)).collect();
                 format!("code-commit runs lists them all; the newest: {}", newest.join(", "))
             };
             let exit = if named.is_none() { Exit::NothingToDo } else { Exit::Refused };
@@ -163,10 +167,11 @@ impl<'p> Registry<'p> {
         })
     }
 
-    pub(crate) fn mark_undone(&self, folder: &Path) -> Result<(), Failure> {
+    /// Notes that the changes of a run were taken back, or are in the tree again.
+    pub(crate) fn mark(&self, folder: &Path, undone: Undone) -> Result<(), Failure> {
         self.change(|known| {
             let found = known.iter_mut().filter(|run| run.path(self.root) == folder);
-            found.for_each(|run| run.undone = true);
+            found.for_each(|run| run.undone = undone == Undone::Yes);
         })
     }
 

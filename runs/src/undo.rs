@@ -1,84 +1,218 @@
-//! `code-commit undo`: restores every file that a run wrote or deleted; without git.
+//! `code-commit undo`: restores what a run wrote or deleted, or a part of it; `code-commit redo` makes it anew. Without
+//! git.
 
-use std::path::Path;
+mod hunks;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 pub use code_commit_apply::Force;
 
 use anyhow::anyhow;
-use code_commit_apply::{Action, UndoError};
+use code_commit_apply::{Action, Part, UndoError};
 use code_commit_perform::{Format, JOURNAL, UNDO, folders_to_undo};
-use code_commit_report::{phrases, printable};
+use code_commit_report::{phrases, printable, printable_name};
 use serde_json::json;
 
+use self::hunks::Hunks;
+use crate::changes::{self, FileChange};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::life::{InTree, TakesBack};
 use crate::records;
-use crate::registry::Known;
+use crate::registry::{Known, Undone};
 use crate::site::Site;
 
-/// Undoes the named run, or the newest, in one transaction.
-pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Failure> {
-    let output = host.output;
+/// Changed files named in a message.
+const NAMED_FILES: usize = 5;
+
+/// Files by path, each with what it becomes; `None` for its content from before.
+type Files = BTreeMap<String, Option<Vec<u8>>>;
+
+/// What is to be taken back.
+#[derive(Debug, Default)]
+pub struct Request<'r> {
+    /// The run; the newest if not named.
+    pub run: Option<&'r str>,
+    /// Only these of its files; all if there are none.
+    pub files: &'r [String],
+    /// Also files that have changed since.
+    pub force: bool,
+}
+
+/// Says of each piece of a file whether it is taken back.
+pub type Choose<'c> = &'c mut dyn FnMut(&str, &[String]) -> Result<Vec<bool>, Failure>;
+
+/// Undoes the named run, or the newest, in one transaction. With `choose`, piece by piece.
+pub fn run(request: &Request<'_>, choose: Option<Choose<'_>>, host: Host<'_>) -> Result<Exit, Failure> {
+    let site = Site::here(host)?;
+    let lock = site.lock()?;
+    let known = site.registry().find(request.run)?;
+    let sets = Sets::of(&known, &site)?;
+    // A set that cannot be read may have changed something; the undo says what it lacks.
+    if !code_commit_apply::changed_anything(&sets.rounds).unwrap_or(true) {
+        return nothing(request.run, &known, &site);
+    }
+    let files = sets.meant(request.files, choose)?;
+    if files.as_ref().is_some_and(Files::is_empty) {
+        host.output.note("nothing was chosen, so nothing is undone");
+        return Ok(Exit::Done);
+    }
+    let part = files.as_ref().map_or(Part::All, Part::Files);
+    let force = if request.force { Force::Yes } else { Force::No };
+    let undone = code_commit_apply::undo_part(&lock, &sets.root, &sets.rounds, part, force)
+        .map_err(|error| failed(error, &sets.run))?;
+    // A part of it may have been the last part.
+    if files.is_none() || sets.changes()?.is_empty() {
+        site.registry().mark(&sets.run, Undone::Yes)?;
+    }
+    let count = tell(&undone, &sets.run, "restored", host);
+    host.output.report(&format!(
+        "{} before {}",
+        phrases::files_as_they_were(count),
+        records::name(&sets.run)
+    ));
+    Ok(Exit::Done)
+}
+
+/// Makes the changes of a run anew that were undone, all of them in one transaction.
+pub fn redo(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Failure> {
     let site = Site::here(host)?;
     let lock = site.lock()?;
     let known = site.registry().find(named)?;
-    let (run, row) = (known.path(&site.root), site.row(&known));
-    if row.is_some_and(|row| row.facts.takes_back == TakesBack::Git) {
-        return Err(with_git(&run, &known.kind(&site.root)));
+    let sets = Sets::of(&known, &site)?;
+    let name = records::name(&sets.run);
+    let undos = code_commit_perform::undos(&sets.rounds);
+    if undos.is_empty() {
+        let help = "to take back what a run changed: code-commit undo RUN";
+        return Err(Failure::nothing_to_do(anyhow!("nothing of {name} is undone"), help));
     }
-    let tree = site.tree()?;
-    if known.is_imported() {
-        let error = anyhow!("{} was made elsewhere: it changed nothing here", records::name(&run));
-        return Err(Failure::nothing_to_do(error, "another run: code-commit undo RUN"));
-    }
-    if row.and_then(|row| (row.in_tree)(&known, &site)) == Some(InTree::Restored) {
-        let error = anyhow!("{} left nothing: the tree was restored already", records::name(&run));
-        return Err(Failure::nothing_to_do(error, "to go on with it: code-commit resume"));
-    }
-    let folder = records::open(&run);
-    Format::same(&run).map_err(|error| {
-        let kept = run.join(UNDO);
-        let help = format!(
-            "the version that made it can undo it; or restore the files with git, or from {}",
-            kept.display()
-        );
-        Failure::refused(error, help)
-    })?;
-    if known.has_plan() && run.join(UNDO).is_dir() && !run.join(JOURNAL).is_file() {
-        let error =
-            anyhow!("the journal of {} is gone, so nothing says what may be undone", records::name(&run));
-        return Err(Failure::refused(error, format!("the old contents are in {}", run.join(UNDO).display())));
-    }
-    let rounds = folders_to_undo(&folder).map_err(|error| {
-        Failure::refused(
-            error,
-            format!("nothing was restored; the old contents are in {}", run.join(UNDO).display()),
-        )
-    })?;
-    // A set that cannot be read may have changed something; the undo says what it lacks.
-    if !code_commit_apply::changed_anything(&rounds).unwrap_or(true) {
-        return nothing(named, &known, &site);
-    }
-    let undone =
-        code_commit_apply::undo(&lock, tree.root(), &rounds, force).map_err(|error| failed(error, &run))?;
-    site.registry().mark_undone(&run)?;
-    undone.applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
-    output.object(&json!({ "run": records::name(&run), "restored": undone.applied.changes }));
-    for change in &undone.applied.changes {
+    let redone = code_commit_apply::undo(&lock, &sets.root, &undos, force)
+        .map_err(|error| failed(error, &sets.run))?;
+    code_commit_perform::put_away(&undos).map_err(anyhow::Error::from)?;
+    site.registry().mark(&sets.run, Undone::No)?;
+    let count = tell(&redone, &sets.run, "changed", host);
+    host.output.report(&format!("{} after {name}", phrases::files_as_they_were(count)));
+    Ok(Exit::Done)
+}
+
+/// One line a file; gives their number.
+fn tell(done: &code_commit_apply::Undone, run: &Path, verb: &str, host: Host<'_>) -> usize {
+    let (output, changes) = (host.output, &done.applied.changes);
+    done.applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
+    output.object(&json!({ "run": records::name(run), verb: changes }));
+    for change in changes {
         let what = match change.action {
             Action::Delete => "removed",
-            Action::Write => "restored",
-            Action::None => "already as before:",
+            Action::Write => verb,
+            Action::None => "already there:",
         };
         output.report(&format!("{what} {}", printable(&change.path)));
     }
-    output.report(&format!(
-        "{} before {}",
-        phrases::files_as_they_were(undone.applied.changes.len()),
-        records::name(&run)
-    ));
-    Ok(Exit::Done)
+    changes.len()
+}
+
+/// What a run changed, as far as it can be taken back here.
+struct Sets {
+    root: PathBuf,
+    run: PathBuf,
+    /// Its sets of pre-images, the oldest first.
+    rounds: Vec<PathBuf>,
+}
+
+impl Sets {
+    fn of(known: &Known, site: &Site<'_>) -> Result<Self, Failure> {
+        let (run, row) = (known.path(&site.root), site.row(known));
+        if row.is_some_and(|row| row.facts.takes_back == TakesBack::Git) {
+            return Err(with_git(&run, &known.kind(&site.root)));
+        }
+        let tree = site.tree()?;
+        if known.is_imported() {
+            let error = anyhow!("{} was made elsewhere: it changed nothing here", records::name(&run));
+            return Err(Failure::nothing_to_do(error, "another run: code-commit undo RUN"));
+        }
+        if row.and_then(|row| (row.in_tree)(known, site)) == Some(InTree::Restored) {
+            let error = anyhow!("{} left nothing: the tree was restored already", records::name(&run));
+            return Err(Failure::nothing_to_do(error, "to go on with it: code-commit resume"));
+        }
+        let kept = run.join(UNDO);
+        Format::same(&run).map_err(|error| {
+            let help = format!(
+                "the version that made it can undo it; or restore the files with git, or from {}",
+                kept.display()
+            );
+            Failure::refused(error, help)
+        })?;
+        if known.has_plan() && kept.is_dir() && !run.join(JOURNAL).is_file() {
+            let error =
+                anyhow!("the journal of {} is gone, so nothing says what may be undone", records::name(&run));
+            return Err(Failure::refused(error, format!("the old contents are in {}", kept.display())));
+        }
+        let rounds = folders_to_undo(&records::open(&run)).map_err(|error| {
+            let help = format!("nothing was restored; the old contents are in {}", kept.display());
+            Failure::refused(error, help)
+        })?;
+        Ok(Self { root: tree.root().to_owned(), run, rounds })
+    }
+
+    /// What differs from before the run.
+    fn changes(&self) -> Result<Vec<FileChange>, Failure> {
+        Ok(changes::of_run(&self.root, &self.run)?)
+    }
+
+    /// The files to undo, each with what it becomes; `None` for all of them.
+    fn meant(&self, named: &[String], choose: Option<Choose<'_>>) -> Result<Option<Files>, Failure> {
+        if named.is_empty() && choose.is_none() {
+            return Ok(None);
+        }
+        let mut changes = self.changes()?;
+        if !named.is_empty() {
+            let named: Vec<&str> = named.iter().map(|path| path.strip_prefix("./").unwrap_or(path)).collect();
+            if let Some(other) = named.iter().find(|path| changes.iter().all(|change| change.path != **path))
+            {
+                return Err(self.not_changed(other, &changes));
+            }
+            changes.retain(|change| named.contains(&&*change.path));
+        }
+        let Some(choose) = choose else {
+            return Ok(Some(changes.into_iter().map(|change| (change.path, None)).collect()));
+        };
+        let mut files = Files::new();
+        for change in changes {
+            if let Some(content) = chosen(&change, choose)? {
+                files.insert(change.path, content);
+            }
+        }
+        Ok(Some(files))
+    }
+
+    fn not_changed(&self, path: &str, changes: &[FileChange]) -> Failure {
+        let name = records::name(&self.run);
+        let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
+        let error = anyhow!("{name} left no change in {}", printable_name(path));
+        let help = if paths.is_empty() {
+            "nothing of it is in the tree any more: code-commit redo makes undone changes anew".to_owned()
+        } else {
+            format!("it changed {}", printable(&phrases::first(&paths, NAMED_FILES)))
+        };
+        Failure::refused(error, help)
+    }
+}
+
+/// What the file becomes; the outer `None` if nothing of it is taken back. One that is new, gone or not text is one
+/// piece.
+fn chosen(change: &FileChange, choose: Choose<'_>) -> Result<Option<Option<Vec<u8>>>, Failure> {
+    let Some((before, after)) = change.both() else {
+        let is_chosen = choose(&change.path, &[change.diff()])?.contains(&true);
+        return Ok(is_chosen.then_some(None));
+    };
+    let hunks = Hunks::of(&before, &after);
+    let taken_back = choose(&change.path, &hunks.shown())?;
+    if !taken_back.contains(&true) {
+        return Ok(None);
+    }
+    let content = hunks.without(&taken_back);
+    Ok(Some((content != before).then(|| content.into_bytes())))
 }
 
 /// The run changed nothing. If it was named and could go on, it is closed, so that it does not.
@@ -87,7 +221,7 @@ fn nothing(named: Option<&str>, known: &Known, site: &Site<'_>) -> Result<Exit, 
     let name = records::name(&run);
     let is_kept = || site.row(known).is_none_or(|row| row.facts.own_summary);
     if named.is_some() && !known.undone && !is_kept() && site.is_over(known) == Some(false) {
-        site.registry().mark_undone(&run)?;
+        site.registry().mark(&run, Undone::Yes)?;
         output.object(&json!({ "run": name, "restored": [] }));
         output.report(&format!("{name} changed no file; it is closed and cannot be resumed"));
         return Ok(Exit::Done);

@@ -32,6 +32,8 @@ pub(super) struct File {
     /// The old file: the path of its saved content, its permission bits and its owner.
     pub(super) kept: Option<(PathBuf, u32, (u32, u32))>,
     pub(super) left_as: Option<String>,
+    /// What it becomes in place of its old content.
+    pub(super) becomes: Option<Vec<u8>>,
 }
 
 impl History {
@@ -60,8 +62,12 @@ impl History {
                     (undo.join(kept_name(number)), entry.change.before_mode.unwrap_or(0o600), old.owner)
                 });
                 let was = entry.change.before_sha256;
-                let file =
-                    history.files.entry(entry.change.path).or_insert(File { was, kept, left_as: None });
+                let file = history.files.entry(entry.change.path).or_insert(File {
+                    was,
+                    kept,
+                    left_as: None,
+                    becomes: None,
+                });
                 file.left_as = left_as;
             }
         }
@@ -69,6 +75,19 @@ impl History {
         history.created_folders.dedup();
         history.created_folders.reverse();
         Ok(history)
+    }
+
+    /// Leaves out every file but these, and folders that are not above them.
+    pub(super) fn keep(&mut self, files: &BTreeMap<String, Option<Vec<u8>>>) {
+        self.files.retain(|path, file| {
+            let meant = files.get(path);
+            file.becomes = meant.cloned().flatten();
+            meant.is_some()
+        });
+        self.removed.retain(|folder, _| {
+            let inside = format!("{folder}/");
+            files.range(inside.clone()..).next().is_some_and(|(path, _)| path.starts_with(&inside))
+        });
     }
 
     /// The changes that restore each file, by path, given the current tree.
@@ -102,6 +121,10 @@ impl History {
             Some(parent) => look(parent, place.name()).map_err(unreachable)?,
             None => None,
         };
+        if let Some(content) = &file.becomes {
+            let content = Some(Content::Bytes(content.clone().into()));
+            return Ok(Change { place, before, content, attributes: None });
+        }
         let Some((kept, mode, owner)) = &file.kept else {
             return Ok(Change { place, before, content: None, attributes: None });
         };

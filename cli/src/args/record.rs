@@ -1,17 +1,18 @@
 //! Flags of the commands that work from the record.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 use code_commit_runs::replay::Other;
-use code_commit_runs::undo::Force;
+use code_commit_runs::undo::{self, Force};
 use code_commit_runs::{clean, replay, resume, travel, why};
 
 use super::flags::{LimitArgs, whole_number};
 
 #[derive(Debug, Args)]
 pub struct RunName {
-    /// The name of its folder, or its path; the newest if not named
+    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
     pub run: Option<String>,
 }
 
@@ -24,7 +25,7 @@ pub struct WhyArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct ResumeArgs {
-    /// The run, by the name of its folder or by its path; the newest if not named
+    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
     pub run: Option<String>,
     /// Go on although files have changed since the run was stopped
     #[arg(long)]
@@ -36,7 +37,7 @@ pub struct ResumeArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct ReplayArgs {
-    /// The run, by the name of its folder or by its path; the newest if not named
+    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
     pub run: Option<String>,
     /// What if the model had answered otherwise in this round?
     #[arg(long, value_name = "N", requires = "reply", value_parser = whole_number::<u32>, allow_negative_numbers = true)]
@@ -48,11 +49,82 @@ pub struct ReplayArgs {
 
 #[derive(Debug, Args)]
 pub struct UndoArgs {
-    /// The run, by the name of its folder or by its path; the newest if not named
+    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
     pub run: Option<String>,
+    /// Only these files of the run
+    #[arg(value_name = "FILE")]
+    pub files: Vec<String>,
+    /// Ask for each piece of each file whether to take it back
+    #[arg(long, short)]
+    pub patch: bool,
     /// Also put back files that have changed since the run
     #[arg(long)]
     pub force: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RedoArgs {
+    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
+    pub run: Option<String>,
+    /// Also replace files that have changed since the run was undone
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Which runs to list.
+#[derive(Debug, Args)]
+pub struct RunsArgs {
+    /// Only runs of this loop: commit, implement, order, phase, spec, apply
+    #[arg(long = "loop", value_name = "LOOP")]
+    pub kind: Option<String>,
+    /// Only runs that ended like this
+    #[arg(long, value_name = "STATUS")]
+    pub status: Option<Status>,
+    /// Only runs that began after this day (2026-11-20), or in the last 90m, 12h or 7d
+    #[arg(long, value_name = "WHEN", value_parser = since)]
+    pub since: Option<Since>,
+    /// Only runs that asked a model whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub model: Option<String>,
+    /// Only runs with this in their query or verdict, in capitals or not
+    #[arg(long, value_name = "TEXT")]
+    pub grep: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Status {
+    /// It reached its goal, and was not undone
+    Good,
+    /// It ended without reaching its goal
+    Failed,
+    /// It has not ended: `resume` continues it
+    Unfinished,
+    /// It was undone
+    Undone,
+}
+
+/// A time to list runs from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// The beginning of a day (UTC), in milliseconds since 1970.
+    Day(i64),
+    /// So long before now.
+    Ago(Duration),
+}
+
+fn since(text: &str) -> Result<Since, String> {
+    if let Ok(day) = text.parse::<jiff::civil::Date>() {
+        let begins = day.to_zoned(jiff::tz::TimeZone::UTC).map_err(|error| error.to_string())?;
+        return Ok(Since::Day(begins.timestamp().as_millisecond()));
+    }
+    let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
+    if let Some(days) = days {
+        return Ok(Since::Ago(Duration::from_hours(24) * days));
+    }
+    code_commit_settings::duration(text)
+        .map(Since::Ago)
+        .map_err(|_| "write a day such as 2026-11-20, or a time such as 90m, 12h or 7d".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -74,7 +146,7 @@ pub struct CleanArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct ExportArgs {
-    /// The run, by the name of its folder or by its path; the newest if not named
+    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
     pub run: Option<String>,
     /// The file to write
     #[arg(long, short, value_name = "FILE")]
@@ -148,7 +220,13 @@ impl ReplayArgs {
 }
 
 impl UndoArgs {
-    /// Whether to also restore files that have changed since.
+    pub fn request(&self) -> undo::Request<'_> {
+        undo::Request { run: self.run.as_deref(), files: &self.files, force: self.force }
+    }
+}
+
+impl RedoArgs {
+    /// Whether to also replace files that have changed since.
     pub fn force(&self) -> Force {
         if self.force { Force::Yes } else { Force::No }
     }

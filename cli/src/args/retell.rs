@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub struct PageArgs {
-    /// The run, by the name of its folder or by its path; the newest if not named
+    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
     #[arg(conflicts_with = "all")]
     pub run: Option<String>,
     /// All runs of the project: a table, what they cost, how often they succeed
@@ -19,7 +19,7 @@ pub struct PageArgs {
 
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// The run, by the name of its folder or by its path; the newest if not named
+    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
     pub run: Option<String>,
     /// The format of the other tool
     #[arg(long, value_name = "FORMAT")]

@@ -1,28 +1,68 @@
 //! `code-commit runs` and `code-commit show`: what happened.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use code_commit_engine::Outcome;
-use code_commit_report::{GOOD, Output, STRONG, WARN, holds_for, phrases, printable, steps};
+use code_commit_report::{GOOD, Output, STRONG, WARN, holds_for, phrases, printable, printable_name, steps};
 use code_commit_runs::chronicle::{self, Found};
 use code_commit_runs::{Exit, Failure, Host, changes, order, records};
 use code_commit_timeline::{Run, title};
 use serde_json::json;
 
-use crate::args::RunName;
+use crate::args::{RunName, RunsArgs, Since, Status};
 
-/// Lists the runs of this project, newest first.
-pub fn list(host: Host<'_>) -> Result<Exit, Failure> {
-    let all = chronicle::all(host)?;
+/// Lists the runs of this project, of all loops, in the order in which they began: the newest first.
+pub fn list(args: &RunsArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let from_ms = args.since.map(|since| match since {
+        Since::Day(from_ms) => from_ms,
+        Since::Ago(ago) => {
+            millis(records::now()).saturating_sub(i64::try_from(ago.as_millis()).unwrap_or(i64::MAX))
+        }
+    });
+    let began = |found: &Found, run: &Run| match run.steps.from_ms {
+        // A run of `apply` has no journal.
+        0 => millis(records::last_written(&found.path)),
+        from_ms => from_ms,
+    };
+    let with_time = |found: Found| {
+        let run = found.facts();
+        (began(&found, &run), found, run)
+    };
+    let mut all: Vec<(i64, Found, Run)> = chronicle::all(host)?.into_iter().map(with_time).collect();
+    let is_any = !all.is_empty();
+    all.retain(|(began, found, run)| {
+        from_ms.is_none_or(|from_ms| *began >= from_ms) && is_meant(args, found, run)
+    });
+    all.sort_by_key(|(began, ..)| std::cmp::Reverse(*began));
     if all.is_empty() {
-        host.output.note("there is no run yet");
+        host.output.note(if is_any { "no run is like that" } else { "there is no run yet" });
     }
-    all.iter().for_each(|found| line(found, host));
+    all.iter().for_each(|(began, found, run)| line(*began, found, run, host));
     Ok(Exit::Done)
 }
 
-fn line(found: &Found, host: Host<'_>) {
-    let (run, output) = (found.facts(), host.output);
+fn is_meant(args: &RunsArgs, found: &Found, run: &Run) -> bool {
+    let is_status = |status: Status| match status {
+        Status::Good => run.is_good == Some(true) && !found.known.undone,
+        Status::Failed => run.is_good == Some(false),
+        Status::Unfinished => run.is_good.is_none() && !found.known.undone,
+        Status::Undone => found.known.undone,
+    };
+    let text = format!("{}\n{}\n{}", run.query, run.verdict, run.remark.as_deref().unwrap_or_default())
+        .to_lowercase();
+    args.kind.as_ref().is_none_or(|kind| *kind == run.kind)
+        && args.status.is_none_or(is_status)
+        && args.model.as_ref().is_none_or(|model| run.model.contains(&**model))
+        && args.grep.as_ref().is_none_or(|words| text.contains(&words.to_lowercase()))
+}
+
+fn millis(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn line(began_ms: i64, found: &Found, run: &Run, host: Host<'_>) {
+    let output = host.output;
     let (steps, query) = (&run.steps, run.title());
     let rounds = steps.rounds_asked();
     let is_over = steps.outcome.is_some();
@@ -31,7 +71,8 @@ fn line(found: &Found, host: Host<'_>) {
     output.object(&json!({
         "run": run.name, "loop": run.kind, "outcome": outcome, "verdict": run.verdict, "remark": run.remark,
         "rounds": rounds, "undone": run.undone, "folder": found.path.to_string_lossy(), "query": query,
-        "cost_usd": steps.cost_usd().filter(|_| is_over), "elapsed_ms": elapsed_ms,
+        "cost_usd": steps.cost_usd().filter(|_| is_over), "elapsed_ms": elapsed_ms, "began_ms": began_ms,
+        "model": run.model,
     }));
     let spent = elapsed_ms.map_or_else(String::new, |elapsed_ms| {
         let cost = phrases::cost(steps.cost_usd());
@@ -41,7 +82,7 @@ fn line(found: &Found, host: Host<'_>) {
     // The loop is named where the name of the run does not say it.
     let kind =
         if run.name.contains(&run.kind) { String::new() } else { format!("{}: ", printable(&run.kind)) };
-    let (ended, step, since) = (ended(&run, output), step(&run, host), found.known.since());
+    let (ended, step, since) = (ended(run, output), step(run, host), found.known.since());
     output.report_prose(&format!("{}  {kind}{ended}, {step}s {rounds}{spent}{since}{query}", run.name));
 }
 
@@ -70,10 +111,11 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
     let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
     output.object(&json!({
         "run": run.name, "loop": run.kind, "undone": run.undone, "folder": path.to_string_lossy(),
-        "facts": past.json, "files": stats, "summary": order::summary(&records::open(path), &past),
+        "parent": run.parent, "facts": past.json, "files": stats, "summary": order::summary(&records::open(path), &past),
     }));
     output.report(&format!("{}{}", output.paint(STRONG, &run.name), found.known.since()));
     run.title().iter().for_each(|title| output.report_prose(&printable(title)));
+    run.parent.iter().for_each(|parent| output.report(&format!("goes on from {}", printable_name(parent))));
     steps(step(&run, host), &run.steps, output);
     output.report_prose(&format!("ended: {}", ended(&run, output)));
     let verdict = host.loops.iter().find(|row| row.facts.kind == run.kind).map(|row| row.facts.verdict);

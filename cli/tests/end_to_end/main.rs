@@ -21,6 +21,7 @@ mod caches;
 mod clean;
 mod commit;
 mod config;
+mod conversation;
 mod costs;
 mod daily;
 mod disk_errors;

@@ -52,6 +52,9 @@ pub struct Plan {
     /// The supervisor's own name for this work: the finished run is answered from the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The finished run that this one goes on from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
     /// The commit that was checked out when the run began.
     pub head: Option<String>,
     /// The task.
@@ -88,6 +91,11 @@ impl Plan {
         };
         let may = [self.restore_on_failure, self.no_check];
         (query, system, self.rounds, self.same_failures, may)
+    }
+
+    /// What it is asked for.
+    pub(crate) fn query(&self) -> &str {
+        self.asks_for().0
     }
 
     /// Runs the loop to its end.

@@ -43,7 +43,7 @@ impl Query {
     }
 
     /// The text of a given one; `None` if a file holds it.
-    pub(super) fn text(&self) -> Option<Result<String, Missing>> {
+    pub(crate) fn text(&self) -> Option<Result<String, Missing>> {
         let Self::Given { by, text } = self else { return None };
         let refuse = |what: &str| Missing::new(format!("the query from {by} {what}"), HINT);
         if text.len() as u64 > MOST_BYTES {

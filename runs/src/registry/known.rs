@@ -37,6 +37,11 @@ impl Known {
         root.join(&self.folder)
     }
 
+    /// Its name: that of its folder.
+    pub fn name(&self, root: &Path) -> String {
+        records::name(&self.path(root))
+    }
+
     /// The loop that its plan names; `apply` without a plan.
     pub fn kind(&self, root: &Path) -> String {
         Head::of(&records::open(&self.path(root))).map_or_else(|| "apply".to_owned(), |head| head.kind)

@@ -29,6 +29,8 @@ pub struct Run {
     pub is_good: Option<bool>,
     /// What else was said about its end.
     pub remark: Option<String>,
+    /// The finished run that it goes on from.
+    pub parent: Option<String>,
     /// Whether it was undone since.
     pub undone: bool,
     /// Where it was made, and who vouches for it.
@@ -86,6 +88,7 @@ impl Run {
             name: name.to_owned(),
             model: word(model).unwrap_or_default(),
             version: word("/version").unwrap_or_default(),
+            parent: word("/parent"),
             head: word("/head").or_else(|| word("/repo_baseline_commit")),
             kind,
             ..Self::default()

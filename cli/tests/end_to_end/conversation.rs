@@ -1,0 +1,235 @@
+//! What a person says to finished runs: which one, what of it stays, what comes next.
+
+use std::fs;
+
+use code_commit_fixtures::server::{Script, Step};
+use serde_json::Value;
+
+use crate::scenes::commit::Scene;
+use crate::scenes::program::Ran;
+use crate::typed;
+
+const BEFORE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";
+const AFTER: &str = "ONE\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nTEN\n";
+
+/// A project whose build is always red before `made.txt`, and a model that changes three files.
+fn scene() -> Scene {
+    let reply = format!("^^^lines.txt\n{AFTER}^^^end\n^^^made.txt\nmade\n^^^end\n^^^gone.txt\n^^^delete\n");
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", "#!/bin/sh\ntest -e made.txt\n"),
+        ("lines.txt", BEFORE),
+        ("gone.txt", "gone\n"),
+        ("agent-config/query.txt", "Make it pass.\n"),
+    ];
+    Scene::with_files(&files, Script::new([]).rule("enerateContent", Step::text(&reply)))
+}
+
+/// The objects that a command prints under `--json`.
+fn objects(scene: &Scene, words: &[&str]) -> Vec<Value> {
+    let ran = Ran::of(&mut scene.command(&[words, &["--json"]].concat(), &[]));
+    assert_eq!(ran.code, Some(0), "{ran}");
+    ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn names(scene: &Scene) -> Vec<String> {
+    scene.runs().iter().map(|run| run.file_name().unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+fn tree(scene: &Scene) -> [Option<String>; 3] {
+    ["lines.txt", "made.txt", "gone.txt"].map(|path| fs::read_to_string(scene.project.root().join(path)).ok())
+}
+
+fn state(lines: &str, made: Option<&str>, gone: Option<&str>) -> [Option<String>; 3] {
+    [Some(lines), made, gone].map(|text| text.map(str::to_owned))
+}
+
+#[test]
+fn a_run_is_meant_by_at_its_place_or_the_beginning_of_its_name() {
+    let scene = scene();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    assert_eq!(scene.commit(&["--new"]).code, Some(0));
+    let (older, newer) = (names(&scene)[0].clone(), names(&scene)[1].clone());
+    let name = |run: &str| objects(&scene, &["show", run])[0]["run"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (name("@"), name("@-1"), name(&newer), name(&older)),
+        (newer.clone(), older.clone(), newer, older.clone())
+    );
+    let many = scene.run(&["show", "20"]);
+    assert!(many.code == Some(3) && many.err.contains("20 could be any of"), "{many}");
+    for none in ["@-2", "@2", "@x", "zzz"] {
+        let ran = scene.run(&["show", none]);
+        assert!(ran.code == Some(3) && ran.err.contains(&format!("no run named {none}")), "{ran}");
+    }
+    scene.run(&["clean", "--keep", "1"]);
+    assert_eq!(name("20"), name("@"), "one name begins so");
+}
+
+#[test]
+fn runs_are_listed_by_what_they_are() {
+    let scene = scene();
+    assert_eq!(scene.commit(&["-m", "Make it PASS now."]).code, Some(0));
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    assert_eq!(scene.commit(&["-m", "Another one."]).code, Some(0));
+    let count = |words: &[&str]| objects(&scene, &[&["runs"], words].concat()).len();
+    assert_eq!((count(&[]), count(&["--loop", "commit"]), count(&["--loop", "order"])), (2, 2, 0));
+    assert_eq!((count(&["--status", "undone"]), count(&["--status", "good"])), (1, 1));
+    assert_eq!((count(&["--status", "failed"]), count(&["--status", "unfinished"])), (0, 0));
+    assert_eq!((count(&["--grep", "make it pass"]), count(&["--grep", "nowhere"])), (1, 0));
+    assert_eq!((count(&["--model", "gemini"]), count(&["--model", "gpt"])), (2, 0));
+    assert_eq!(
+        (count(&["--since", "1h"]), count(&["--since", "2d"]), count(&["--since", "2999-01-01"])),
+        (2, 2, 0)
+    );
+    let all = objects(&scene, &["runs"]);
+    assert!(
+        all[0]["began_ms"].as_i64() > all[1]["began_ms"].as_i64() && all[0]["query"] == "Another one.",
+        "{all:?}"
+    );
+    let wrong = scene.run(&["runs", "--since", "yesterday"]);
+    assert!(wrong.code == Some(2) && wrong.err.contains("90m, 12h or 7d"), "{wrong}");
+}
+
+#[test]
+fn a_diff_shows_what_a_run_changed_whatever_became_of_it() {
+    let scene = scene();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let diff = scene.run(&["diff"]);
+    assert_eq!(diff.code, Some(0));
+    insta::assert_snapshot!(diff.out, @"
+    --- a/gone.txt
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -gone
+    --- a/lines.txt
+    +++ b/lines.txt
+    @@ -1,4 +1,4 @@
+    -one
+    +ONE
+     two
+     three
+     four
+    @@ -7,4 +7,4 @@
+     seven
+     eight
+     nine
+    -ten
+    +TEN
+    --- /dev/null
+    +++ b/made.txt
+    @@ -0,0 +1 @@
+    +made
+    ");
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    assert_eq!(scene.run(&["diff", "@"]).out, diff.out);
+    let files = objects(&scene, &["diff"])[0]["files"].clone();
+    assert_eq!((files[0]["status"].as_str(), files[1]["path"].as_str()), (Some("D"), Some("lines.txt")));
+}
+
+#[test]
+fn one_file_is_undone_and_redone_without_the_others() {
+    let scene = scene();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let whole = state(AFTER, Some("made\n"), None);
+    assert_eq!(tree(&scene), whole);
+    let undone = scene.run(&["undo", "@", "./gone.txt"]);
+    assert!(undone.code == Some(0) && undone.out.starts_with("restored gone.txt\n"), "{undone}");
+    assert_eq!(tree(&scene), state(AFTER, Some("made\n"), Some("gone\n")));
+    assert_eq!(objects(&scene, &["runs"])[0]["undone"], false);
+    let again = scene.run(&["undo", "@", "gone.txt"]);
+    assert!(again.code == Some(3) && again.err.contains("left no change in gone.txt"), "{again}");
+    assert_eq!(scene.run(&["undo", "@", "lines.txt", "made.txt"]).code, Some(0));
+    assert_eq!(tree(&scene), state(BEFORE, None, Some("gone\n")));
+    assert_eq!(objects(&scene, &["runs"])[0]["undone"], true, "nothing of it is left");
+    let redone = scene.run(&["redo"]);
+    assert_eq!(redone.code, Some(0), "{redone}");
+    assert_eq!(
+        (tree(&scene), objects(&scene, &["runs"])[0]["undone"].clone()),
+        (whole.clone(), false.into())
+    );
+    let nothing = scene.run(&["redo"]);
+    assert!(nothing.code == Some(7) && nothing.err.contains("nothing of"), "{nothing}");
+    // And once more, the whole run.
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    assert_eq!(tree(&scene), state(BEFORE, None, Some("gone\n")));
+    assert_eq!(scene.run(&["redo", "@"]).code, Some(0));
+    assert_eq!(tree(&scene), whole);
+}
+
+#[test]
+fn redo_loses_nothing_that_a_person_wrote_meanwhile() {
+    let scene = scene();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    scene.project.write("lines.txt", b"mine\n").unwrap();
+    let refused = scene.run(&["redo"]);
+    assert!(refused.code == Some(3) && refused.err.contains("lines.txt"), "{refused}");
+    assert_eq!(tree(&scene), state("mine\n", None, Some("gone\n")), "all or nothing");
+    assert_eq!(scene.run(&["redo", "--force"]).code, Some(0));
+    assert_eq!(tree(&scene), state(AFTER, Some("made\n"), None));
+    let kept = scene.record().into_iter().any(|(_, content)| content == "mine\n");
+    assert!(kept, "what was replaced is in the run folder");
+}
+
+#[test]
+fn pieces_are_undone_one_by_one_at_a_terminal() {
+    let scene = scene();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let without = scene.run(&["undo", "--patch"]);
+    assert!(without.code == Some(3) && without.err.contains("no terminal"), "{without}");
+    // gone.txt stays as it is, of lines.txt the first piece is taken back, and made.txt stays.
+    let Some(ran) = typed::run(&scene, &["undo", "--patch"], &[], "n\nx\ny\nd\nq\n") else { return };
+    assert!(ran.code == Some(0) && ran.out.contains("x is none of y, n, a, d, q"), "{ran}");
+    let half = AFTER.replacen("ONE", "one", 1);
+    assert_eq!(tree(&scene), state(&half, Some("made\n"), None));
+    assert_eq!(objects(&scene, &["runs"])[0]["undone"], false);
+    assert_eq!(scene.run(&["redo"]).code, Some(0));
+    assert_eq!(tree(&scene), state(AFTER, Some("made\n"), None));
+    let Some(ran) = typed::run(&scene, &["undo", "--patch"], &[], "q\n") else { return };
+    assert!(ran.code == Some(0) && ran.out.contains("nothing was chosen"), "{ran}");
+    let Some(ran) = typed::run(&scene, &["undo", "--patch", "@", "lines.txt"], &[], "a\n") else { return };
+    assert_eq!((ran.code, tree(&scene)), (Some(0), state(BEFORE, Some("made\n"), None)));
+}
+
+#[test]
+fn a_new_run_goes_on_from_a_finished_one() {
+    let scene = scene();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let silent = scene.run_keyed(&["again", "--sandbox", "off"]);
+    assert!(silent.code == Some(3) && silent.err.contains("what should be different"), "{silent}");
+    let parent = names(&scene)[0].clone();
+    let again = scene.run_keyed(&["again", "--sandbox", "off", "-m", "Not like that: say it loud."]);
+    assert_eq!(again.code, Some(0), "the model's flags are those of the run before: {again}");
+    let asked = scene.recorded("1-query.txt");
+    let (query, diff) = (asked.find("Make it pass.").unwrap(), asked.find("+ONE").unwrap());
+    let (verdict, words) =
+        (asked.find("It ended like this: done").unwrap(), asked.find("say it loud").unwrap());
+    assert!(query < diff && diff < verdict && verdict < words, "{asked}");
+    let plan: Value = serde_json::from_str(&scene.recorded("run.json")).unwrap();
+    assert_eq!(plan["parent"].as_str(), Some(&*parent));
+    assert_eq!(objects(&scene, &["show"])[0]["parent"].as_str(), Some(&*parent));
+    // What an undone run did is not in the code.
+    assert_eq!(scene.run(&["undo", "--force", &parent]).code, Some(0));
+    assert_eq!(scene.run_keyed(&["again", &parent, "--sandbox", "off", "-m", "Another way."]).code, Some(0));
+    assert!(scene.recorded("1-query.txt").contains("made and taken back"));
+    let edit = scene.run_keyed(&["again", "--edit"]);
+    assert_eq!(edit.code, Some(2), "{edit}");
+}
+
+#[test]
+fn what_failed_is_tried_again_with_what_the_build_said() {
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", "#!/bin/sh\necho the complaint\nexit 1\n"),
+        ("agent-config/query.txt", "Make it pass.\n"),
+    ];
+    let reply = Step::text("^^^a.txt\na\n^^^end\n");
+    let scene = Scene::with_files(&files, Script::new([]).rule("enerateContent", reply));
+    assert_eq!(scene.commit(&["--rounds", "1"]).code, Some(1));
+    let again = scene.run_keyed(&["again", "--rounds", "1", "--sandbox", "off"]);
+    assert_eq!(again.code, Some(1), "{again}");
+    let asked = scene.recorded("1-query.txt");
+    assert!(asked.contains("The last build printed:\n\nthe complaint\n"), "{asked}");
+    assert!(asked.contains("it is not done yet"), "{asked}");
+}

@@ -1,0 +1,113 @@
+//! `code-commit again`: goes on from a finished run with its query, its change, its verdict and new words.
+
+use anyhow::anyhow;
+use code_commit_logging::RunFolder;
+use code_commit_prompt::again::{FollowUp, query};
+use code_commit_settings::{Address, Layer, ModelNames, Origin, Settings};
+use code_commit_timeline::{Command, Run, What};
+
+use crate::changes;
+use crate::chronicle::Found;
+use crate::commit::{self, Plan, Query, Task, Which};
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::site::Site;
+
+/// Of the end of a build's output, at most.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// Goes on from the named run, or the newest. `request` is for the new run; its query holds the new words.
+pub fn run(named: Option<&str>, request: commit::Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let site = Site::here(host)?;
+    let found = Found::of(site.registry().find(named)?, &site.root);
+    let run = found.whole(&site.root, &host.output.strike_out([]))?;
+    let words = words(&run, &request.query)?;
+    if found.known.is_imported() {
+        let error = anyhow!("{} was made elsewhere: its change is not here", run.name);
+        return Err(Failure::refused(error, "start a run of your own: code-commit -m \"…\""));
+    }
+    let folder = RunFolder::open(found.path.clone(), host.output.strike_out([]));
+    let plan =
+        Plan::load(&folder, &found.known).map_err(|error| Failure::refused(error, "start a new run"))?;
+    let edits = run.edits();
+    let diffs: Vec<(String, String)> =
+        edits.iter().map(|edit| (edit.path.to_owned(), changes::of_edit(edit, &run.contents))).collect();
+    let text = query(&FollowUp {
+        query: plan.query(),
+        diffs: &diffs,
+        is_in_tree: !run.undone,
+        verdict: &verdict(&run),
+        output: failed_build(&run).and_then(|build| output(&found, build)).as_deref(),
+        words: &words,
+    });
+    let which = match plan.task {
+        Task::Commit { .. } => Which::Commit,
+        Task::Implement { .. } => Which::Implement,
+    };
+    let request = commit::Request {
+        layer: with_model(request.layer, &plan.settings),
+        query: Query::Given { by: "again", text: text.into_bytes() },
+        parent: Some(run.name),
+        ..request
+    };
+    commit::run(which, &request, host)
+}
+
+/// What the person says to the run. Refuses one that nothing can follow.
+fn words(run: &Run, query: &Query) -> Result<String, Failure> {
+    let name = &run.name;
+    if !["commit", "implement"].contains(&&*run.kind) {
+        let error = anyhow!("{name} is a run of {}: only the two commit loops go on from a run", run.kind);
+        return Err(Failure::refused(error, "name one of theirs: code-commit runs --loop commit"));
+    }
+    if run.steps.outcome.is_none() {
+        let error = anyhow!("{name} is not finished");
+        return Err(Failure::refused(error, format!("continue it first: code-commit resume {name}")));
+    }
+    if matches!(query, Query::Edited) {
+        let error = anyhow!("--edit: the query of the new run is that of {name}, with new words");
+        return Err(
+            Failure::new(Exit::Usage, error).help("say them with -m, or give -m - and standard input")
+        );
+    }
+    let given = query.text().transpose().map_err(|missing| commit::refused(vec![missing]))?;
+    match given {
+        Some(words) => Ok(words),
+        None if run.is_good == Some(true) => {
+            let error = anyhow!("{name} reached its goal, and nothing says what should be different");
+            Err(Failure::refused(error, "say it: code-commit again -m \"not like that: …\""))
+        }
+        None => Ok("Finish the request above: it is not done yet.".to_owned()),
+    }
+}
+
+/// `done`, `needs person: a question`.
+fn verdict(run: &Run) -> String {
+    let remark = run.remark.as_ref().map_or_else(String::new, |remark| format!(": {remark}"));
+    format!("{}{remark}", run.verdict)
+}
+
+/// The last build, if it failed.
+fn failed_build(run: &Run) -> Option<&Command> {
+    let builds = run.steps.all.iter().filter_map(|step| match &step.what {
+        What::Command(command) if command.is_build() => Some(command),
+        What::Command(_) | What::Call(_) | What::Change(_) | What::Event(_) => None,
+    });
+    builds.last().filter(|build| !build.is_good)
+}
+
+fn output(found: &Found, build: &Command) -> Option<String> {
+    let (start, end, _) = found.ends(build.output.first()?, MOST_BYTES)?;
+    Some(start + &end)
+}
+
+/// The models that the run was given by a flag are those of the new run, unless it has its own.
+fn with_model(mut layer: Layer, of: &Settings) -> Layer {
+    if layer.model.name.is_none() && of.model.origin == Origin::Flag {
+        layer.model.name = Some(ModelNames(of.model.value.clone()));
+        if layer.model.base_url.is_none() && of.base_url.origin == Origin::Flag {
+            layer.model.base_url = of.base_url.value.clone().map(Address);
+        }
+    }
+    layer
+}
