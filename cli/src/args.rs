@@ -20,8 +20,8 @@ use code_commit_settings::Sandbox;
 pub use flags::{SettingArgs, sandbox};
 pub use later::Later;
 pub use record::{
-    CleanArgs, ExportArgs, ImportArgs, RedoArgs, ReplayArgs, ResumeArgs, RunName, RunsArgs, Since, Status,
-    UndoArgs, VerifyArgs, WhyArgs,
+    CleanArgs, ExportArgs, ImportArgs, RedoArgs, ReplayArgs, ResumeArgs, ReviewArgs, RunName, RunsArgs,
+    Since, Status, UndoArgs, VerifyArgs, WhyArgs,
 };
 pub use retell::{PageArgs, TraceArgs, TraceFormat};
 pub use setup::{CheckArgs, CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
@@ -80,6 +80,8 @@ pub enum Command {
     Resume(Later<ResumeArgs>),
     /// Go on from a finished run with its query, its change, its verdict and new words (-m)
     Again(Later<AgainArgs>),
+    /// Look at the change of a run that waits for it (--review): keep it, take it back, or say what should be different
+    Review(Later<ReviewArgs>),
     /// Repeat a finished run in a scratch copy, without a model, and compare
     Replay(Later<ReplayArgs>),
     /// Set up a new project in this folder; overwrites nothing
@@ -136,6 +138,7 @@ impl Cli {
                 None | Some(
                     Command::Implement(_)
                         | Command::Again(_)
+                        | Command::Review(_)
                         | Command::Resume(_)
                         | Command::Apply(_)
                         | Command::Undo(_)
@@ -212,6 +215,9 @@ pub struct RunArgs {
     /// Begin a new run, even if one for the same query is not finished
     #[arg(long)]
     pub new: bool,
+    /// Wait for a person before a green build counts: exit code 9, until `code-commit review` accepts or rejects the change
+    #[arg(long)]
+    pub review: bool,
     /// Say how many tokens the first prompt has and what it costs, and stop
     #[arg(long)]
     pub dry_run: bool,
@@ -247,6 +253,7 @@ impl RunArgs {
             same_failures: self.stop_when_stuck,
             on_unfit: if self.no_check { commit::OnUnfit::GoOn } else { commit::OnUnfit::End },
             key: self.key.clone(),
+            review: self.review,
             parent: None,
             new: self.new,
             dry_run: self.dry_run,

@@ -23,7 +23,8 @@ use std::path::Path;
 
 use code_commit_runs::commit::{self, Which};
 use code_commit_runs::{
-    Exit, Failure, Host, again, check, clean, lock, order, replay, resume, travel, undo, why,
+    Exit, Failure, Host, Product, Site, again, check, clean, lock, order, replay, resume, review, travel,
+    undo, why,
 };
 
 use crate::args::order::OrderCommand;
@@ -33,6 +34,9 @@ use crate::args::{Cli, Command};
 pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     recover_first(cli.command.as_ref(), host)?;
+    if cli.product() == Product::Work {
+        remind(cli.command.as_ref(), host);
+    }
     match &cli.command {
         None => commit::run(Which::Commit, &cli.run.request()?, host),
         Some(Command::Implement(args)) => commit::run(Which::Implement, &args.request()?, host),
@@ -48,6 +52,7 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Why(args)) => why::run(&args.request(), host),
         Some(Command::Replay(args)) => replay::run(&args.request(), host),
         Some(Command::Again(args)) => again::run(args.from.as_deref(), args.run.request()?, host),
+        Some(Command::Review(args)) => pieces::review(args, host),
         Some(Command::Resume(args)) => resume::run(&args.request(), host),
         Some(Command::Phase(args)) => phase::run(args, host),
         Some(Command::Spec(args)) => spec::run(args, host),
@@ -79,6 +84,13 @@ fn of_orders(command: &OrderCommand, host: Host<'_>) -> Result<Exit, Failure> {
         OrderCommand::Check(args) => order_check::run(args, host),
         OrderCommand::New(args) => order_template::run(args, host.output),
     }
+}
+
+/// A run that waits for a person is named by the next one.
+fn remind(command: Option<&Command>, host: Host<'_>) {
+    let is_about_it = matches!(command, Some(Command::Review(_) | Command::Undo(_) | Command::Redo(_)));
+    let site = if is_about_it { None } else { Site::here(host).ok() };
+    site.and_then(|site| review::reminder(&site)).iter().for_each(|waits| host.output.note(waits));
 }
 
 /// Cleans up after a killed run, before any command.

@@ -13,7 +13,7 @@ use code_commit_loop_commit::{Fitness, check};
 use code_commit_perform::{BuildCommand, CommitWorld, Event, Observer, Rules};
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, GOOD, Output, phrases, printable};
-use code_commit_settings::{Keys, Layer};
+use code_commit_settings::{Keys, Layer, Settings};
 use serde_json::json;
 
 pub(crate) mod traces;
@@ -61,24 +61,29 @@ pub enum Of<'f> {
 
 /// Runs the commands as a run would, reports the verdict about each, and leaves the tree as it was. The worst decides.
 pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
     let tree = place::work_tree(host.here()?)?;
-    let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
     let settings = crate::config::load(tree.root(), layer.clone(), host)?;
-    let lock = lock::take(&tree, host)?;
+    with(settings, &tree, of, host)
+}
+
+/// As [`run`], with these settings.
+pub(crate) fn with(settings: Settings, tree: &WorkTree, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
+    let lock = lock::take(tree, host)?;
     // A query is not needed: nobody is asked.
     let task = Task::commit(String::new(), String::new(), Vec::new(), &settings);
-    let mut plan = plan(settings, &tree, task)?;
-    let guard = guard(&Site::of(&tree, host), &plan)?;
-    let subjects = subjects(of, &tree, &guard, &mut plan, host)?;
+    let mut plan = plan(settings, tree, task)?;
+    let guard = guard(&Site::of(tree, host), &plan)?;
+    let subjects = subjects(of, tree, &guard, &mut plan, host)?;
     let Some(Subject { command, .. }) = subjects.first() else { return Ok(Exit::Done) };
     let name = format!("{}{CHECK}", Stamp::now().folder_name());
-    let new = NewRun::create(&place::state(&tree)?.join(RUNS), &name, redactor, "make the folder writable")?;
+    let new = NewRun::create(&place::state(tree)?.join(RUNS), &name, redactor, "make the folder writable")?;
     let folder = new.folder().clone();
     // Listed as long as it lasts: if this is killed, the next command finds it and clears up.
-    Registry::of(&tree).add(folder.path(), None)?;
-    lock::under_way(&lock, &tree, folder.path())?;
-    let account = account(&plan, &tree, &command.confinement)?.keeping_nothing();
+    Registry::of(tree).add(folder.path(), None)?;
+    lock::under_way(&lock, tree, folder.path())?;
+    let account = account(&plan, tree, &command.confinement)?.keeping_nothing();
     let nobody = code_commit_llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
     let world = CommitWorld {
         record: new.record(Ears(output.clone())).map_err(Failure::no_record)?,
@@ -106,7 +111,7 @@ pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     let checked = checked.map_err(|stop| failure(stop, &folder, UNLIKE_RECORDED.to_owned(), fault));
     // Otherwise the next command restores what is left.
     if code_commit_perform::is_settled(&folder).unwrap_or(false) {
-        put_away(&tree, &folder)?;
+        put_away(tree, &folder)?;
     }
     if code_commit_perform::has_taken_in(folder.path()) {
         let folder = folder.path().display();

@@ -28,6 +28,7 @@ pub mod records;
 pub mod registry;
 pub mod replay;
 pub mod resume;
+pub mod review;
 pub mod rollup;
 pub mod row;
 pub mod sandbox;

@@ -215,7 +215,8 @@ impl<L: Loop> Life<'_, L> {
             line.insert("from_record".to_owned(), json!(true));
         }
         output.object(&line.into());
-        Ok(Finished { exit: ended.exit(), ended, changes, run: run.clone(), past, from_record })
+        let exit = self.of.exit(plan, run, &ended)?;
+        Ok(Finished { exit, ended, changes, run: run.clone(), past, from_record })
     }
 }
 

@@ -85,7 +85,8 @@ impl<'p> Registry<'p> {
         let is_run = |folder: &PathBuf| folder.join(RUN_JSON).is_file() && is_new(folder);
         let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_run).collect();
         folders.sort_unstable_by(|one, other| other.file_name().cmp(&one.file_name()));
-        let run = |folder| Known { folder, plan_sha256: None, undone: false, imported: None };
+        let run =
+            |folder| Known { folder, plan_sha256: None, undone: false, accepted: false, imported: None };
         folders.into_iter().map(run).collect()
     }
 
@@ -147,7 +148,7 @@ impl<'p> Registry<'p> {
         let plan_sha256 = plan.map(|plan| plan.sha256);
         let mut known = self.read()?;
         known.retain(|run| run.folder != folder && run.path(self.root).is_dir());
-        known.push(Known { folder, plan_sha256, undone: false, imported });
+        known.push(Known { folder, plan_sha256, undone: false, accepted: false, imported });
         let is_begun = known.last().is_some_and(|run| run.imported.is_none() && run.has_plan());
         let written = if is_begun { self.write_before_begin(&known) } else { self.write(&known) };
         written.map_err(Failure::no_record)
@@ -172,6 +173,14 @@ impl<'p> Registry<'p> {
         self.change(|known| {
             let found = known.iter_mut().filter(|run| run.path(self.root) == folder);
             found.for_each(|run| run.undone = undone == Undone::Yes);
+        })
+    }
+
+    /// Notes that a person has kept what the run made.
+    pub(crate) fn accept(&self, folder: &Path) -> Result<(), Failure> {
+        self.change(|known| {
+            let found = known.iter_mut().filter(|run| run.path(self.root) == folder);
+            found.for_each(|run| run.accepted = true);
         })
     }
 

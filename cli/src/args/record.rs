@@ -62,6 +62,26 @@ pub struct UndoArgs {
     pub force: bool,
 }
 
+/// What a person says of a change.
+#[derive(Debug, Clone, Args)]
+#[command(group = ArgGroup::new("verdict").args(["accept", "reject", "message"]))]
+pub struct ReviewArgs {
+    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest that waits if not named
+    pub run: Option<String>,
+    /// Of what is rejected, only these files; the rest is built again before it counts
+    #[arg(value_name = "FILE", requires = "reject")]
+    pub files: Vec<String>,
+    /// Keep the change
+    #[arg(long)]
+    pub accept: bool,
+    /// Take the change back
+    #[arg(long)]
+    pub reject: bool,
+    /// Ask the model for something else: a new run that goes on from this one, and waits as well
+    #[arg(long, short, value_name = "WORDS")]
+    pub message: Option<String>,
+}
+
 #[derive(Debug, Args)]
 pub struct RedoArgs {
     /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named

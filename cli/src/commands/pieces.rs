@@ -1,13 +1,15 @@
-//! `code-commit diff`, and the questions of `code-commit undo --patch`.
+//! `code-commit diff`, `review`, and the questions of `code-commit undo --patch`.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_report::{Output, STRONG, printable, printable_name};
-use code_commit_runs::{Exit, Failure, Host, changes, chronicle, undo};
+use code_commit_runs::registry::Known;
+use code_commit_runs::review::{self, Said};
+use code_commit_runs::{Exit, Failure, Host, Site, changes, chronicle, undo};
 use serde_json::json;
 
-use crate::args::UndoArgs;
+use crate::args::{ReviewArgs, UndoArgs};
 
 /// Shows what a run changed, as it left the files: whatever became of them since.
 pub fn diff(named: Option<&str>, host: Host<'_>) -> Result<Exit, Failure> {
@@ -38,13 +40,61 @@ pub fn undo(args: &UndoArgs, host: Host<'_>) -> Result<Exit, Failure> {
     if !args.patch {
         return undo::run(&args.request(), None, host);
     }
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        let help = "name files instead: code-commit undo RUN FILE; or the whole run: code-commit undo RUN";
-        return Err(Failure::refused(anyhow!("there is no terminal to ask on"), help));
-    }
+    on_terminal("name files instead: code-commit undo RUN FILE; or the whole run: code-commit undo RUN")?;
     let mut rest = None;
     let mut choose = |path: &str, pieces: &[String]| choose(path, pieces, &mut rest, host.output);
     undo::run(&args.request(), Some(&mut choose), host)
+}
+
+/// Shows the change of a run that waits for a person, and carries out what that person says.
+pub fn review(args: &ReviewArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let site = Site::here(host)?;
+    let known = review::find(args.run.as_deref(), &site)?;
+    let said = match &args.message {
+        Some(words) => Said::Words(words.clone()),
+        None if args.accept => Said::Accept,
+        None if args.reject => Said::Reject(&args.files),
+        None => return ask(&known.name(&site.root), &known, host),
+    };
+    review::carry_out(&known, said, host)
+}
+
+fn ask(name: &str, known: &Known, host: Host<'_>) -> Result<Exit, Failure> {
+    diff(Some(name), host)?;
+    on_terminal("say it: code-commit review --accept, --reject or -m \"…\"")?;
+    let question = "[a]ccept, [r]eject, [p]iece by piece, [w]ords to the model, [q]uit:";
+    loop {
+        match answer(question, host.output)?.as_str() {
+            "a" => return review::carry_out(known, Said::Accept, host),
+            "r" => return review::carry_out(known, Said::Reject(&[]), host),
+            "p" => {
+                let mut rest = None;
+                let mut choose = |path: &str, pieces: &[String]| choose(path, pieces, &mut rest, host.output);
+                return review::by_pieces(known, &mut choose, host);
+            }
+            "w" => {
+                let words = answer("What should be different?", host.output)?;
+                return review::carry_out(known, Said::Words(words), host);
+            }
+            "q" => return Ok(Exit::WaitsForReview),
+            other => host.output.error_block(&format!("{} is none of a, r, p, w, q", printable(other))),
+        }
+    }
+}
+
+fn on_terminal(instead: &str) -> Result<(), Failure> {
+    if io::stdin().is_terminal() && io::stderr().is_terminal() {
+        return Ok(());
+    }
+    Err(Failure::refused(anyhow!("there is no terminal to ask on"), instead))
+}
+
+/// A line that the person types; `q` at the end of the input.
+fn answer(question: &str, output: &Output) -> Result<String, Failure> {
+    output.error_block(question);
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line).context("cannot read the answer")?;
+    Ok(if read == 0 { "q".to_owned() } else { line.trim().to_owned() })
 }
 
 /// Asks for each piece; `rest` is the answer for all that follow, once there is one.
@@ -64,23 +114,18 @@ fn choose(
         }
         output.report(&output.paint(STRONG, &printable_name(path)));
         output.report(changes::coloured(piece, output).trim_end());
-        let answer = loop {
-            output.error_block(
-                "Take this back? [y]es, [n]o, [a]ll of this file, [d]one with this file, [q]uit:",
-            );
-            let mut line = String::new();
-            let read = io::stdin().lock().read_line(&mut line).context("cannot read the answer")?;
-            match line.trim() {
+        let is_taken_back = loop {
+            let question = "Take this back? [y]es, [n]o, [a]ll of this file, [d]one with this file, [q]uit:";
+            match answer(question, output)?.as_str() {
                 "y" => break true,
                 "n" => break false,
                 "a" => break *of_file.insert(true),
                 "d" => break *of_file.insert(false),
                 "q" => break *rest.insert(false),
-                _ if read == 0 => break *rest.insert(false),
                 other => output.error_block(&format!("{} is none of y, n, a, d, q", printable(other))),
             }
         };
-        answers.push(answer);
+        answers.push(is_taken_back);
     }
     Ok(answers)
 }

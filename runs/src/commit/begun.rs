@@ -33,6 +33,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         restore_on_failure: false,
         no_check: false,
         key: None,
+        review: false,
         parent: None,
         sealed: sealed(&settings, tree, task.binds()),
         head,

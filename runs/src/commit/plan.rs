@@ -52,6 +52,9 @@ pub struct Plan {
     /// The supervisor's own name for this work: the finished run is answered from the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Whether a person looks at what the run made before it counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub review: bool,
     /// The finished run that this one goes on from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
@@ -81,7 +84,7 @@ fn and_deciders(policy: Policy, settings: &Settings, root: &Path, git: Option<&W
 }
 
 /// What a run is asked for besides its settings: the texts, and what it may do. The roll-up may be newer.
-type AsksFor<'p> = (&'p str, Option<&'p str>, u32, Option<u32>, [bool; 2]);
+type AsksFor<'p> = (&'p str, Option<&'p str>, u32, Option<u32>, [bool; 3]);
 
 impl Plan {
     pub(super) fn asks_for(&self) -> AsksFor<'_> {
@@ -89,7 +92,7 @@ impl Plan {
             Task::Commit { query, .. } => (query.text(), None),
             Task::Implement { system, query, .. } => (query.text(), Some(system.text())),
         };
-        let may = [self.restore_on_failure, self.no_check];
+        let may = [self.restore_on_failure, self.no_check, self.review];
         (query, system, self.rounds, self.same_failures, may)
     }
 

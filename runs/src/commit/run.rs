@@ -24,7 +24,7 @@ use super::inputs::{self, Rules as IgnoreRules};
 use super::plan::Plan;
 use super::request::Request;
 use super::{begun, changed, fault, paid, tree_checks};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::life::{Facts, Finished, Ground, Life, Loop, Over, short_log};
 use crate::model::asking;
 use crate::records::{self, NewRun};
@@ -32,7 +32,7 @@ use crate::registry::Known;
 use crate::sandbox::{self, Otherwise};
 use crate::site::Site;
 use crate::trusted::Trusted;
-use crate::{config, interrupt, observer, preflight, verdict};
+use crate::{config, interrupt, observer, preflight, review, verdict};
 
 /// The two commit loops.
 pub(crate) struct Commit<'c> {
@@ -242,11 +242,17 @@ impl Loop for Commit<'_> {
         verdict::of_commit(&self.site.trusted, plan, interrupt)
     }
 
+    fn exit(&self, plan: &Plan, run: &RunFolder, ended: &Outcome) -> Result<Exit, Failure> {
+        let waits = plan.review && review::is_due(ended, self.site.registry().get(run.path())?.as_ref());
+        Ok(if waits { Exit::WaitsForReview } else { Exit::from(ended) })
+    }
+
     fn fault(&self, error: Fault, run: &RunFolder) -> Failure {
         fault::fault(error, self.tree.root(), run)
     }
 
-    fn tell(&self, _: &Plan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
+    fn tell(&self, plan: &Plan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
+        let mut line = Map::new();
         if let Some(summary) = over.summary {
             summary.print(over.output);
         }
@@ -254,7 +260,11 @@ impl Loop for Commit<'_> {
             let name = records::name(over.run.path());
             over.output.note(&format!("go on with the same settings: code-commit resume {name}"));
         }
-        Ok(Map::new())
+        if self.exit(plan, over.run, over.ended)? == Exit::WaitsForReview {
+            over.output.note(&review::waits(&records::name(over.run.path())));
+            line.insert("review".to_owned(), "waits".into());
+        }
+        Ok(line)
     }
 }
 

@@ -19,6 +19,9 @@ pub struct Known {
     pub(super) plan_sha256: Option<String>,
     /// Whether it was undone: then it cannot be resumed.
     pub undone: bool,
+    /// Whether a person has looked at what the run made and kept it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accepted: bool,
     /// Set for a run that was made elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) imported: Option<Imported>,

@@ -1,0 +1,128 @@
+//! `code-commit review`: a change waits for a person, who keeps it, takes it back or says what should be different.
+
+use anyhow::anyhow;
+use code_commit_engine::Outcome;
+use code_commit_logging::RunFolder;
+use serde_json::json;
+
+use crate::check::{self, Of};
+use crate::commit::{self, Plan, Query};
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::records;
+use crate::registry::Known;
+use crate::site::Site;
+use crate::undo::Choose;
+use crate::{again, config, undo};
+
+/// What a person says.
+#[derive(Debug)]
+pub enum Said<'s> {
+    /// Keep the change.
+    Accept,
+    /// Take it back, or of it these files. What is kept is built again before it counts.
+    Reject(&'s [String]),
+    /// Ask the model for something else.
+    Words(String),
+}
+
+/// Whether a run that ended like this still waits, if a person is to look at it.
+pub(crate) fn is_due(outcome: &Outcome, known: Option<&Known>) -> bool {
+    let is_open = known.is_none_or(|known| !known.accepted && !known.undone && !known.is_imported());
+    is_open && matches!(outcome, Outcome::Done { .. })
+}
+
+/// The next command, for the user.
+pub(crate) fn waits(name: &str) -> String {
+    format!("{name} waits for review: code-commit review {name}")
+}
+
+/// What to tell before a command if the newest run waits.
+pub fn reminder(site: &Site<'_>) -> Option<String> {
+    let newest = site.registry().all().ok()?.into_iter().next()?;
+    waiting(&newest, site).map(|_| waits(&newest.name(&site.root)))
+}
+
+/// The run that is meant: the named one, or the newest that waits.
+pub fn find(named: Option<&str>, site: &Site<'_>) -> Result<Known, Failure> {
+    let Some(named) = named else {
+        let waiting = site.registry().all()?.into_iter().find(|known| waiting(known, site).is_some());
+        return waiting.ok_or_else(|| {
+            let error = anyhow!("no run waits for review");
+            Failure::nothing_to_do(error, "a run waits if it is begun with --review")
+        });
+    };
+    let known = site.registry().find(Some(named))?;
+    if waiting(&known, site).is_none() {
+        let name = known.name(&site.root);
+        let help =
+            format!("to see what it did: code-commit show {name}; to take it back: code-commit undo {name}");
+        return Err(Failure::nothing_to_do(anyhow!("{name} does not wait for review"), help));
+    }
+    Ok(known)
+}
+
+/// The plan of a run that waits.
+fn waiting(known: &Known, site: &Site<'_>) -> Option<Plan> {
+    let plan = Plan::load(&folder(known, site), known).ok().filter(|plan| plan.review)?;
+    let past = records::intact(&folder(known, site)).ok()?;
+    past.outcome().is_some_and(|outcome| is_due(outcome, Some(known))).then_some(plan)
+}
+
+fn folder(known: &Known, site: &Site<'_>) -> RunFolder {
+    records::open(&known.path(&site.root))
+}
+
+/// Carries out what a person says of a run that waits.
+pub fn carry_out(known: &Known, said: Said<'_>, host: Host<'_>) -> Result<Exit, Failure> {
+    let site = Site::here(host)?;
+    let name = known.name(&site.root);
+    match said {
+        Said::Accept => accept(known, &site),
+        Said::Reject(files) => {
+            undo::run(&undo::Request { run: Some(&name), files, force: false }, None, host)?;
+            rest(known, &site)
+        }
+        Said::Words(words) => {
+            let query = Query::Given { by: "review", text: words.into_bytes() };
+            let request = commit::Request { query, review: true, ..commit::Request::default() };
+            again::run(Some(&name), request, host)
+        }
+    }
+}
+
+/// Takes back what `choose` says; what is kept is built again before it counts.
+pub fn by_pieces(known: &Known, choose: Choose<'_>, host: Host<'_>) -> Result<Exit, Failure> {
+    let site = Site::here(host)?;
+    let name = known.name(&site.root);
+    undo::run(&undo::Request { run: Some(&name), files: &[], force: false }, Some(choose), host)?;
+    rest(known, &site)
+}
+
+/// What is left of a change of which something was taken back.
+fn rest(known: &Known, site: &Site<'_>) -> Result<Exit, Failure> {
+    let (root, host, name) = (&site.root, site.host, known.name(&site.root));
+    let now = site.registry().get(&known.path(root))?.unwrap_or_else(|| known.clone());
+    let Some(plan) = waiting(&now, site) else {
+        host.output.object(&json!({ "event": "review", "run": name, "review": "rejected" }));
+        return Ok(Exit::Done);
+    };
+    let settings = config::unpacked(&plan.settings, root, host.environment);
+    let checked = check::with(settings, site.tree()?, Of::Build, host)?;
+    if checked == Exit::Done {
+        return accept(known, site);
+    }
+    host.output.warn(&format!(
+        "what is left does not build, so it still waits; to make all of it anew: code-commit redo {name}"
+    ));
+    Ok(checked)
+}
+
+fn accept(known: &Known, site: &Site<'_>) -> Result<Exit, Failure> {
+    let (name, output) = (known.name(&site.root), site.host.output);
+    let _lock = site.lock()?;
+    site.registry().accept(&known.path(&site.root))?;
+    output.object(&json!({ "event": "review", "run": name, "review": "accepted" }));
+    output.report(&format!("{name} is accepted"));
+    Ok(Exit::Done)
+}
