@@ -34,9 +34,17 @@ pub enum Force {
 pub enum Part<'p> {
     /// Everything.
     All,
-    /// These files, by path. Each becomes what it was before the sets, or this content if there is one: that of before
-    /// with some of the changes.
-    Files(&'p BTreeMap<String, Option<Vec<u8>>>),
+    /// These files, by path.
+    Files(&'p BTreeMap<String, Becomes>),
+}
+
+/// What a file becomes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Becomes {
+    /// What it was before the sets.
+    Before,
+    /// This content: that of before with some of the changes.
+    Content(Vec<u8>),
 }
 
 /// What was restored.
@@ -90,10 +98,7 @@ pub(crate) fn undo_with(
     for folder in undo_folders {
         manifest(folder)?.ok_or_else(|| UndoError::NoManifest { path: folder.join(MANIFEST) })?;
     }
-    let mut history = History::read(undo_folders)?;
-    if let Part::Files(files) = part {
-        history.keep(files);
-    }
+    let history = History::of(part, undo_folders)?;
     code_commit_guard::raise_descriptor_limit();
     let mut changes = history.changes(&folder)?;
     let changed_since = history.changed_since(&changes);

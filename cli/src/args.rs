@@ -6,12 +6,12 @@ pub mod order;
 pub mod phase;
 mod read;
 mod record;
+mod reply;
 mod retell;
 mod setup;
 pub mod spec;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use code_commit_runs::commit::{self, Query};
@@ -23,6 +23,7 @@ pub use record::{
     CleanArgs, ExportArgs, ImportArgs, RedoArgs, ReplayArgs, ResumeArgs, ReviewArgs, RunName, RunsArgs,
     Since, Status, UndoArgs, VerifyArgs, WhyArgs,
 };
+pub use reply::{ApplyArgs, GuardArgs, ParseArgs};
 pub use retell::{PageArgs, TraceArgs, TraceFormat};
 pub use setup::{CheckArgs, CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
 
@@ -284,36 +285,6 @@ pub struct RollupArgs {
     /// Say which files are shown and why
     #[arg(long)]
     pub explain: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct ParseArgs {
-    /// The reply; - for standard input
-    #[arg(default_value = "-")]
-    pub file: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub struct GuardArgs {
-    /// Paths, judged together as one reply
-    #[arg(value_name = "PATH", required_unless_present = "stdin")]
-    pub paths: Vec<OsString>,
-    /// Read the paths from standard input, one JSON string per line
-    #[arg(long, conflicts_with = "paths")]
-    pub stdin: bool,
-    /// The root that paths are relative to
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub root: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub struct ApplyArgs {
-    /// The reply; - for standard input
-    #[arg(default_value = "-")]
-    pub file: PathBuf,
-    /// Show what would change; write nothing
-    #[arg(long)]
-    pub dry_run: bool,
 }
 
 #[derive(Debug, Args)]

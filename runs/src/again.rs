@@ -89,11 +89,11 @@ fn verdict(run: &Run) -> String {
 
 /// The last build, if it failed.
 fn failed_build(run: &Run) -> Option<&Command> {
-    let builds = run.steps.all.iter().filter_map(|step| match &step.what {
+    let mut builds = run.steps.all.iter().filter_map(|step| match &step.what {
         What::Command(command) if command.is_build() => Some(command),
         What::Command(_) | What::Call(_) | What::Change(_) | What::Event(_) => None,
     });
-    builds.last().filter(|build| !build.is_good)
+    builds.next_back().filter(|build| !build.is_good)
 }
 
 fn output(found: &Found, build: &Command) -> Option<String> {

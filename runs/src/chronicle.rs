@@ -22,7 +22,7 @@ use crate::host::Host;
 use crate::records::{self, name};
 use crate::registry::{Known, RUN_JSON};
 use crate::site::Site;
-use crate::{order, place, review};
+use crate::{order, place};
 
 /// Bytes of a query to read.
 const LONGEST_QUERY: u64 = 64 << 10;
@@ -55,7 +55,7 @@ impl Found {
         (run.undone, run.belief) = (self.known.undone, self.known.belief());
         run.steps = past.as_ref().map(Past::steps).unwrap_or_default();
         end(&mut run, &folder, past.as_ref(), has_journal);
-        let is_due = |outcome| run.review && review::is_due(outcome, Some(&self.known));
+        let is_due = |outcome| run.review && self.known.waits(outcome);
         if run.steps.outcome.as_ref().is_some_and(is_due) {
             "waits for review".clone_into(&mut run.verdict);
         }

@@ -15,7 +15,6 @@ use code_commit_names::ours::{ABL, LOGS, STATE};
 use code_commit_repo::WorkTree;
 
 mod known;
-mod meant;
 
 pub(crate) use self::known::Imported;
 pub use self::known::{Known, RUN_JSON};
@@ -95,12 +94,12 @@ impl<'p> Registry<'p> {
         Ok(self.with_imported()?.into_iter().find(|known| known.path(self.root) == folder))
     }
 
-    /// The run that is meant by [`a name`](meant::run), or the newest that has begun.
+    /// The run that is meant by a name, or the newest that has begun.
     pub fn find(&self, named: Option<&str>) -> Result<Known, Failure> {
         let all = self.with_imported()?;
         let found = match named {
-            Some(wanted) => meant::run(&all, self.root, wanted)?,
-            None => meant::newest(&all, self.root, 0),
+            Some(wanted) => known::meant(&all, self.root, wanted)?,
+            None => known::newest(&all, self.root, 0),
         };
         found.cloned().ok_or_else(|| {
             let what = named.map_or("there is no run here yet".to_owned(), |name| {

@@ -1,8 +1,8 @@
 //! `code-commit review`: a change waits for a person, who keeps it, takes it back or says what should be different.
 
 use anyhow::anyhow;
-use code_commit_engine::Outcome;
 use code_commit_logging::RunFolder;
+use code_commit_report::phrases;
 use serde_json::json;
 
 use crate::check::{self, Of};
@@ -26,21 +26,10 @@ pub enum Said<'s> {
     Words(String),
 }
 
-/// Whether a run that ended like this still waits, if a person is to look at it.
-pub(crate) fn is_due(outcome: &Outcome, known: Option<&Known>) -> bool {
-    let is_open = known.is_none_or(|known| !known.accepted && !known.undone && !known.is_imported());
-    is_open && matches!(outcome, Outcome::Done { .. })
-}
-
-/// The next command, for the user.
-pub(crate) fn waits(name: &str) -> String {
-    format!("{name} waits for review: code-commit review {name}")
-}
-
 /// What to tell before a command if the newest run waits.
 pub fn reminder(site: &Site<'_>) -> Option<String> {
     let newest = site.registry().all().ok()?.into_iter().next()?;
-    waiting(&newest, site).map(|_| waits(&newest.name(&site.root)))
+    waiting(&newest, site).map(|_| phrases::waits_for_review(&newest.name(&site.root)))
 }
 
 /// The run that is meant: the named one, or the newest that waits.
@@ -66,7 +55,7 @@ pub fn find(named: Option<&str>, site: &Site<'_>) -> Result<Known, Failure> {
 fn waiting(known: &Known, site: &Site<'_>) -> Option<Plan> {
     let plan = Plan::load(&folder(known, site), known).ok().filter(|plan| plan.review)?;
     let past = records::intact(&folder(known, site)).ok()?;
-    past.outcome().is_some_and(|outcome| is_due(outcome, Some(known))).then_some(plan)
+    past.outcome().is_some_and(|outcome| known.waits(outcome)).then_some(plan)
 }
 
 fn folder(known: &Known, site: &Site<'_>) -> RunFolder {

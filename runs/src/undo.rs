@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub use code_commit_apply::Force;
 
 use anyhow::anyhow;
-use code_commit_apply::{Action, Part, UndoError};
+use code_commit_apply::{Action, Becomes, Part, UndoError};
 use code_commit_perform::{Format, JOURNAL, UNDO, folders_to_undo};
 use code_commit_report::{phrases, printable, printable_name};
 use serde_json::json;
@@ -26,8 +26,8 @@ use crate::site::Site;
 /// Changed files named in a message.
 const NAMED_FILES: usize = 5;
 
-/// Files by path, each with what it becomes; `None` for its content from before.
-type Files = BTreeMap<String, Option<Vec<u8>>>;
+/// Files by path.
+type Files = BTreeMap<String, Becomes>;
 
 /// What is to be taken back.
 #[derive(Debug, Default)]
@@ -175,7 +175,7 @@ impl Sets {
             changes.retain(|change| named.contains(&&*change.path));
         }
         let Some(choose) = choose else {
-            return Ok(Some(changes.into_iter().map(|change| (change.path, None)).collect()));
+            return Ok(Some(changes.into_iter().map(|change| (change.path, Becomes::Before)).collect()));
         };
         let mut files = Files::new();
         for change in changes {
@@ -199,12 +199,11 @@ impl Sets {
     }
 }
 
-/// What the file becomes; the outer `None` if nothing of it is taken back. One that is new, gone or not text is one
-/// piece.
-fn chosen(change: &FileChange, choose: Choose<'_>) -> Result<Option<Option<Vec<u8>>>, Failure> {
+/// What the file becomes; `None` if nothing of it is taken back. One that is new, gone or not text is one piece.
+fn chosen(change: &FileChange, choose: Choose<'_>) -> Result<Option<Becomes>, Failure> {
     let Some((before, after)) = change.both() else {
         let is_chosen = choose(&change.path, &[change.diff()])?.contains(&true);
-        return Ok(is_chosen.then_some(None));
+        return Ok(is_chosen.then_some(Becomes::Before));
     };
     let hunks = Hunks::of(&before, &after);
     let taken_back = choose(&change.path, &hunks.shown())?;
@@ -212,7 +211,8 @@ fn chosen(change: &FileChange, choose: Choose<'_>) -> Result<Option<Option<Vec<u
         return Ok(None);
     }
     let content = hunks.without(&taken_back);
-    Ok(Some((content != before).then(|| content.into_bytes())))
+    let is_whole = content == before;
+    Ok(Some(if is_whole { Becomes::Before } else { Becomes::Content(content.into_bytes()) }))
 }
 
 /// The run changed nothing. If it was named and could go on, it is closed, so that it does not.

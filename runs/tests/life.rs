@@ -13,7 +13,6 @@ use code_commit_repo::WorkTree;
 use code_commit_report::{Output, Stream};
 use code_commit_runs::commit::Which;
 use code_commit_runs::host::OpenModel;
-use code_commit_runs::undo::Force;
 use code_commit_runs::{Exit, Failure, Host, clean, commit, registry::Registry, replay, resume, undo};
 use code_commit_settings::{Environment, Keys, Layer, Sandbox, Settings};
 
@@ -98,7 +97,7 @@ fn a_run_is_recorded_replayed_undone_and_removed() {
     let host = scene.host(&nobody);
     assert_eq!(replay::run(&replay::Request::default(), host).unwrap(), Exit::Done);
     assert!(scene.page.text().contains("the same prompts, the same files, the same end"));
-    assert_eq!(undo::run(None, Force::No, host).unwrap(), Exit::Done);
+    assert_eq!(undo::run(&undo::Request::default(), None, host).unwrap(), Exit::Done);
     assert_eq!(scene.project.status().unwrap(), before);
 
     assert_eq!(scene.runs(), 1);

@@ -15,6 +15,7 @@ use crate::error::UndoError;
 use crate::journal::{Journal, MANIFEST, Unread, hex, kept_name};
 use crate::place::{Finder, Place, folders_above, is_blocked, name_of};
 use crate::trust::may_be_written;
+use crate::undo::{Becomes, Part};
 
 /// The combined effect of several sets.
 #[derive(Default)]
@@ -32,8 +33,7 @@ pub(super) struct File {
     /// The old file: the path of its saved content, its permission bits and its owner.
     pub(super) kept: Option<(PathBuf, u32, (u32, u32))>,
     pub(super) left_as: Option<String>,
-    /// What it becomes in place of its old content.
-    pub(super) becomes: Option<Vec<u8>>,
+    pub(super) becomes: Becomes,
 }
 
 impl History {
@@ -66,7 +66,7 @@ impl History {
                     was,
                     kept,
                     left_as: None,
-                    becomes: None,
+                    becomes: Becomes::Before,
                 });
                 file.left_as = left_as;
             }
@@ -77,12 +77,20 @@ impl History {
         Ok(history)
     }
 
+    /// The effect that is to be reverted.
+    pub(super) fn of(part: Part<'_>, undo_folders: &[PathBuf]) -> Result<Self, UndoError> {
+        let mut history = Self::read(undo_folders)?;
+        if let Part::Files(files) = part {
+            history.keep(files);
+        }
+        Ok(history)
+    }
+
     /// Leaves out every file but these, and folders that are not above them.
-    pub(super) fn keep(&mut self, files: &BTreeMap<String, Option<Vec<u8>>>) {
+    fn keep(&mut self, files: &BTreeMap<String, Becomes>) {
         self.files.retain(|path, file| {
-            let meant = files.get(path);
-            file.becomes = meant.cloned().flatten();
-            meant.is_some()
+            let meant = files.get(path).cloned();
+            meant.map(|becomes| file.becomes = becomes).is_some()
         });
         self.removed.retain(|folder, _| {
             let inside = format!("{folder}/");
@@ -121,7 +129,7 @@ impl History {
             Some(parent) => look(parent, place.name()).map_err(unreachable)?,
             None => None,
         };
-        if let Some(content) = &file.becomes {
+        if let Becomes::Content(content) = &file.becomes {
             let content = Some(Content::Bytes(content.clone().into()));
             return Ok(Change { place, before, content, attributes: None });
         }

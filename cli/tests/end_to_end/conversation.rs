@@ -275,7 +275,10 @@ fn a_person_takes_back_all_of_it_or_a_part_and_the_rest_is_built_again() {
     };
     // Without made.txt the build is red.
     let (code, _) = last(&["review", "@", "--reject", "made.txt"]);
-    assert_eq!((code, objects(&scene, &["runs"])[0]["verdict"].as_str()), (Some(1), Some("waits for review")));
+    assert_eq!(
+        (code, objects(&scene, &["runs"])[0]["verdict"].as_str()),
+        (Some(1), Some("waits for review"))
+    );
     assert_eq!(scene.run(&["redo"]).code, Some(0));
     let (code, said) = last(&["review", "@", "--reject", "gone.txt"]);
     assert_eq!((code, said["review"].as_str()), (Some(0), Some("accepted")), "{said}");

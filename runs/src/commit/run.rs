@@ -13,7 +13,7 @@ use code_commit_llm::Model;
 use code_commit_logging::{Redactor, RunFolder};
 use code_commit_perform::{Account, Asking, BuildCommand, CommitWorld, Fault, Observer, Paid, Past, Rules};
 use code_commit_repo::WorkTree;
-use code_commit_report::Counts;
+use code_commit_report::{Counts, phrases};
 use code_commit_runner::Confinement;
 use code_commit_settings::{Environment, Keys, Layer};
 use serde_json::{Map, Value};
@@ -32,7 +32,7 @@ use crate::registry::Known;
 use crate::sandbox::{self, Otherwise};
 use crate::site::Site;
 use crate::trusted::Trusted;
-use crate::{config, interrupt, observer, preflight, review, verdict};
+use crate::{config, interrupt, observer, preflight, verdict};
 
 /// The two commit loops.
 pub(crate) struct Commit<'c> {
@@ -107,11 +107,8 @@ impl<'c> Commit<'c> {
         }
         seal(self.tree, &guard, plan)?;
         let (nothing, host) = (Past::default(), self.site.host);
-        let paid = if args.new {
-            Paid::default()
-        } else {
-            paid::elsewhere(plan, self.tree, &self.redactor, &nothing, host)?
-        };
+        let elsewhere = || paid::elsewhere(plan, self.tree, &self.redactor, &nothing, host);
+        let paid = if args.new { Paid::default() } else { elsewhere()? };
         Ok(Opened { guard, model, paid })
     }
 
@@ -243,8 +240,8 @@ impl Loop for Commit<'_> {
     }
 
     fn exit(&self, plan: &Plan, run: &RunFolder, ended: &Outcome) -> Result<Exit, Failure> {
-        let waits = plan.review && review::is_due(ended, self.site.registry().get(run.path())?.as_ref());
-        Ok(if waits { Exit::WaitsForReview } else { Exit::from(ended) })
+        let known = self.site.registry().get(run.path())?.filter(|known| plan.review && known.waits(ended));
+        Ok(if known.is_some() { Exit::WaitsForReview } else { Exit::from(ended) })
     }
 
     fn fault(&self, error: Fault, run: &RunFolder) -> Failure {
@@ -256,12 +253,12 @@ impl Loop for Commit<'_> {
         if let Some(summary) = over.summary {
             summary.print(over.output);
         }
-        if Self::kept(over.past).is_some() {
-            let name = records::name(over.run.path());
+        let (name, can_go_on) = (records::name(over.run.path()), Self::kept(over.past).is_some());
+        if can_go_on {
             over.output.note(&format!("go on with the same settings: code-commit resume {name}"));
         }
         if self.exit(plan, over.run, over.ended)? == Exit::WaitsForReview {
-            over.output.note(&review::waits(&records::name(over.run.path())));
+            over.output.note(&phrases::waits_for_review(&name));
             line.insert("review".to_owned(), "waits".into());
         }
         Ok(line)

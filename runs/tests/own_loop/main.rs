@@ -22,7 +22,7 @@ use code_commit_report::{Output, Stream};
 use code_commit_runner::Cancel;
 use code_commit_runs::host::OpenModel;
 use code_commit_runs::life::forecast;
-use code_commit_runs::undo::{self, Force};
+use code_commit_runs::undo;
 use code_commit_runs::{Exit, Failure, Host, Site, chronicle, clean, resume, travel, why};
 use code_commit_settings::{Environment, Keys, Settings};
 use rustix::process::{Signal, getpid, kill_process};
@@ -192,7 +192,7 @@ fn a_finished_run_is_found_shown_as_a_page_exported_explained_undone_and_removed
     let file = scene.root.with_extension("bundle");
     let bundle = travel::Export { run: None, file, sign: None, without_prompts: false };
     assert_eq!(travel::export(&bundle, scene.host()).unwrap(), Exit::Done);
-    assert_eq!(undo::run(None, Force::No, scene.host()).unwrap(), Exit::Done);
+    assert_eq!(undo::run(&undo::Request::default(), None, scene.host()).unwrap(), Exit::Done);
     assert_eq!(scene.poem(), None);
     let none = clean::Request { keep: Some(0), ..clean::Request::default() };
     assert_eq!(clean::run(&none, scene.host()).unwrap(), Exit::Done);

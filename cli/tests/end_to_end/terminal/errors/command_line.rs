@@ -34,7 +34,7 @@ fn what_the_command_line_gets_wrong() {
             case("an address that is none", &["--base-url", "gopher:nothing"]),
             case("an address with a password", &["--base-url", "https://me:secret@models.invalid"]),
             case("no path for guard", &["guard"]),
-            case("two runs", &["undo", "one", "two"]),
+            case("two runs", &["show", "one", "two"]),
             case("another reply for no round", &["replay", "--reply", "x"]),
             case("a round before the first", &["replay", "--from-round", "-1", "--reply", "x"]),
             case("fewer runs than none", &["clean", "--keep", "-1"]),
