@@ -24,7 +24,7 @@ pub use record::{
     Since, Status, UndoArgs, VerifyArgs, WhyArgs,
 };
 pub use reply::{ApplyArgs, GuardArgs, ParseArgs};
-pub use retell::{PageArgs, TraceArgs, TraceFormat};
+pub use retell::{PageArgs, PageFormat, TraceArgs, TraceFormat};
 pub use setup::{CheckArgs, CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
 
 /// The model proposes, the harness decides.

@@ -12,9 +12,21 @@ pub struct PageArgs {
     /// All runs of the project: a table, what they cost, how often they succeed
     #[arg(long)]
     pub all: bool,
-    /// The file to write; standard output if not named
+    /// The format of the page
+    #[arg(long, value_name = "FORMAT", default_value = "html", conflicts_with = "all")]
+    pub format: PageFormat,
+    /// The file to write; standard output if not named. With --all also a folder, for an index with a page for each run
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// What a page is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PageFormat {
+    /// One HTML file that needs nothing else
+    Html,
+    /// For a job's summary, or a comment on a pull request
+    Markdown,
 }
 
 #[derive(Debug, Args)]

@@ -1,34 +1,76 @@
 //! Runs as files that somebody else reads, written to a file or to standard output.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Context as _;
 use code_commit_logging::Redactor;
 use code_commit_page::Excerpt;
 use code_commit_report::{phrases, printable};
+use code_commit_runs::chronicle::Found;
 use code_commit_runs::{Exit, Failure, Host, chronicle};
 use code_commit_settings::Keys;
 use code_commit_timeline::Run;
 use serde_json::{Value, json};
 
-use crate::args::{PageArgs, TraceArgs, TraceFormat};
+use crate::args::{PageArgs, PageFormat, TraceArgs, TraceFormat};
 
-/// `code-commit page`: a run, or all runs of the project, as one HTML file.
+/// `code-commit page`: a run, or all runs of the project, as one file; or an index with a page for each run.
 pub fn page(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let root = host.root()?;
-    let html = if args.all {
-        let mut all: Vec<Run> = chronicle::all(host)?.iter().map(chronicle::Found::facts).collect();
-        all.sort_by(|one, other| (other.steps.from_ms, &other.name).cmp(&(one.steps.from_ms, &one.name)));
-        let name = root.file_name().unwrap_or(root.as_os_str());
-        code_commit_page::all(&name.to_string_lossy(), &all)
-    } else {
-        let found = chronicle::find(args.run.as_deref(), host)?;
-        let run = found.whole(&root, &redactor(&root, host))?;
-        code_commit_page::run(&run, &|file, most| {
-            found.ends(file, most).map(|(head, tail, bytes)| Excerpt { head, tail, bytes })
+    if args.all {
+        let folder = args.output.as_deref().filter(|path| is_folder(path));
+        return all(args.output.as_deref(), folder, &root, host);
+    }
+    let found = chronicle::find(args.run.as_deref(), host)?;
+    let text = one(&found, args.format, &redactor(&root, host), &root)?;
+    deliver("page", text.as_bytes(), args.output.as_deref(), host)
+}
+
+/// A file of this name would be no page.
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.extension().is_none()
+}
+
+fn all(file: Option<&Path>, folder: Option<&Path>, root: &Path, host: Host<'_>) -> Result<Exit, Failure> {
+    let mut all: Vec<(Found, Run)> = chronicle::all(host)?
+        .into_iter()
+        .map(|found| {
+            let run = found.facts();
+            (found, run)
         })
-    };
-    deliver("page", html.as_bytes(), args.output.as_deref(), host)
+        .collect();
+    all.sort_by(|(_, one), (_, other)| {
+        (other.steps.from_ms, &other.name).cmp(&(one.steps.from_ms, &one.name))
+    });
+    let redactor = redactor(root, host);
+    let mut pages = BTreeSet::new();
+    for (found, run) in all.iter().filter(|_| folder.is_some()) {
+        match one(found, PageFormat::Html, &redactor, root) {
+            Ok(html) => {
+                let place = folder.unwrap_or(root).join(format!("{}.html", run.name));
+                write(&place, html.as_bytes())?;
+                pages.insert(run.name.clone());
+            }
+            Err(failure) => host.output.warn(&format!("{} has no page: {:#}", run.name, failure.error)),
+        }
+    }
+    let runs: Vec<Run> = all.into_iter().map(|(_, run)| run).collect();
+    let page_of = |run: &Run| pages.contains(&run.name).then(|| format!("./{}.html", run.name));
+    let name = root.file_name().unwrap_or(root.as_os_str());
+    let html = code_commit_page::all(&name.to_string_lossy(), &runs, &page_of);
+    let index = folder.map(|folder| folder.join("index.html"));
+    deliver("page", html.as_bytes(), index.as_deref().or(file), host)
+}
+
+fn one(found: &Found, format: PageFormat, redactor: &Redactor, root: &Path) -> Result<String, Failure> {
+    let run = found.whole(root, redactor)?;
+    let read =
+        |file: &str, most| found.ends(file, most).map(|(head, tail, bytes)| Excerpt { head, tail, bytes });
+    Ok(match format {
+        PageFormat::Html => code_commit_page::run(&run, &read),
+        PageFormat::Markdown => code_commit_page::markdown(&run),
+    })
 }
 
 /// `code-commit trace`: a run in the formats of other tools, one JSON object per line.
@@ -61,11 +103,15 @@ fn deliver(event: &str, bytes: &[u8], file: Option<&Path>, host: Host<'_>) -> Re
         output.raw(bytes);
         return Ok(Exit::Done);
     };
-    code_commit_dir::replace(file, bytes)
-        .with_context(|| format!("cannot write {}", file.display()))
-        .map_err(|error| Failure::refused(error, "name a file in a folder that exists and is writable"))?;
+    write(file, bytes)?;
     let (name, size) = (file.to_string_lossy(), bytes.len());
     output.object(&json!({ "event": event, "file": name, "bytes": size }));
     output.report(&format!("{}: {}", printable(&name), phrases::bytes(size as u64)));
     Ok(Exit::Done)
+}
+
+fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    code_commit_dir::replace(file, bytes)
+        .with_context(|| format!("cannot write {}", file.display()))
+        .map_err(|error| Failure::refused(error, "name a file in a folder that exists and is writable"))
 }

@@ -38,7 +38,7 @@ fn a_run_of_each_loop_is_a_page_that_loads_nothing_and_is_accessible() {
     five_loops(&pages);
     let Some(seen) = look(&pages.all()) else { return };
     for (name, wanted) in [
-        ("commit", &["answer refused", "dot-git", "build failed", "got 'Hello, !'", "+2", "Query"][..]),
+        ("commit", &["reply refused", "dot-git", "build failed", "got 'Hello, !'", "+2", "Query"][..]),
         ("implement", &["build passed", "Round 2"]),
         ("order", &["PASS", "Put a comma behind hello.", "committed as", "Attempt 2", "src/greet.sh"]),
         ("phase", &["The builder agent (gemini-test)", "Iteration 2", "src/app", "committed as"]),
@@ -84,7 +84,7 @@ fn hostile_names_and_output_stay_text_in_a_browser() {
 fn hundreds_of_runs_can_be_sorted_and_filtered() {
     let (pages, count) = (Pages::new(), chosen("PAGE_RUNS", 200));
     let runs: Vec<Run> = (0..count).map(invented).collect();
-    pages.keep("all", &code_commit_page::all("project", &runs));
+    pages.keep("all", &code_commit_page::all("project", &runs, &|_| None));
     let Some(seen) = look(&pages.all()) else { return };
     let [seen] = &seen[..] else { panic!("{} pages", seen.len()) };
     assert_quiet(seen);

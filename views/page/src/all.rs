@@ -23,6 +23,8 @@ struct Page {
     rows: Vec<Row>,
     kinds: Vec<String>,
     verdicts: Vec<String>,
+    /// Without a page for each run.
+    is_alone: bool,
     by_loop: Vec<Success>,
     by_day: Vec<Sum>,
     by_model: Vec<Sum>,
@@ -31,6 +33,8 @@ struct Page {
 
 struct Row {
     name: String,
+    /// The file with its page, as an address.
+    page: Option<String>,
     kind: String,
     verdict: String,
     class: &'static str,
@@ -69,9 +73,10 @@ struct Sum {
     bars: Vec<Bar>,
 }
 
-/// The page of all runs of a project, in the order in which they are given: the newest first.
-pub fn all(project: &str, runs: &[Run]) -> String {
-    let unique = |of: fn(&Run) -> &String| {
+/// The page of all runs of a project, in the order in which they are given: the newest first. `page_of` gives the file
+/// with the page of a run, if there is one beside this page.
+pub fn all(project: &str, runs: &[Run], page_of: &dyn Fn(&Run) -> Option<String>) -> String {
+    let unique = |of: fn(&Run) -> &str| {
         let mut names: Vec<String> = runs.iter().map(|run| plain(of(run)).into_owned()).collect();
         names.sort_unstable();
         names.dedup();
@@ -84,27 +89,29 @@ pub fn all(project: &str, runs: &[Run]) -> String {
         style: STYLE,
         script: SCRIPT,
         project: plain(project).into_owned(),
-        rows: runs.iter().map(row).collect(),
+        rows: runs.iter().map(|run| row(run, page_of(run))).collect(),
         kinds: unique(|run| &run.kind),
-        verdicts: unique(|run| &run.verdict),
+        verdicts: unique(Run::stands),
+        is_alone: runs.iter().all(|run| page_of(run).is_none()),
         by_loop: by_loop(runs),
         by_model: by_model(runs),
-        total: format!("{}, ${total:.2}", phrases::count(runs.len() as u64, "run")),
+        total: format!("{}, {}", phrases::count(runs.len() as u64, "run"), phrases::cost(Some(total))),
         by_day,
     };
     // Rendering into a string fails only if a template's own expression does, and none of ours can.
     page.render().unwrap_or_default()
 }
 
-fn row(run: &Run) -> Row {
+fn row(run: &Run, page: Option<String>) -> Row {
     let steps = &run.steps;
     let cost = steps.cost_usd();
     let models: Vec<&str> = models(run).into_keys().collect();
     Row {
         name: plain(&run.name).into_owned(),
+        page,
         kind: plain(&run.kind).into_owned(),
-        verdict: plain(&run.verdict).into_owned(),
-        class: tone(run.is_good),
+        verdict: plain(run.stands()).into_owned(),
+        class: tone(run),
         query: plain(&run.title().unwrap_or_default()).into_owned(),
         model: plain(&models.join(", ")).into_owned(),
         rounds: steps.rounds(),
@@ -123,8 +130,10 @@ fn by_loop(runs: &[Run]) -> Vec<Success> {
 }
 
 fn success(kind: &str, runs: &[&Run]) -> Success {
-    let count = |wanted: Option<bool>| runs.iter().filter(|run| run.is_good == wanted).count();
-    let (good, bad, open) = (count(Some(true)), count(Some(false)), count(None));
+    let count = |is_so: fn(&Run) -> bool| runs.iter().filter(|run| is_so(run)).count();
+    let good = count(|run| run.is_good == Some(true) && !run.undone);
+    let bad = count(Run::has_missed);
+    let open = runs.len() - good - bad;
     let (ended, parts) = (good + bad, [good as u64, bad as u64]);
     let share = (good * 100 + ended / 2).checked_div(ended);
     let bars = [
@@ -176,7 +185,9 @@ fn models(run: &Run) -> BTreeMap<&str, Vec<Option<f64>>> {
         let mut rest = call.cost_usd.map(|whole| (whole - known).max(0.0));
         for one in named.clone() {
             let cost = one.cost_usd.or_else(|| rest.take());
-            models.entry(&one.model).or_default().push(cost);
+            // A service calls the model by its bare name.
+            let is_asked = run.model.strip_suffix(&*one.model).is_some_and(|rest| rest.ends_with('/'));
+            models.entry(if is_asked { &run.model } else { &one.model }).or_default().push(cost);
         }
         if named.count() == 0 {
             let asked = if run.model.is_empty() { "not said" } else { run.model.as_str() };

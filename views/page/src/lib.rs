@@ -4,12 +4,14 @@ mod all;
 mod ansi;
 mod diff;
 mod frame;
+mod markdown;
 mod run;
 mod step;
 mod text;
 
 pub use all::all;
 pub use frame::{SCRIPT, STYLE, policy};
+pub use markdown::markdown;
 pub use run::run;
 pub use text::{Excerpt, Read, plain};
 

@@ -17,12 +17,16 @@ use crate::text::{Read, Texts, plain};
 struct Page {
     policy: String,
     style: &'static str,
+    title: String,
     name: String,
     kind: String,
     verdict: String,
     class: &'static str,
     remark: Option<String>,
+    /// What decided against it.
+    failed: Option<String>,
     facts: Vec<Fact>,
+    provenance: Vec<Fact>,
     query: Option<String>,
     rounds: Vec<Round>,
     unit: &'static str,
@@ -56,17 +60,22 @@ pub fn run(run: &Run, read: &Read<'_>) -> String {
     let query = plain(run.query.trim_end()).into_owned();
     let query = Some(query).filter(|query| !query.is_empty() && texts.take(query));
     let edits = run.edits();
+    let rounds = rounds(run, &texts);
+    let (provenance, facts) = facts(run).into_iter().partition(|fact| PROVENANCE.contains(&fact.label));
     let page = Page {
+        title: plain(&run.title().unwrap_or_else(|| run.name.clone())).into_owned(),
         policy: policy(None),
         style: STYLE,
         name: plain(&run.name).into_owned(),
         kind: plain(&run.kind).into_owned(),
-        verdict: plain(&run.verdict).into_owned(),
-        class: tone(run.is_good),
+        verdict: plain(run.stands()).into_owned(),
+        class: tone(run),
         remark: run.remark.as_deref().map(|text| plain(text).into_owned()),
-        facts: facts(run),
+        failed: failed(run),
+        facts,
+        provenance,
         query,
-        rounds: rounds(run, &texts),
+        rounds,
         unit: unit(&run.kind),
         edits: edits.iter().map(|edit| Diff::of(edit, &run.contents)).collect(),
     };
@@ -74,13 +83,22 @@ pub fn run(run: &Run, read: &Read<'_>) -> String {
     page.render().unwrap_or_default()
 }
 
-/// `good` for a run that reached its goal, `warn` for one that has not ended.
-pub(crate) fn tone(is_good: Option<bool>) -> &'static str {
-    match is_good {
+/// `good` for a run that reached its goal and `bad` for one that did not; `warn` for one that has not ended, or was undone.
+pub(crate) fn tone(run: &Run) -> &'static str {
+    match run.is_good.filter(|_| !run.undone) {
         Some(true) => "good",
         Some(false) => "bad",
         None => "warn",
     }
+}
+
+/// What decided against a run that did not reach its goal.
+pub(crate) fn failed(run: &Run) -> Option<String> {
+    let last = run.steps.rounds();
+    let steps: Vec<(u64, &Step)> =
+        run.steps.all.iter().filter(|step| step.round == last).map(|step| (0, step)).collect();
+    let (class, result) = result(&steps);
+    (run.is_good == Some(false) && class == "bad").then_some(result)
 }
 
 /// `12 s`.
@@ -107,9 +125,10 @@ fn facts(run: &Run) -> Vec<Fact> {
         ("Cost", known(has_calls, money(steps.cost_usd()))),
         ("Tokens", tokens.trim_start_matches(", ").to_owned()),
         ("Model", run.model.clone()),
-        ("Record", run.belief.clone()),
-        ("Since", known(run.undone, "undone: its files are as they were before".to_owned())),
-        ("Version", run.version.clone()),
+        ("Before it was undone", known(run.undone, run.verdict.clone())),
+        ("Goes on from", run.parent.clone().unwrap_or_default()),
+        (RECORD, run.belief.clone()),
+        (VERSION, run.version.clone()),
         (COMMIT, run.head.clone().unwrap_or_default()),
         (TREE, holds_for.tree.clone().unwrap_or_default()),
         (SPECIFICATION, holds_for.specification.clone().unwrap_or_default()),
@@ -129,6 +148,10 @@ const TREE: &str = "Verdict is about the tree";
 const SPECIFICATION: &str = "… about the specification";
 const DECIDER: &str = "… decided by";
 const JOURNAL: &str = "Last line of the journal";
+const RECORD: &str = "Record";
+const VERSION: &str = "Version";
+/// Folded at the end of the page.
+const PROVENANCE: [&str; 7] = [RECORD, VERSION, COMMIT, TREE, SPECIFICATION, DECIDER, JOURNAL];
 const HASHES: [&str; 5] = [COMMIT, TREE, SPECIFICATION, DECIDER, JOURNAL];
 
 /// `$0.0123`, `unknown`.
@@ -207,8 +230,8 @@ fn result(steps: &[(u64, &Step)]) -> (&'static str, String) {
             let (class, word) = if command.is_good { ("good", "passed") } else { ("bad", "failed") };
             Some((class, format!("{} {word}", shortened(&command.name))))
         }
-        What::Change(change) if change.is_refused => Some(("bad", "answer refused".to_owned())),
-        What::Change(_) => Some(("plain", "answer written".to_owned())),
+        What::Change(change) if change.is_refused => Some(("bad", "reply refused".to_owned())),
+        What::Change(_) => Some(("plain", "reply written".to_owned())),
         What::Call(call) => match (&call.failed, &call.role) {
             (Some(cause), _) => Some(("bad", cause.code.clone())),
             (None, Some(role)) => Some(("plain", said(call).unwrap_or_else(|| format!("{role} worked")))),

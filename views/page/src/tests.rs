@@ -89,7 +89,7 @@ fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
         ..run
     };
     let excerpt = Excerpt { head: hostile(), tail: hostile(), bytes: 1 << 30 };
-    for html in [page_of(&run, &excerpt), all(HOSTILE, &[run.clone()])] {
+    for html in [page_of(&run, &excerpt), all(HOSTILE, &[run.clone()], &|_| None), super::markdown(&run)] {
         let tags = ["<script>alert", "<img", "onerror=alert(2)>"];
         let found: Vec<_> = tags.iter().filter(|tag| html.contains(**tag)).collect();
         assert!(found.is_empty(), "{found:?}");
@@ -112,9 +112,9 @@ fn the_policy_allows_the_pages_own_style_and_script_and_nothing_else() {
     let hash = of_run.split_once("style-src ").unwrap().1.split_once(';').unwrap().0.to_owned();
     assert!(hash.starts_with("'sha256-") && hash.len() == 53, "{hash}");
     insta::assert_snapshot!(of_run.replace(&hash, "[STYLE]"), @"default-src 'none'; style-src [STYLE]; script-src 'none'; base-uri 'none'; form-action 'none'");
-    let of_all = policy(&all("x", &[]));
+    let of_all = policy(&all("x", &[], &|_| None));
     assert!(of_all.contains("script-src 'sha256-"), "{of_all}");
-    for html in [super::run(&Run::default(), &|_, _| None), all("x", &[])] {
+    for html in [super::run(&Run::default(), &|_, _| None), all("x", &[], &|_| None)] {
         assert!(
             !html.contains("style=\"") && !html.contains("http://") && !html.contains("https://"),
             "{html}"
@@ -235,7 +235,7 @@ fn the_list_sums_up_by_loop_by_day_and_by_model() {
     let good = Run { is_good: Some(true), ..run_of(vec![call(Some(0.25)), call(None)]) };
     let bad = Run { is_good: Some(false), ..run_of(vec![call(Some(0.5))]) };
     let open = run_of(Vec::new());
-    let html = all("project", &[good, bad, open]);
+    let html = all("project", &[good, bad, open], &|_| None);
     for part in [
         r#"<th scope="row">commit</th><td class="num">3</td><td class="num">1</td><td class="num">1</td><td class="num">1</td>"#,
         r#"<td class="num">50 %</td><td class="num">0.7500</td>"#,

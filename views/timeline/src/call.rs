@@ -53,6 +53,8 @@ impl Call {
             message: format!("the agent {}", of.end.said),
             remedy: None,
         });
+        let parts: Option<f64> = of.usage.iter().map(|one| one.cost_usd).sum();
+        let parts = parts.filter(|_| !of.usage.is_empty());
         let models = of.usage.iter().map(|one| one.model.clone()).collect::<Vec<_>>();
         Self {
             role: Some(of.role.clone()),
@@ -60,7 +62,7 @@ impl Call {
             answer: Some(of.answer.stored.clone()),
             served_model: (!models.is_empty()).then(|| models.join(", ")),
             usage: of.usage.clone(),
-            cost_usd: of.cost_usd,
+            cost_usd: of.cost_usd.or(parts),
             failed,
             is_over: true,
             elapsed_ms: of.elapsed_ms,

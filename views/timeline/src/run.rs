@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use code_commit_engine::Changed;
+use code_commit_engine::{Changed, Outcome};
 use serde_json::Value;
 
 use crate::step::{Steps, What};
@@ -101,6 +101,21 @@ impl Run {
     /// The beginning of what was asked for, on one line; `None` if that is not known.
     pub fn title(&self) -> Option<String> {
         title(&self.query)
+    }
+
+    /// How it stands: what was undone has no other verdict any more.
+    pub fn stands(&self) -> &str {
+        if self.undone { "undone" } else { &self.verdict }
+    }
+
+    /// Whether its loop missed its goal. It did not if no model could be asked, the machine was unfit or a person has to
+    /// decide.
+    pub fn has_missed(&self) -> bool {
+        let is_elsewhere = matches!(
+            self.steps.outcome,
+            Some(Outcome::ModelUnavailable { .. } | Outcome::Unfit { .. } | Outcome::NeedsPerson { .. })
+        );
+        self.is_good == Some(false) && !self.undone && !is_elsewhere
     }
 
     /// The files that differ between the beginning and the end of the run, by path.

@@ -1,0 +1,85 @@
+//! A run in Markdown: for a job's summary, or a comment on a pull request.
+
+use code_commit_report::phrases;
+use code_commit_timeline::{FileEdit, Run};
+use similar::TextDiff;
+
+use crate::run::{failed, took};
+use crate::text::plain;
+
+/// Bytes of all diffs together: forges take comments of at most 65,536.
+const MOST: usize = 48 << 10;
+
+/// The run: what was asked, how it ended, what it changed. Whatever it brings stays text.
+pub fn markdown(run: &Run) -> String {
+    let steps = &run.steps;
+    let title = run.title().unwrap_or_else(|| run.name.clone());
+    let failed = failed(run).map_or_else(String::new, |failed| format!(": {}", escaped(&failed)));
+    let remark = run.remark.as_ref().map_or_else(String::new, |remark| format!(": {}", escaped(remark)));
+    let rounds = phrases::count(u64::from(steps.rounds_asked()), "round");
+    let mut text = format!(
+        "### {}\n\n**{}**{failed}{remark}\n\n{} ({}), {rounds}, {}, {}\n",
+        escaped(&title),
+        escaped(run.stands()),
+        code(&run.name),
+        escaped(&run.kind),
+        phrases::cost(steps.cost_usd()),
+        took(steps.elapsed_ms()),
+    );
+    let edits = run.edits();
+    if !edits.is_empty() {
+        text.push_str("\n| | file |\n|---|---|\n");
+    }
+    for edit in &edits {
+        text.push_str(&format!("| {} | {} |\n", edit.letter(), code(edit.path)));
+    }
+    let mut room = MOST;
+    for edit in &edits {
+        let Some(diff) = unified(edit, run).filter(|diff| diff.len() <= room) else { continue };
+        room -= diff.len();
+        let fence = "`".repeat(longest_run(&diff).max(2) + 1);
+        text.push_str(&format!(
+            "\n<details><summary>{}</summary>\n\n{fence}diff\n{diff}{fence}\n\n</details>\n",
+            html(edit.path)
+        ));
+    }
+    text
+}
+
+fn unified(edit: &FileEdit<'_>, run: &Run) -> Option<String> {
+    let (before, after) = run.contents.both(edit.before, edit.after)?;
+    let (before, after) = (std::str::from_utf8(before).ok()?, std::str::from_utf8(after).ok()?);
+    let diff = TextDiff::from_lines(before, after).unified_diff().to_string();
+    let lines = diff.lines().map(|line| format!("{}\n", plain(line)));
+    Some(lines.collect())
+}
+
+/// As plain text: punctuation means nothing, and no line begins anything.
+fn escaped(text: &str) -> String {
+    let mut safe = String::new();
+    for c in plain(&text.replace(['\n', '\r'], " ")).chars() {
+        if c.is_ascii_punctuation() && !matches!(c, ',' | '\'' | ':' | ';' | '/' | '%') {
+            safe.push('\\');
+        }
+        safe.push(c);
+    }
+    safe
+}
+
+/// In a code span, in a table as well.
+fn code(text: &str) -> String {
+    let text = plain(text).replace(['\n', '\r'], " ").replace('|', "\\|");
+    let ticks = "`".repeat(longest_run(&text) + 1);
+    let pad = if text.contains('`') { " " } else { "" };
+    format!("{ticks}{pad}{text}{pad}{ticks}")
+}
+
+fn html(text: &str) -> String {
+    askama::filters::escape(plain(text), askama::filters::Html)
+        .map_or_else(|_| String::new(), |safe| safe.to_string())
+}
+
+/// The most backticks in a row.
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
+}
