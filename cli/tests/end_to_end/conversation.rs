@@ -312,8 +312,12 @@ fn a_page_begins_with_what_was_asked_and_all_pages_are_linked() {
     let page = scene.run(&["page"]);
     assert!(page.out.contains("<h1>Make it pass.</h1>"), "{page}");
     assert!(page.out.contains("<p class=\"verdict warn\">undone</p>"), "an undone run is not green: {page}");
-    let (changes, hashes) = (page.out.find("id=\"changes\"").unwrap(), page.out.find("Last line of the journal").unwrap());
-    assert!(changes < page.out.find("id=\"timeline\"").unwrap() && hashes > page.out.find("id=\"rounds\"").unwrap());
+    let (changes, hashes) =
+        (page.out.find("id=\"changes\"").unwrap(), page.out.find("Last line of the journal").unwrap());
+    assert!(
+        changes < page.out.find("id=\"timeline\"").unwrap()
+            && hashes > page.out.find("id=\"rounds\"").unwrap()
+    );
     assert_eq!(scene.run(&["page", "--all", "-o", "site"]).code, Some(0));
     let name = &names(&scene)[0];
     let index = scene.project.read("site/index.html").unwrap();
@@ -328,7 +332,12 @@ fn a_run_in_markdown_says_what_was_asked_how_it_ended_and_what_changed() {
     let page = scene.run(&["page", "--format", "markdown"]);
     assert_eq!(page.code, Some(0), "{page}");
     assert!(page.out.starts_with("### Make \\*it\\* pass \\| \\<now\\>\\.\n\n**done**\n\n`"), "{page}");
-    for part in ["| D | `gone.txt` |\n", "| A | `made.txt` |\n", "<summary>lines.txt</summary>\n\n```diff\n@@", "-one\n+ONE\n"] {
+    for part in [
+        "| D | `gone.txt` |\n",
+        "| A | `made.txt` |\n",
+        "<summary>lines.txt</summary>\n\n```diff\n@@",
+        "-one\n+ONE\n",
+    ] {
         assert!(page.out.contains(part), "{part}: {page}");
     }
 }

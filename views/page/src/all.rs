@@ -83,7 +83,8 @@ pub fn all(project: &str, runs: &[Run], page_of: &dyn Fn(&Run) -> Option<String>
         names
     };
     let by_day = by_day(runs);
-    let total = by_day.iter().fold(0.0, |sum, day| sum + day.cost_usd);
+    let mut total = Sum::default();
+    runs.iter().flat_map(|run| run.steps.calls()).for_each(|call| total.add(call.cost_usd));
     let page = Page {
         policy: policy(Some(SCRIPT)),
         style: STYLE,
@@ -95,7 +96,7 @@ pub fn all(project: &str, runs: &[Run], page_of: &dyn Fn(&Run) -> Option<String>
         is_alone: runs.iter().all(|run| page_of(run).is_none()),
         by_loop: by_loop(runs),
         by_model: by_model(runs),
-        total: format!("{}, {}", phrases::count(runs.len() as u64, "run"), phrases::cost(Some(total))),
+        total: format!("{}, {}", phrases::count(runs.len() as u64, "run"), phrases::cost(total.known())),
         by_day,
     };
     // Rendering into a string fails only if a template's own expression does, and none of ours can.
@@ -140,8 +141,8 @@ fn success(kind: &str, runs: &[&Run]) -> Success {
         (good > 0).then(|| Bar::new(0, parts[0], ended as u64, "good")),
         (bad > 0).then(|| Bar::new(parts[0], ended as u64, ended as u64, "bad")),
     ];
-    let costs = runs.iter().flat_map(|run| run.steps.calls()).filter_map(|call| call.cost_usd);
-    let cost = costs.fold(0.0, |sum, cost| sum + cost);
+    let mut cost = Sum::default();
+    runs.iter().flat_map(|run| run.steps.calls()).for_each(|call| cost.add(call.cost_usd));
     Success {
         kind: plain(kind).into_owned(),
         runs: runs.len(),
@@ -150,7 +151,7 @@ fn success(kind: &str, runs: &[&Run]) -> Success {
         open,
         share: share.map(|share| format!("{share} %")).unwrap_or_default(),
         bars: bars.into_iter().flatten().collect(),
-        cost: format!("{cost:.4}"),
+        cost: cost.known().map_or_else(|| "unknown".to_owned(), |usd| format!("{usd:.4}")),
     }
 }
 
@@ -210,6 +211,11 @@ fn by_model(runs: &[Run]) -> Vec<Sum> {
 }
 
 impl Sum {
+    /// What is known of its cost; `None` if no call has a price.
+    fn known(&self) -> Option<f64> {
+        (self.calls == 0 || self.unpriced < self.calls).then_some(self.cost_usd)
+    }
+
     fn add(&mut self, cost_usd: Option<f64>) {
         self.calls += 1;
         self.unpriced += usize::from(cost_usd.is_none());

@@ -106,9 +106,9 @@ fn of_call(call: &Call, texts: &Texts<'_>) -> StepView {
     };
     let is_complete = call.finish.as_deref().is_none_or(|finish| finish == "complete");
     let (class, ended) = match &call.failed {
-        Some(_) => ("bad", "gave no usable answer"),
+        Some(_) => ("bad", "gave no usable reply"),
         None if is_complete => ("plain", if call.role.is_some() { "worked" } else { "answered" }),
-        None => ("bad", "gave an answer that was cut off"),
+        None => ("bad", "gave a reply that was cut off"),
     };
     let mut view = StepView::new(class, &format!("{who} {ended}"));
     let tokens = phrases::tokens(&call.tokens());
@@ -130,20 +130,20 @@ fn of_call(call: &Call, texts: &Texts<'_>) -> StepView {
     call.changed.iter().for_each(|path| view.say("file", &format!("changed {path}")));
     view.restored(&call.put_back);
     let prompt = call.prompt.as_ref().and_then(|stored| texts.folded("Prompt", &stored.file, false));
-    let answer = call.answer.as_ref().and_then(|stored| texts.folded("Answer", &stored.file, false));
+    let answer = call.answer.as_ref().and_then(|stored| texts.folded("Reply", &stored.file, false));
     view.texts.extend([prompt, answer].into_iter().flatten());
     view
 }
 
 fn of_change(change: &Change) -> StepView {
     if change.is_refused {
-        let mut view = StepView::new("bad", "The answer was refused, and nothing of it was written");
+        let mut view = StepView::new("bad", "The reply was refused, and nothing of it was written");
         view.lines.extend(change.problems.iter().map(|problem| LineView::of("bad", problem)));
         return view;
     }
     let title = match (&change.no_change, change.changes.is_empty()) {
-        (Some(_), true) => "The answer says that nothing has to change",
-        _ => "The answer was written",
+        (Some(_), true) => "The reply says that nothing has to change",
+        _ => "The reply was written",
     };
     let mut view = StepView::new("plain", title);
     change.no_change.iter().for_each(|reason| view.say("plain", reason.trim()));
@@ -159,7 +159,11 @@ fn of_command(command: &Command, texts: &Texts<'_>) -> StepView {
         None if command.output.is_empty() && !command.changes.is_empty() => String::new(),
         None => ": did not run".to_owned(),
     };
-    let class = if command.is_good { "good" } else { "bad" };
+    let class = match (command.is_good, command.decides()) {
+        (_, false) => "plain",
+        (true, true) => "good",
+        (false, true) => "bad",
+    };
     let mut view = StepView::new(class, &format!("{}{ended}", command.name));
     if command.seal_broken {
         view.say("bad", "it twice changed files that decide whether it passes");
