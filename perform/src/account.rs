@@ -133,7 +133,7 @@ impl Account {
 
     fn tracked_in(&mut self, guard: &Guard) -> Result<Tracked, Fault> {
         let Some(tree) = self.source.tree(guard.root()) else { return Ok(Tracked::default()) };
-        let unread = |error| Fault::file("read the index of", guard.root())(io::Error::other(error));
+        let unread = |error| Fault::file("read the index of", guard.root())(io::Error::from(error));
         let is_skipped =
             |path: &PathBuf| self.own.iter().chain(&self.products).any(|own| path.starts_with(own));
         let paths = tree.tracked_paths().map_err(unread)?.into_iter().filter(|path| !is_skipped(path));
