@@ -15,25 +15,22 @@ mod note;
 mod put_back;
 pub(crate) mod settle;
 mod source;
+mod surveyed;
 mod triage;
 mod view;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use code_commit_apply::{OldFile, PreImageOf};
 use code_commit_dir::Interrupt;
 use code_commit_engine::Problem;
-use code_commit_guard::{Difference, Guard, Policy, Seen, Survey, Tracked};
+use code_commit_guard::{Guard, Policy, Survey, Tracked};
 use code_commit_logging::RunFolder;
 
 pub use self::accounted::Accounted;
-use self::accounted::{not_restored, warning};
-use self::adopt::Places;
+use self::accounted::not_restored;
 use self::layers::Layers;
-use self::layout::{Layout, Role};
 use self::note::BEFORE;
-use self::put_back::put_back;
 use self::source::Source;
 use crate::attic::Attic;
 use crate::fault::Fault;
@@ -133,7 +130,7 @@ impl Account {
 
     fn tracked_in(&mut self, guard: &Guard) -> Result<Tracked, Fault> {
         let Some(tree) = self.source.tree(guard.root()) else { return Ok(Tracked::default()) };
-        let unread = |error| Fault::file("read the index of", guard.root())(io::Error::other(error));
+        let unread = |error| Fault::file("read the index of", guard.root())(io::Error::from(error));
         let is_skipped =
             |path: &PathBuf| self.own.iter().chain(&self.products).any(|own| path.starts_with(own));
         let paths = tree.tracked_paths().map_err(unread)?.into_iter().filter(|path| !is_skipped(path));
@@ -177,7 +174,10 @@ impl Account {
                 Err(_) if interrupt().is_err() => self.keep_whole(&layers, run, undo),
                 judged => self.bring_in(&layers, guard, judged?),
             },
-            State::Surveyed(before) => self.compare(&before, guard, run, undo, interrupt),
+            State::Surveyed(before) => {
+                let compared = self.compare(&before, guard, run, undo, interrupt);
+                self.keep_survey(before, compared)
+            }
         }
     }
 
@@ -187,47 +187,6 @@ impl Account {
             layers.remove().map_err(Fault::file("remove", &layers.upper()))?;
         }
         forget_note(run)
-    }
-
-    /// Surveys the tree again.
-    fn compare(
-        &self,
-        before: &Survey,
-        guard: &Guard,
-        run: &RunFolder,
-        undo: &Path,
-        interrupt: Interrupt<'_>,
-    ) -> Result<Accounted, Fault> {
-        let root = guard.root();
-        let differences = self.differences(before, guard)?;
-        let decisions = self
-            .decisions(guard, root, &differences, code_commit_dir::NEVER)
-            .map_err(Fault::file("look at", root))?;
-        let mut attic = Attic::of(run.path());
-        let put_all_back = |attic: &mut Attic<'_>| {
-            let gone = put_back(root, before, &self.source, &Vec::from_iter(&differences), attic)?;
-            self.interrupted(attic.folder(), &gone, run, undo)
-        };
-        if interrupt().is_err() {
-            return put_all_back(&mut attic);
-        }
-        let gone = put_back(root, before, &self.source, &decisions.leave(), &mut attic)?;
-        self.remove_empty(root, &decisions.made);
-        let folders = decisions.made.iter().filter(|folder| root.join(folder).is_dir()).cloned().collect();
-        let put_back = decisions.back().into_iter().filter(|path| !gone.contains(path)).collect();
-        let mut accounted = Accounted { put_back, ..Accounted::default() };
-        let places = Places { root, now: root, undo, interrupt };
-        let old = |path: &Path, was: &Seen| {
-            let (content, model) = (Box::new(self.source.read(path, was)?), self.source.copy(path));
-            Some(OldFile::Copy(PreImageOf { content, mode: was.mode, owner: was.owner, model }))
-        };
-        match places.adopt(&decisions.stays, (folders, decisions.gone.clone()), &old, &mut accounted) {
-            Err(_) if interrupt().is_err() => return put_all_back(&mut attic),
-            adopted => adopted?,
-        }
-        accounted.warnings.extend(not_restored(self.who, &gone));
-        accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
-        Ok(accounted)
     }
 
     /// The account was interrupted, and the tree is as before the command.
@@ -286,10 +245,8 @@ impl Account {
             State::Idle => None,
             State::InView(layers) => self.bring_in_ignored(&layers, guard, run)?,
             State::Surveyed(before) => {
-                let differences = self.differences(&before, guard)?;
-                let gone =
-                    put_back(guard.root(), &before, &self.source, &Vec::from_iter(&differences), attic)?;
-                not_restored(self.who, &gone)
+                let gone = self.reset_to(&before, guard, attic);
+                not_restored(self.who, &self.keep_survey(before, gone)?)
             }
         };
         forget_note(run).map(|()| warning)
@@ -306,20 +263,6 @@ impl Account {
     pub fn end(&mut self, run: &RunFolder) -> Result<(), Fault> {
         let folder = run.path().join(BEFORE);
         code_commit_dir::remove(&folder).map_err(Fault::file("remove the copies in", &folder))
-    }
-
-    fn differences(&self, before: &Survey, guard: &Guard) -> Result<Vec<Difference>, Fault> {
-        let root = guard.root();
-        // The command may have closed it.
-        drop(
-            code_commit_dir::reach::root(root, code_commit_dir::reach::CHANGE)
-                .map_err(Fault::file("open", root))?,
-        );
-        let mut differences = before.differences(&self.look(guard)?);
-        // A new time only suggests a change; compare the content.
-        let layout = Layout { now: root, guard };
-        differences.retain(|one| layout.role(one) != Role::Harmless && !self.source.is_same(root, one));
-        Ok(differences)
     }
 }
 

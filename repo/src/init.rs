@@ -43,11 +43,7 @@ fn make(folder: &Path, git_dir: &Path) -> Result<(), RepoError> {
     let aside = git_dir.join(BEING_MADE);
     code_commit_dir::remove(&aside).map_err(failed)?;
     fs::create_dir(&aside).map_err(failed)?;
-    gix::init(&aside).map_err(|error| RepoError::Git {
-        doing: "make a repository",
-        top: folder.to_owned(),
-        reason: crate::with_causes(&error),
-    })?;
+    gix::init(&aside).map_err(|error| RepoError::git("make a repository", folder, &error))?;
     move_into(&aside.join(".git"), git_dir)
         .and_then(|()| code_commit_dir::remove(&aside))
         .and_then(|()| fs::rename(git_dir.join(READY), git_dir.join(LAST)))

@@ -6,6 +6,7 @@ mod committed;
 mod configuration;
 mod dirty;
 mod elsewhere;
+mod error;
 mod git;
 mod init;
 mod look;
@@ -16,7 +17,7 @@ mod tracked;
 
 use std::cell::RefCell;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use gix::bstr::BStr;
@@ -25,6 +26,7 @@ use gix::sec::Trust;
 
 pub use changed_in::ChangedIn;
 pub use committed::{Committed, OnDisk};
+pub use error::{OpenError, RepoError};
 pub use git::{Aside, Blame, BlamedLine, Git, GitError, Head, Identity, Source};
 pub use init::init;
 pub use look::{Asked, Look};
@@ -34,84 +36,6 @@ pub use stable_hash::{
 };
 pub use state::{hide_from_git, may_hold_state, state_dir_in_tree};
 pub use tracked::{Besides, Tracked};
-
-/// Why a folder is not in a usable work tree.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// Neither the folder nor any parent of it belongs to a repository.
-    #[error("{} is not in a git work tree", folder.display())]
-    NotARepository {
-        /// The requested folder.
-        folder: PathBuf,
-    },
-    /// The repository has no work tree.
-    #[error("the repository {} is bare: it has no work tree", git_dir.display())]
-    Bare {
-        /// Its git directory.
-        git_dir: PathBuf,
-    },
-    /// Another user owns the repository, and `safe.directory` does not list it.
-    #[error("the git repository {} belongs to another user", git_dir.display())]
-    ForeignOwner {
-        /// Its git directory.
-        git_dir: PathBuf,
-        /// The top of its work tree, as `safe.directory` would name it.
-        top: PathBuf,
-    },
-    /// There is a repository, but git's files cannot be read.
-    #[error("cannot open the git repository of {}: {reason}", folder.display())]
-    Unreadable {
-        /// The requested folder.
-        folder: PathBuf,
-        /// The message from gix.
-        reason: String,
-    },
-}
-
-/// Why a query of the repository failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "what the texts say is not repeated")]
-pub enum RepoError {
-    /// Git's own files could not be read.
-    #[error("cannot {doing} in {}: {reason}", top.display())]
-    Git {
-        /// The operation: `compare the work tree`, `read the index`.
-        doing: &'static str,
-        top: PathBuf,
-        /// The message from gix.
-        reason: String,
-    },
-    /// Branches and tags are stored in a binary table, which gix cannot read.
-    #[error("git stores the references of {} as reftable, which is not supported yet", top.display())]
-    Reftable { top: PathBuf },
-    /// A folder could not be created or read.
-    #[error("cannot use {}", path.display())]
-    Io { path: PathBuf, source: io::Error },
-    /// Git does not recognize a repository here, but there may be commits in it.
-    #[error("{} is damaged: git recognizes no repository there", path.display())]
-    Damaged { path: PathBuf },
-    /// A folder with the harness's name that no run created: a clone or an archive may have brought
-    /// it along.
-    #[error("{} was not created by a run here, or git tracks files in it", path.display())]
-    NotMadeHere { path: PathBuf },
-}
-
-impl RepoError {
-    /// What the user can do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Git { .. } => "run git status there",
-            Self::Reftable { .. } => "have git keep them as files: git refs migrate --ref-format=files",
-            Self::Damaged { .. } => "repair it (git fsck, git status), or move it away to begin a new one",
-            Self::Io { .. } => "see that it is a folder of yours",
-            Self::NotMadeHere { .. } => {
-                "look at what is in it and move it away; take it out of git if it is tracked"
-            }
-        }
-    }
-}
 
 /// A git work tree, seen from one folder in it: the root of the run.
 ///
@@ -154,7 +78,7 @@ impl WorkTree {
             .permissions(permissions());
         // Opened by its work tree: for the git directory of a submodule, or one that is elsewhere,
         // gix cannot determine the owner.
-        let repository = gix::open_opts(&top, options).map_err(|e| unreadable(with_causes(&e)))?;
+        let repository = gix::open_opts(&top, options).map_err(|e| unreadable(error::with_causes(&e)))?;
         let top = repository.workdir().map_or(top, Path::to_owned);
         let top = fs::canonicalize(&top).map_err(|e| unreadable(e.to_string()))?;
         // An open repository has full trust if `safe.directory` lists it.
@@ -249,7 +173,7 @@ impl WorkTree {
     }
 
     fn git_error(&self, doing: &'static str, error: &gix::Error) -> RepoError {
-        RepoError::Git { doing, top: self.top.clone(), reason: with_causes(error) }
+        RepoError::git(doing, &self.top, error)
     }
 
     fn has_readable_references(&self) -> Result<(), RepoError> {
@@ -277,14 +201,6 @@ fn can_look(root: &Path, found: Option<&Path>) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// In one line. The outermost error says only what was tried, and a cause may quote lines of an
-/// unreadable file.
-fn with_causes(error: &gix::Error) -> String {
-    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-    let all = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
-    all.chars().map(|c| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() }).collect()
 }
 
 /// Whether filters and monitors of this part of the configuration may run: never those of the

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -36,17 +36,18 @@ pub struct EmptyFolder {
 /// NUL (S2 §5).
 ///
 /// Leaves out symlinks, `.git` folders, `.git` files (as in linked work trees and submodules), and the
-/// harness's own state. `interrupt` is called between the steps; its error ends the work.
+/// harness's own state. A file or folder that may not be read counts by its name alone: a command may leave one among
+/// what git ignores, and the data of a service is often one. `interrupt` is called between the steps; its error ends
+/// the work.
 pub fn stable_hash(root: &Path, interrupt: &dyn Fn() -> io::Result<()>) -> Result<String, TreeError> {
     let mut files = Vec::new();
-    walk(root, &mut |entry| {
-        if !counts(root, entry) {
-            return Descend::No;
-        }
-        if let Entry::File(path) = entry {
+    walk(root, &mut |entry| match entry {
+        Entry::File(path) | Entry::Closed(path) if counts(root, entry) => {
             files.push(path.clone());
+            Descend::No
         }
-        Descend::Yes
+        Entry::Folder(_) if counts(root, entry) => Descend::Yes,
+        Entry::File(_) | Entry::Folder(_) | Entry::Other(_) | Entry::Closed(_) => Descend::No,
     })?;
     let mut files: Vec<(Vec<u8>, PathBuf)> = files
         .into_iter()
@@ -56,12 +57,12 @@ pub fn stable_hash(root: &Path, interrupt: &dyn Fn() -> io::Result<()>) -> Resul
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
     for (name, path) in &files {
-        let Some(file) = unless_gone(File::open(path)).map_err(|source| error(path, source))? else {
+        let Some(content) = unless_gone(open(path)).map_err(|source| error(path, source))? else {
             continue;
         };
         hasher.update(name);
         hasher.update([0]);
-        hash_file(file, &mut buffer, &mut hasher, interrupt).map_err(|source| error(path, source))?;
+        hash_content(content, &mut buffer, &mut hasher, interrupt).map_err(|source| error(path, source))?;
         hasher.update([0]);
     }
     Ok(hex(&hasher.finalize()))
@@ -193,15 +194,23 @@ fn unless_gone<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-fn hash_file(
-    mut file: File,
+/// One NUL stands for what may not be read.
+fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    match File::open(path) {
+        Err(closed) if closed.kind() == io::ErrorKind::PermissionDenied => Ok(Box::new(&b"\0"[..])),
+        opened => Ok(Box::new(opened?)),
+    }
+}
+
+fn hash_content(
+    mut content: Box<dyn Read>,
     buffer: &mut [u8],
     hasher: &mut Sha256,
     interrupt: &dyn Fn() -> io::Result<()>,
 ) -> io::Result<()> {
     loop {
         interrupt()?;
-        let read = file.read(buffer)?;
+        let read = content.read(buffer)?;
         if read == 0 {
             return Ok(());
         }

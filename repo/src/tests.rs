@@ -1,5 +1,7 @@
 pub(crate) mod scratch;
 
+use std::io;
+
 use gix::bstr::ByteSlice as _;
 
 use super::*;
@@ -79,6 +81,23 @@ fn a_small_repository_is_seen_as_its_dirty_paths_its_tracked_files_and_one_hash(
     .gitignore (8 B) notes (4 B)
     96dd5d6322ab03b5d99b133cc1b722bf371ddf93acfbab5542c6864ed0915a9b
     ");
+}
+
+/// So that a full disk is known as one.
+#[test]
+fn an_error_of_the_system_below_an_error_of_git_stays_one() {
+    let scratch = Scratch::new();
+    scratch.write("a", "x");
+    scratch.commit();
+    let tree = WorkTree::at(scratch.path()).unwrap();
+    let index = scratch.path().join(".git/index");
+    fs::remove_file(&index).unwrap();
+    // A file that nobody can read from its start, not even root.
+    std::os::unix::fs::symlink("/proc/self/mem", &index).unwrap();
+    let error = io::Error::from(tree.tracked_paths().unwrap_err());
+    assert!(error.raw_os_error().is_some(), "{error}");
+    let bare = gix::Error::from_error(io::Error::from_raw_os_error(28));
+    assert_eq!(error::os_error(&bare), Some(28));
 }
 
 #[test]

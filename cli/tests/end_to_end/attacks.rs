@@ -282,6 +282,33 @@ fn a_report_that_a_verification_writes_stops_no_queue_of_orders() {
     }
 }
 
+/// Root can read them all the same.
+#[test]
+fn what_a_verification_closes_among_what_git_ignores_stops_no_queue_of_orders() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("SKIPPED: closed files of another user, because only root can become one");
+    }
+    let replies = [order::greet(order::GOOD), order::proposal("src/b.txt", None, "b")];
+    for rung in RUNGS {
+        let scene = order::Scene::with(&replies.each_ref().map(String::as_str));
+        scene.project.write(".gitignore", b"made/\n").unwrap();
+        scene.project.commit("what is ignored").unwrap();
+        let over = json!({ "id": "b", "allowed_files": ["src/b.txt"], "context_files": [], "acceptance_commands": ["test -f src/b.txt"] });
+        scene.place("b.json", order::order(&over).to_string().as_bytes());
+        let close = "mkdir -p src/made/closed; touch src/made/secret; chmod 0 src/made/*; sh tests/run.sh";
+        scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{close}'")] }));
+        give(scene.project.beside(), NOBODY);
+        let [first, next] = ["order.json", "b.json"].map(|name| scene.beside(name).display().to_string());
+        let args = [&first, &next, "--max-attempts", "1", "--commit", "--sandbox", rung];
+        let mut command = in_reach(&scene.command(&args), scene.project.beside());
+        let ran = Ran::of(command.uid(NOBODY).gid(NOBODY));
+        if is_skipped(&ran, rung) {
+            continue;
+        }
+        assert_eq!(ran.code, Some(0), "{rung}: {ran}");
+    }
+}
+
 #[test]
 fn a_reviewer_who_repairs_what_it_approves_approves_nothing() {
     // Behind a sandbox an agent cannot count its turns.

@@ -170,8 +170,8 @@ fn make(plan: &Plan, project: &Project) {
     plan.base.make(root, |path| plan.base.is_folder(path));
 }
 
-fn scene(plan: &Plan) -> Scene {
-    let script = tree::bytes(&plan.script());
+fn scene(plan: &Plan, leaves_ignored: bool) -> Scene {
+    let script = tree::bytes(&plan.script(leaves_ignored));
     match plan.family {
         Family::Commit { .. } => {
             let ignored = [(".gitignore", "/agent-config\n"), ("build.sh", "#!/bin/sh\n")];
@@ -227,8 +227,9 @@ impl Case {
         let (is_order, is_turn) = (campaign == Campaign::Order, campaign == Campaign::Turn);
         let kind = dice.below(8);
         let has_person = dice.below(4) == 0;
-        // A killed order is run again, where ignored files are as its first command has left them.
-        let leaves_ignored = is_order && kind >= 4;
+        // A killed order is run again, where ignored files are as its first command has left them; so they are after the command was
+        // tried on the base, which it is in these cases and in some of the others.
+        let leaves_ignored = is_order && (kind >= 4 || (seed / RUNGS.len()).is_multiple_of(4));
         // A sandbox lets nobody make a set-user-ID program; without one, it does not stay.
         let limits = Limits {
             drops_set_id: rung != "off",
@@ -238,7 +239,7 @@ impl Case {
             holds_settings: is_turn && (rung != "off" || kind >= 4),
         };
         let plan = Plan::new(&mut dice, family, limits);
-        let scene = scene(&plan);
+        let scene = scene(&plan, leaves_ignored);
         let mut case = Self { seed, rung, user, plan, fault: Fault::None, has_person, scene };
         if kind >= 4 && strace_works() {
             let is_phase = matches!(family, Family::Turn(Turn { role: Role::Builder, .. }));
@@ -594,7 +595,7 @@ fn places_of(family: Family, rung: &'static str) -> Vec<(String, usize)> {
             holds_settings: true,
         },
     );
-    let scene = scene(&plan);
+    let scene = scene(&plan, true);
     let log = scene.project().beside().join("strace");
     let case = Case { seed: 0, rung, user: 0, plan, fault: Fault::None, has_person: false, scene };
     places(&log, &case.command())

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use code_commit_apply::Lock;
 use code_commit_engine::Action;
+use code_commit_guard::Seen;
 use code_commit_logging::Redactor;
 use code_commit_names::Binds;
 use proptest::prelude::*;

@@ -67,6 +67,25 @@ fn a_folder_that_cannot_be_read_is_not_empty_and_no_error() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
 }
 
+/// Whoever left them there would stop every order after it. Root can read them all the same.
+#[test]
+fn what_may_not_be_read_counts_by_its_name_and_is_no_error() {
+    let tree = tree(&[("a", "1"), ("closed/file", "2"), ("secret", "3")]);
+    let hash = || stable_hash(tree.path(), &|| Ok(())).unwrap();
+    let open = hash();
+    let close = |mode: u32| {
+        for path in ["closed", "secret"] {
+            fs::set_permissions(tree.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    close(0o000);
+    let (closed, is_root) = (hash(), fs::read(tree.path().join("secret")).is_ok());
+    close(0o700);
+    assert_eq!(hash(), open);
+    let by_name = hex(&Sha256::digest(b"a\x001\0closed\0\0\0secret\0\0\0"));
+    assert_eq!(closed, if is_root { open } else { by_name });
+}
+
 #[test]
 fn empty_folders_are_found_and_made_again_with_their_modes() {
     let tree = tree(&[("src/a", ""), (".git/refs/x", "")]);

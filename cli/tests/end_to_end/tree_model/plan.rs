@@ -283,9 +283,20 @@ impl Plan {
     }
 
     /// The script of the command.
-    pub fn script(&self) -> String {
+    ///
+    /// An order runs it before the model is asked, too, and what it does to ignored files then stays. So if that matters to the deeds,
+    /// it does them only when the reply is there.
+    pub fn script(&self, leaves_ignored: bool) -> String {
         let exit = u8::from(!self.passes);
-        format!("#!/bin/sh\n{}\nexit {exit}\n", self.lines.join("\n"))
+        let is_order = matches!(self.family, Family::Order { .. });
+        let written = self.reply.changes.iter().find_map(|(path, text)| Some((path, text.as_deref()?)));
+        let begins = match written.filter(|_| is_order && !leaves_ignored) {
+            Some((path, text)) => {
+                format!("[ \"$(cat {} 2>&1)\" = '{}' ] || exit 1\n", word(path), text.trim_end())
+            }
+            None => String::new(),
+        };
+        format!("#!/bin/sh\n{begins}{}\nexit {exit}\n", self.lines.join("\n"))
     }
 
     /// What must be there when the run is over.
@@ -314,8 +325,10 @@ impl Plan {
 
     /// What git accounts for is as before the run, and the rest as the command has left it.
     pub fn reverted(&self, ended: &Expected) -> Tree {
-        // What is ignored in a folder goes with it where a file was before.
-        let is_file = |above: &str| self.base.has(above) && !self.base.is_folder(above);
+        // What is ignored in a folder goes with it where a file was before that comes back; an ignored one does not.
+        let is_file = |above: &str| {
+            self.base.has(above) && !self.base.is_folder(above) && self.rules.accounts_for(above)
+        };
         let has_room = |path: &str| !above(path).any(is_file);
         let ignored =
             ended.tree.0.iter().filter(|(path, _)| !self.rules.accounts_for(path) && has_room(path));

@@ -60,10 +60,11 @@ impl Scene {
                 } else {
                     "<REQUEST_CHANGES>no</REQUEST_CHANGES>"
                 };
-                // In a sandbox an agent cannot count its turns.
+                // In a sandbox an agent can neither count its turns nor keep what its session was asked: one that goes on says
+                // nothing, and is asked anew.
                 let script = format!(
                     "case \"$prompt\" in\n*.plan.md*) {}{PLAN};;\n*.review.md*) {}tool Read .specs/a.md; say '{verdict}';;\n\
-                    *) {}say '<DONE>all</DONE>';;\nesac\n",
+                    'You were interrupted.'*) ;;\n*) {}say '<DONE>all</DONE>';;\nesac\n",
                     does(Role::Planning),
                     does(Role::Reviewing),
                     does(Role::Implementing),

@@ -32,6 +32,37 @@ fn an_account_that_is_interrupted_leaves_the_tree_as_it_was_and_all_changes_in_o
     }
 }
 
+/// Such as where the disk is full. A folder that ignores itself is not seen by git.
+#[test]
+fn what_could_not_be_restored_is_restored_once_it_can_be_even_if_that_failed_twice() {
+    let tries_again: [fn(&mut Project, &Guard); 2] = [
+        |project, guard| {
+            let run = project.run.clone();
+            project.account.reset(guard, &run, &mut Attic::of(run.path())).unwrap();
+        },
+        |project, _| assert_eq!(project.settle(), ["a.txt", "fresh", "fresh/.gitignore", "fresh/evil"]),
+    ];
+    for try_again in tries_again {
+        let mut project = Project::new(&[("a.txt", "old\n")]);
+        let before = project.all();
+        project.begin(|tree| {
+            fs::write(tree.join("a.txt"), "new\n").unwrap();
+            fs::create_dir(tree.join("fresh")).unwrap();
+            fs::write(tree.join("fresh/.gitignore"), "*\n").unwrap();
+            fs::write(tree.join("fresh/evil"), "evil\n").unwrap();
+        });
+        let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
+        let (run, nowhere) = (project.run.clone(), project.scratch.path().join("nowhere"));
+        fs::write(&nowhere, "no folder\n").unwrap();
+        for _ in 0..2 {
+            let failed = project.account.reset(&guard, &run, &mut Attic::of(&nowhere)).unwrap_err();
+            assert!(matches!(failed, Fault::Seal { .. }), "{failed}");
+        }
+        try_again(&mut project, &guard);
+        assert_eq!(project.all(), before);
+    }
+}
+
 #[test]
 fn of_paths_the_topmost_covers_what_is_below_it_and_nothing_beside_it() {
     let tops: triage::Tops = ["b/c", "b-c/d", "b", "a/x"].map(Path::new).into_iter().collect();

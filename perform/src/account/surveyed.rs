@@ -1,0 +1,92 @@
+//! The account of a command that worked in the tree: surveys of it before and after.
+
+use std::path::Path;
+
+use code_commit_apply::{OldFile, PreImageOf};
+use code_commit_dir::Interrupt;
+use code_commit_guard::{Difference, Guard, Seen, Survey};
+use code_commit_logging::RunFolder;
+
+use super::accounted::{Accounted, not_restored, warning};
+use super::adopt::Places;
+use super::layout::{Layout, Role};
+use super::put_back::put_back;
+use super::{Account, State};
+use crate::attic::Attic;
+use crate::fault::Fault;
+
+impl Account {
+    /// Surveys the tree again.
+    pub(super) fn compare(
+        &self,
+        before: &Survey,
+        guard: &Guard,
+        run: &RunFolder,
+        undo: &Path,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Accounted, Fault> {
+        let root = guard.root();
+        let differences = self.differences(before, guard)?;
+        let decisions = self
+            .decisions(guard, root, &differences, code_commit_dir::NEVER)
+            .map_err(Fault::file("look at", root))?;
+        let mut attic = Attic::of(run.path());
+        let put_all_back = |attic: &mut Attic<'_>| {
+            let gone = put_back(root, before, &self.source, &Vec::from_iter(&differences), attic)?;
+            self.interrupted(attic.folder(), &gone, run, undo)
+        };
+        if interrupt().is_err() {
+            return put_all_back(&mut attic);
+        }
+        let gone = put_back(root, before, &self.source, &decisions.leave(), &mut attic)?;
+        self.remove_empty(root, &decisions.made);
+        let folders = decisions.made.iter().filter(|folder| root.join(folder).is_dir()).cloned().collect();
+        let put_back = decisions.back().into_iter().filter(|path| !gone.contains(path)).collect();
+        let mut accounted = Accounted { put_back, ..Accounted::default() };
+        let places = Places { root, now: root, undo, interrupt };
+        let old = |path: &Path, was: &Seen| {
+            let (content, model) = (Box::new(self.source.read(path, was)?), self.source.copy(path));
+            Some(OldFile::Copy(PreImageOf { content, mode: was.mode, owner: was.owner, model }))
+        };
+        match places.adopt(&decisions.stays, (folders, decisions.gone.clone()), &old, &mut accounted) {
+            Err(_) if interrupt().is_err() => return put_all_back(&mut attic),
+            adopted => adopted?,
+        }
+        accounted.warnings.extend(not_restored(self.who, &gone));
+        accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
+        Ok(accounted)
+    }
+
+    /// Restores everything but ignored files; gives the paths whose old content is not available.
+    pub(super) fn reset_to(
+        &self,
+        before: &Survey,
+        guard: &Guard,
+        attic: &mut Attic<'_>,
+    ) -> Result<Vec<String>, Fault> {
+        let differences = self.differences(before, guard)?;
+        put_back(guard.root(), before, &self.source, &Vec::from_iter(&differences), attic)
+    }
+
+    /// Git does not see everything that has to go, so the survey is kept, here and on disk, until it is of no more use.
+    pub(super) fn keep_survey<T>(&mut self, before: Survey, done: Result<T, Fault>) -> Result<T, Fault> {
+        if done.is_err() {
+            self.state = State::Surveyed(before);
+        }
+        done
+    }
+
+    pub(super) fn differences(&self, before: &Survey, guard: &Guard) -> Result<Vec<Difference>, Fault> {
+        let root = guard.root();
+        // The command may have closed it.
+        drop(
+            code_commit_dir::reach::root(root, code_commit_dir::reach::CHANGE)
+                .map_err(Fault::file("open", root))?,
+        );
+        let mut differences = before.differences(&self.look(guard)?);
+        // A new time only suggests a change; compare the content.
+        let layout = Layout { now: root, guard };
+        differences.retain(|one| layout.role(one) != Role::Harmless && !self.source.is_same(root, one));
+        Ok(differences)
+    }
+}
