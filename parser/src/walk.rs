@@ -13,7 +13,7 @@ use crate::diagnostic::Findings;
 use crate::edit::{check, mark};
 use crate::fence::{Kind, NameFault, PLAIN, check_name};
 use crate::line::{MarkerLine, MarkerLines, Role};
-use crate::reply::{Ask, Block};
+use crate::reply::{Ask, Block, MoreEdits};
 use crate::span::{Span, slice};
 use open::{Open, is_in_markdown_fence};
 use thought::ask_of_thought;
@@ -27,6 +27,7 @@ pub(crate) struct Walk<'t> {
     text: &'t str,
     lines: MarkerLines<'t>,
     pub(crate) blocks: Vec<Block>,
+    pub(crate) more: MoreEdits,
     /// Thoughts between tags.
     pub(crate) thinking: Vec<Span>,
     pub(crate) errors: Findings<ErrorCode>,
@@ -62,6 +63,7 @@ impl<'t> Walk<'t> {
         Self {
             text,
             lines: MarkerLines::new(text),
+            more: MoreEdits::default(),
             thinking: Vec::new(),
             blocks: Vec::with_capacity(text.len() / BYTES_A_BLOCK),
             errors,
@@ -156,6 +158,7 @@ impl<'t> Walk<'t> {
             NameFault::Quoted => ErrorCode::QuotedName,
             NameFault::Reserved => ErrorCode::ReservedName,
             NameFault::Start => ErrorCode::NamedStart,
+            NameFault::Edit => ErrorCode::EditWord,
             NameFault::Remark => ErrorCode::RemarkInName,
             NameFault::Empty => ErrorCode::MissingName,
         });
@@ -259,12 +262,23 @@ impl<'t> Walk<'t> {
         }
         if let Ask::Write(path) | Ask::Edit(path) | Ask::Delete(path) = &block.ask {
             let first = *self.first_named.entry(open.name).or_insert(path.start);
-            if first != path.start {
+            if first != path.start && open.is_edit && self.is_edit(first) {
+                self.more.add(first, path.start, block.content.clone());
+            } else if first != path.start {
                 let first = first..first + path.len();
                 self.errors.push(ErrorCode::DuplicateFile, path.clone(), Some(first));
             }
         }
         self.blocks.push(block);
+    }
+
+    /// Whether the block whose path begins at `path` is an edit.
+    fn is_edit(&self, path: usize) -> bool {
+        let behind = self.blocks.partition_point(|block| block.span.start <= path);
+        behind
+            .checked_sub(1)
+            .and_then(|at| self.blocks.get(at))
+            .is_some_and(|block| matches!(block.ask, Ask::Edit(_)))
     }
 
     /// An opening inside a plain block ends that block; what follows is read as the new block.
