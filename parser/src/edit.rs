@@ -7,9 +7,11 @@
 mod apply;
 mod loose;
 pub(crate) mod mark;
+mod misfit;
 
-pub use apply::{Landed, Misfit, Rule, Why, apply, land};
+pub use apply::{Landed, apply, land};
 pub use mark::{EDIT, marks};
+pub use misfit::{Misfit, Rule, Why};
 
 use crate::code::ErrorCode;
 use crate::fence::Unprintable;

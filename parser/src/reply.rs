@@ -58,9 +58,16 @@ pub(crate) struct MoreEdits {
 }
 
 impl MoreEdits {
-    pub(crate) fn add(&mut self, first: usize, path: usize, content: Span) {
-        self.contents.entry(first).or_default().push(content);
-        self.paths.insert(path);
+    /// Takes another block with its path at `path`, if that which names the file first is an edit, too.
+    pub(crate) fn takes(&mut self, blocks: &[Block], first: usize, path: usize, content: &Span) -> bool {
+        let behind = blocks.partition_point(|block| block.span.start <= first);
+        let named_first = behind.checked_sub(1).and_then(|at| blocks.get(at));
+        let is_edit = named_first.is_some_and(|block| matches!(block.ask, Ask::Edit(_)));
+        if is_edit {
+            self.contents.entry(first).or_default().push(content.clone());
+            self.paths.insert(path);
+        }
+        is_edit
     }
 }
 

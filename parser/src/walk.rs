@@ -32,8 +32,7 @@ pub(crate) struct Walk<'t> {
     pub(crate) thinking: Vec<Span>,
     pub(crate) errors: Findings<ErrorCode>,
     pub(crate) warnings: Findings<WarningCode>,
-    /// The first position of each file name. Filled while names are read, because fetching them
-    /// from memory again later would be slow.
+    /// Where each file is first named. Filled while names are read: fetching them again later would be slow.
     first_named: HashMap<&'t str, usize>,
     open: Option<Open<'t>>,
     /// The kind of a block that was abandoned because of an error. Its end marker is still to come,
@@ -58,7 +57,6 @@ struct Unopened<'t> {
 
 impl<'t> Walk<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        let (errors, warnings) = (Findings::default(), Findings::default());
         let first_named = HashMap::with_capacity(text.len() / BYTES_A_BLOCK);
         Self {
             text,
@@ -66,8 +64,8 @@ impl<'t> Walk<'t> {
             more: MoreEdits::default(),
             thinking: Vec::new(),
             blocks: Vec::with_capacity(text.len() / BYTES_A_BLOCK),
-            errors,
-            warnings,
+            errors: Findings::default(),
+            warnings: Findings::default(),
             first_named,
             open: None,
             cut_short: None,
@@ -120,8 +118,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The actual mistake is the line of carets that should have opened the block, not the end
-    /// marker.
+    /// The actual mistake is the line of carets that should have opened the block, not the end marker.
     fn stray_end(&mut self, end: MarkerLine<'t>) {
         match self.unopened_for(&end) {
             Some(Unopened { line, thought: Some(thought) }) => {
@@ -262,23 +259,14 @@ impl<'t> Walk<'t> {
         }
         if let Ask::Write(path) | Ask::Edit(path) | Ask::Delete(path) = &block.ask {
             let first = *self.first_named.entry(open.name).or_insert(path.start);
-            if first != path.start && open.is_edit && self.is_edit(first) {
-                self.more.add(first, path.start, block.content.clone());
-            } else if first != path.start {
+            let mut is_more =
+                || open.is_edit && self.more.takes(&self.blocks, first, path.start, &block.content);
+            if first != path.start && !is_more() {
                 let first = first..first + path.len();
                 self.errors.push(ErrorCode::DuplicateFile, path.clone(), Some(first));
             }
         }
         self.blocks.push(block);
-    }
-
-    /// Whether the block whose path begins at `path` is an edit.
-    fn is_edit(&self, path: usize) -> bool {
-        let behind = self.blocks.partition_point(|block| block.span.start <= path);
-        behind
-            .checked_sub(1)
-            .and_then(|at| self.blocks.get(at))
-            .is_some_and(|block| matches!(block.ask, Ask::Edit(_)))
     }
 
     /// An opening inside a plain block ends that block; what follows is read as the new block.

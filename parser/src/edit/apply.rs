@@ -7,29 +7,10 @@ use memchr::memmem;
 
 use super::Hunk;
 use super::loose::{Loose, Place};
+use super::misfit::{Misfit, Rule, Why};
 use crate::Span;
 use crate::habits::LineEnds;
 use crate::scan::count_newlines;
-
-/// A hunk that does not fit the text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
-    /// Which one, counted from 1.
-    pub hunk: usize,
-    /// Why.
-    pub why: Why,
-}
-
-/// Why a hunk does not fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// Its old lines do not occur.
-    Absent,
-    /// Its old lines occur more than once: in these lines first, counted from 1.
-    Ambiguous(usize, usize),
-    /// Its old lines overlap those of this earlier hunk, counted from 1.
-    Overlaps(usize),
-}
 
 /// A text with its hunks applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,31 +19,6 @@ pub struct Landed {
     pub text: String,
     /// What had to be allowed for it, by the hunk counted from 1; empty if every hunk matched byte for byte.
     pub relaxed: Vec<(usize, Rule)>,
-}
-
-/// A difference between a hunk and the text that proves nothing, so that the hunk matches all the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// Blanks at the ends of lines, or the ends themselves.
-    TrailingBlanks,
-    /// Typographic quotes, dashes or blanks in place of those of ASCII, or the other way around.
-    Signs,
-    /// All lines are indented by as much more or less, or by tabs in place of blanks.
-    Indentation,
-    /// It matches only what the hunks before it have made of the text.
-    InOrder,
-}
-
-impl Rule {
-    /// For messages: what was not compared.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::TrailingBlanks => "blanks at the ends of lines",
-            Self::Signs => "typographic signs",
-            Self::Indentation => "a uniform indentation",
-            Self::InOrder => "an earlier hunk",
-        }
-    }
 }
 
 /// Replaces the lines of every hunk, or none: [`land`] without what had to be allowed for it.

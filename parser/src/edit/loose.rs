@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use memchr::memmem;
 
-use super::apply::{Rule, Why};
+use super::misfit::{Rule, Why};
 use crate::Span;
 
 /// How many lines are compared for one hunk. More candidates than that are no place.
@@ -169,9 +169,11 @@ impl<'l> Fit<'l> {
         let signs = Signs::of(&self.pairs);
         let drops_tails = self.pairs.iter().any(|(ours, _)| !tail(ours).is_empty())
             && self.pairs.iter().all(|(_, file)| tail(file).is_empty());
-        let beside = self.beside(&new);
+        // Where as many lines come as go, each changes the one in its place.
+        let is_as_long = new.len() == self.pairs.len();
         let mut lines = String::new();
-        for (line, beside) in new.into_iter().zip(beside) {
+        for (at, line) in new.into_iter().enumerate() {
+            let beside = self.pairs.get(at).filter(|_| is_as_long);
             match kept.get(line) {
                 Some(Some(file)) => lines.push_str(file),
                 Some(None) | None => {
@@ -199,13 +201,6 @@ impl<'l> Fit<'l> {
             Shift::Remove(_) if is_single => later.all(|line| line.starts_with(indent(first))),
             Shift::None | Shift::Add(_) | Shift::Remove(_) | Shift::ToTabs(_) | Shift::ToBlanks(_) => true,
         }
-    }
-
-    /// For each new line the old one that it changes, where as many lines change as there were.
-    fn beside(&self, new: &[&str]) -> Vec<Option<(&'l str, &'l str)>> {
-        let is_as_long = new.len() == self.pairs.len();
-        let pair = |at: usize| self.pairs.get(at).copied().filter(|_| is_as_long);
-        (0..new.len()).map(pair).collect()
     }
 }
 
