@@ -9,6 +9,9 @@ use crate::{Answer, Cause, Changed, Ended, Problem, Reply, Request, Text};
 /// The code of the warning that a reply changed a file which the build names.
 pub const GRADER: &str = "grader";
 
+/// The code of the warning that a line of a reply stands for code that it leaves out.
+pub const PLACEHOLDER: &str = "placeholder";
+
 /// Parse the reply, judge every path, write all of it or nothing.
 #[derive(Debug, Clone, Serialize)]
 pub struct Apply {
@@ -142,6 +145,10 @@ pub struct Built {
     /// What the machine or the project lacks, if the build failed for that and has not judged the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lack: Option<Cause>,
+    /// What the harness knows of a failure and the output does not say, for the next prompt: the tests that failed, and the
+    /// lines of source that the output names.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hints: String,
     /// The size of the new and changed files that the rules of git ignore. 0 if it is unknown, which it is
     /// where the build worked in the tree itself.
     #[serde(default, skip_serializing_if = "is_zero")]

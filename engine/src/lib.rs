@@ -20,11 +20,11 @@ pub use agent::{
     TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited, WasRead, Wrote,
 };
 pub use code_commit_model::{Action, Attempt, Changed, Ended, Finish, Stored, Usage};
-pub use commit::GRADER;
 pub use commit::{
     Applied, Apply, ApplyAnswer, BaselineBuilt, Build, BuildBaseline, Built, Present, Rejected, Restore,
     Restored,
 };
+pub use commit::{GRADER, PLACEHOLDER};
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
 pub use line::{Line, Note};
 pub use model::{Answered, Ask, AskAnswer, Asked, AtMost, Attempted, ModelUsage, Reply, Unanswered};

@@ -55,10 +55,11 @@ fn check_hunks(text: &str, hunks: &[Hunk<'_>]) {
 
 fn drafts<'t>(reply: &Reply<'t>, hunks: &'t [Vec<Hunk<'t>>]) -> Vec<Draft<'t>> {
     let text = reply.text();
-    let mut files = reply.files().zip(hunks);
-    let draft = |block: &code_commit_parser::Block| match block.ask {
+    let mut files = reply.files().zip(hunks).peekable();
+    let draft = |block: &code_commit_parser::Block| Some(match &block.ask {
         Ask::Write(_) | Ask::Edit(_) | Ask::Delete(_) => {
-            let (file, hunks) = files.next().expect("as many files as file blocks");
+            // A later block that edits a file belongs to the first one.
+            let (file, hunks) = files.next_if(|(file, _)| file.span == block.span)?;
             match file.action {
                 FileAction::Write(content) => Draft::Write { path: file.path, content },
                 FileAction::Edit(_) => Draft::Edit { path: file.path, hunks },
@@ -69,8 +70,8 @@ fn drafts<'t>(reply: &Reply<'t>, hunks: &'t [Vec<Hunk<'t>>]) -> Vec<Draft<'t>> {
         Ask::User => Draft::User(text[block.content.clone()].trim_end()),
         Ask::Debug => Draft::Debug(text[block.content.clone()].trim_end()),
         Ask::NoChange => Draft::NoChange(text[block.content.clone()].trim_end()),
-    };
-    reply.blocks().iter().map(draft).collect()
+    });
+    reply.blocks().iter().filter_map(draft).collect()
 }
 
 /// The openings seen in a stream are the files of the reply, unless a thought holds some: its end may be the only sign of it.
@@ -82,7 +83,11 @@ fn check_openers(reply: &Reply<'_>) {
     let mut openers = Openers::default();
     let ends = (0..text.len()).filter(|end| text.is_char_boundary(*end)).step_by(7).chain([text.len()]);
     let seen: Vec<&str> = ends.flat_map(|end| openers.read(&text[..end])).collect();
-    assert!(seen.iter().copied().eq(reply.files().map(|file| file.path)));
+    let path = |block: &code_commit_parser::Block| match &block.ask {
+        Ask::Write(path) | Ask::Edit(path) | Ask::Delete(path) => Some(text[path.clone()].to_owned()),
+        Ask::User | Ask::Debug | Ask::NoChange => None,
+    };
+    assert!(seen.iter().map(|seen| (*seen).to_owned()).eq(reply.blocks().iter().filter_map(path)));
 }
 
 fn check_errors(bytes: &[u8], errors: &Errors) {

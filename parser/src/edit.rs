@@ -5,10 +5,13 @@
 //! content holds such marks itself.
 
 mod apply;
+mod loose;
 pub(crate) mod mark;
+mod misfit;
 
-pub use apply::{Misfit, Why, apply};
+pub use apply::{Landed, apply, land};
 pub use mark::{EDIT, marks};
+pub use misfit::{Misfit, Rule, Why};
 
 use crate::code::ErrorCode;
 use crate::fence::Unprintable;
@@ -24,27 +27,36 @@ pub struct Hunk<'t> {
     pub replace: &'t str,
 }
 
-/// The hunks of an edit block, in its order; at least one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The hunks of a file's edit blocks, in their order; at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunks<'t> {
-    content: &'t str,
+    contents: Vec<&'t str>,
 }
 
 impl<'t> Hunks<'t> {
-    /// Those of a block that has been read without an error.
-    pub(crate) fn of(content: &'t str) -> Self {
-        Self { content }
+    /// Those of blocks that have been read without an error.
+    pub(crate) fn of(contents: impl Iterator<Item = &'t str>) -> Self {
+        Self { contents: contents.collect() }
     }
 
     /// Each of them.
-    pub fn iter(self) -> impl Iterator<Item = Hunk<'t>> {
-        let mut reader = Reader::new(self.content);
-        std::iter::from_fn(move || reader.hunk().ok().flatten())
+    pub fn iter(&self) -> impl Iterator<Item = Hunk<'t>> {
+        let mut readers =
+            self.contents.iter().map(|content| Reader::new(content)).collect::<Vec<_>>().into_iter();
+        let mut reader = readers.next();
+        std::iter::from_fn(move || {
+            loop {
+                match reader.as_mut()?.hunk().ok().flatten() {
+                    Some(hunk) => return Some(hunk),
+                    None => reader = readers.next(),
+                }
+            }
+        })
     }
 
-    /// The whole block between its fences.
-    pub fn as_str(self) -> &'t str {
-        self.content
+    /// What the blocks hold between their fences.
+    pub fn text(&self) -> String {
+        self.contents.concat()
     }
 }
 

@@ -4,6 +4,7 @@ mod code;
 mod diagnostic;
 pub mod edit;
 pub mod fence;
+mod foreign;
 pub mod habits;
 mod line;
 pub mod marker;
@@ -17,6 +18,7 @@ pub mod words;
 
 pub use code::{ErrorCode, WarningCode, Wording};
 pub use diagnostic::{Diagnostic, Errors, MOST_KEPT, Related};
+pub use foreign::{Foreign, in_place_of_a_file};
 pub use reply::{Ask, Block, FileAction, FileBlock, Reply};
 pub use span::Span;
 
@@ -29,7 +31,7 @@ pub fn parse(text: &str) -> Result<Reply<'_>, Errors> {
     walk.run();
     if walk.errors.is_empty() {
         let warnings = diagnostic::locate(text, walk.warnings);
-        Ok(Reply { text, blocks: walk.blocks, thinking: walk.thinking, warnings })
+        Ok(Reply { text, blocks: walk.blocks, more: walk.more, thinking: walk.thinking, warnings })
     } else {
         Err(Errors::new(text, walk.errors, walk.blocks))
     }

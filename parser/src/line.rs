@@ -142,7 +142,8 @@ impl MarkerLine<'_> {
             Role::Open(text) if self.marker.kind == Kind::File => {
                 let is_indented = self.span.start > self.line.start;
                 let is_attached = self.span.len() == self.marker.length + text.len();
-                let is_word = mark::path(text).is_some() || check_name(text) == Err(NameFault::Reserved);
+                let is_word = mark::path(text).is_some()
+                    || matches!(check_name(text), Err(NameFault::Reserved | NameFault::Edit));
                 let is_word_of_fences = is_attached && is_word;
                 is_indented && text.contains(is_blank) && !is_word_of_fences
             }

@@ -1,5 +1,7 @@
 //! A valid reply.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::code::WarningCode;
 use crate::diagnostic::Diagnostic;
 use crate::edit::Hunks;
@@ -46,12 +48,36 @@ impl Ask {
     }
 }
 
+/// Further edit blocks of files that have one: their hunks are those of one block.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MoreEdits {
+    /// The contents, by where the path of the first block begins.
+    contents: HashMap<usize, Vec<Span>>,
+    /// Where their own paths begin.
+    paths: HashSet<usize>,
+}
+
+impl MoreEdits {
+    /// Takes another block with its path at `path`, if that which names the file first is an edit, too.
+    pub(crate) fn takes(&mut self, blocks: &[Block], first: usize, path: usize, content: &Span) -> bool {
+        let behind = blocks.partition_point(|block| block.span.start <= first);
+        let named_first = behind.checked_sub(1).and_then(|at| blocks.get(at));
+        let is_edit = named_first.is_some_and(|block| matches!(block.ask, Ask::Edit(_)));
+        if is_edit {
+            self.contents.entry(first).or_default().push(content.clone());
+            self.paths.insert(path);
+        }
+        is_edit
+    }
+}
+
 /// A reply that follows the grammar from beginning to end. It borrows the text and copies none of
 /// it.
 #[derive(Debug, Clone)]
 pub struct Reply<'t> {
     pub(crate) text: &'t str,
     pub(crate) blocks: Vec<Block>,
+    pub(crate) more: MoreEdits,
     pub(crate) thinking: Vec<Span>,
     pub(crate) warnings: Vec<Diagnostic<WarningCode>>,
 }
@@ -63,12 +89,12 @@ pub struct FileBlock<'t> {
     pub path: &'t str,
     /// What to do with the file.
     pub action: FileAction<'t>,
-    /// The whole block in the reply, markers included.
+    /// The whole block in the reply, markers included; the first one if several edit the file.
     pub span: Span,
 }
 
 /// What to do with a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileAction<'t> {
     /// Replace the whole content with this.
     Write(&'t str),
@@ -89,12 +115,17 @@ impl<'t> Reply<'t> {
         &self.blocks
     }
 
-    /// The files to replace, edit or delete; no path occurs twice.
+    /// The files to replace, edit or delete; no path occurs twice. A file that several blocks edit has the hunks of all.
     pub fn files(&self) -> impl Iterator<Item = FileBlock<'t>> {
         self.blocks.iter().filter_map(|block| {
             let (path, action) = match &block.ask {
                 Ask::Write(path) => (path, FileAction::Write(slice(self.text, &block.content))),
-                Ask::Edit(path) => (path, FileAction::Edit(Hunks::of(slice(self.text, &block.content)))),
+                Ask::Edit(path) if self.more.paths.contains(&path.start) => return None,
+                Ask::Edit(path) => {
+                    let more = self.more.contents.get(&path.start).into_iter().flatten();
+                    let contents = [&block.content].into_iter().chain(more);
+                    (path, FileAction::Edit(Hunks::of(contents.map(|content| slice(self.text, content)))))
+                }
                 Ask::Delete(path) => (path, FileAction::Delete),
                 Ask::User | Ask::Debug | Ask::NoChange => return None,
             };

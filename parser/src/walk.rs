@@ -13,7 +13,7 @@ use crate::diagnostic::Findings;
 use crate::edit::{check, mark};
 use crate::fence::{Kind, NameFault, PLAIN, check_name};
 use crate::line::{MarkerLine, MarkerLines, Role};
-use crate::reply::{Ask, Block};
+use crate::reply::{Ask, Block, MoreEdits};
 use crate::span::{Span, slice};
 use open::{Open, is_in_markdown_fence};
 use thought::ask_of_thought;
@@ -27,12 +27,12 @@ pub(crate) struct Walk<'t> {
     text: &'t str,
     lines: MarkerLines<'t>,
     pub(crate) blocks: Vec<Block>,
+    pub(crate) more: MoreEdits,
     /// Thoughts between tags.
     pub(crate) thinking: Vec<Span>,
     pub(crate) errors: Findings<ErrorCode>,
     pub(crate) warnings: Findings<WarningCode>,
-    /// The first position of each file name. Filled while names are read, because fetching them
-    /// from memory again later would be slow.
+    /// Where each file is first named. Filled while names are read: fetching them again later would be slow.
     first_named: HashMap<&'t str, usize>,
     open: Option<Open<'t>>,
     /// The kind of a block that was abandoned because of an error. Its end marker is still to come,
@@ -57,15 +57,15 @@ struct Unopened<'t> {
 
 impl<'t> Walk<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        let (errors, warnings) = (Findings::default(), Findings::default());
         let first_named = HashMap::with_capacity(text.len() / BYTES_A_BLOCK);
         Self {
             text,
             lines: MarkerLines::new(text),
+            more: MoreEdits::default(),
             thinking: Vec::new(),
             blocks: Vec::with_capacity(text.len() / BYTES_A_BLOCK),
-            errors,
-            warnings,
+            errors: Findings::default(),
+            warnings: Findings::default(),
             first_named,
             open: None,
             cut_short: None,
@@ -118,8 +118,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The actual mistake is the line of carets that should have opened the block, not the end
-    /// marker.
+    /// The actual mistake is the line of carets that should have opened the block, not the end marker.
     fn stray_end(&mut self, end: MarkerLine<'t>) {
         match self.unopened_for(&end) {
             Some(Unopened { line, thought: Some(thought) }) => {
@@ -156,6 +155,7 @@ impl<'t> Walk<'t> {
             NameFault::Quoted => ErrorCode::QuotedName,
             NameFault::Reserved => ErrorCode::ReservedName,
             NameFault::Start => ErrorCode::NamedStart,
+            NameFault::Edit => ErrorCode::EditWord,
             NameFault::Remark => ErrorCode::RemarkInName,
             NameFault::Empty => ErrorCode::MissingName,
         });
@@ -259,7 +259,9 @@ impl<'t> Walk<'t> {
         }
         if let Ask::Write(path) | Ask::Edit(path) | Ask::Delete(path) = &block.ask {
             let first = *self.first_named.entry(open.name).or_insert(path.start);
-            if first != path.start {
+            let mut is_more =
+                || open.is_edit && self.more.takes(&self.blocks, first, path.start, &block.content);
+            if first != path.start && !is_more() {
                 let first = first..first + path.len();
                 self.errors.push(ErrorCode::DuplicateFile, path.clone(), Some(first));
             }

@@ -67,6 +67,7 @@ impl BuildCommand {
             present: Vec::new(),
             put_back: Vec::new(),
             lack: lack.map(|lack| cause(lack, record.folder().redactor())),
+            hints: String::new(),
             ignored_bytes: 0,
         })
     }

@@ -19,6 +19,7 @@ use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
 use crate::fault::Fault;
+use crate::hints;
 use crate::identity::HoldsNow;
 use crate::intake::{Code, Intake, Rules, Shown, untidy};
 use crate::kept::{after_build, folders_of_replies, folders_to_undo, undo_folders};
@@ -156,7 +157,8 @@ impl Live<Build> for CommitWorld<'_> {
             built.ended = Ended::TimedOut;
         }
         let present = self.present(*round, &changes)?;
-        Ok(Built { changes, present, put_back, ignored_bytes, ..built })
+        let hints = if built.passed() { String::new() } else { self.hints(built.output.as_str())? };
+        Ok(Built { changes, present, put_back, hints, ignored_bytes, ..built })
     }
 }
 
@@ -286,6 +288,15 @@ impl CommitWorld<'_> {
             }
         }
         Ok(present)
+    }
+
+    /// The output names lines of any file; only those of files that the model was shown, or has written, are quoted.
+    fn hints(&self, output: &str) -> Result<String, Fault> {
+        let replies = folders_of_replies(self.record.folder().path())?;
+        let own = code_commit_apply::hashes_after(&replies).map_err(Fault::Undo)?;
+        let may_see = |path: &str, text: &str| own.contains_key(path) || (self.code)(path, text).is_some();
+        let hints = hints::of(output, &self.rules.root, may_see);
+        Ok(self.record.folder().redactor().redact(&hints).into_owned())
     }
 
     /// Shows the model's messages, and appends them to earlier ones.

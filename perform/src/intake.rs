@@ -125,9 +125,10 @@ impl Rules {
             Ok(contents) => contents,
             Err(misfits) => return Ok(Intake::rejected(misfits, said)),
         };
-        let mut warnings = habits(&reply, &contents, &self.root);
+        let mut warnings = habits(&reply, &contents.edited, &self.root);
+        warnings.extend(contents.relaxed);
         warnings.extend(admitted.iter().filter_map(|path| flagged(path, &self.guard)));
-        let set = change_set(&reply, admitted, &contents);
+        let set = change_set(&reply, admitted, &contents.edited);
         let applied = code_commit_apply::apply(&self.lock, &self.root, set, undo).map_err(Fault::Apply)?;
         applied_as(Some(&reply), finished(applied, undo)?, warnings, undo)
     }
@@ -155,7 +156,7 @@ impl Rules {
             Ok(contents) => contents,
             Err(misfits) => return Ok(Err(misfits)),
         };
-        Ok(Ok(code_commit_apply::dry_run(&change_set(reply, admitted, &contents))))
+        Ok(Ok(code_commit_apply::dry_run(&change_set(reply, admitted, &contents.edited))))
     }
 
     /// Judges all paths of the reply, in its order; gives all refusals together.

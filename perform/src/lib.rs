@@ -8,6 +8,7 @@ mod build;
 mod commit;
 mod doubt;
 mod fault;
+mod hints;
 mod identity;
 mod intake;
 mod kept;

@@ -15,7 +15,8 @@ use crate::provider::{prices, providers};
 use crate::slot::Slot;
 use crate::{
     Address, Byproducts, CommandLine, CommitScope, Count, Dollars, HostName, ModelNames, Models, OutputLimit,
-    OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time, VariableName,
+    OwnProviders, Pattern, Place, Repair, Sandbox, Setting, Size, SystemRole, Temperature, Time,
+    VariableName,
 };
 
 macro_rules! optional {
@@ -236,6 +237,12 @@ settings! {
         byproducts: Option<Byproducts> => byproducts: Setting<Byproducts> = Setting::default(Byproducts::Restore), never;
     }
 
+    /// `[prompt]`.
+    Prompt "prompt." .prompt {} {
+        /// What a repair prompt of `code-commit` and `implement` holds: `whole`, as the specifications have it, or `focused`.
+        repair: Option<Repair> => repair: Setting<Repair> = Setting::default(Repair::Whole), never;
+    }
+
     /// `[rollup]`. What `code-commit rollup` and a first run put into the code roll-up.
     RollUp "rollup." .rollup {} {
         /// Only these files: gitignore patterns, relative to the root. By default all that git tracks.
@@ -265,6 +272,8 @@ settings! {
         spec: Spec,
         /// Settings of `code-commit order`.
         order: Order,
+        /// What prompts hold.
+        prompt: Prompt,
         /// What is in the code roll-up.
         rollup: RollUp,
         /// Reserved for settings of `code-commit phase`, whose own files are in `.abl/`; it has none.

@@ -1,5 +1,7 @@
 //! `code-commit parse`: shows what a reply contains, or its errors.
 
+use std::borrow::Cow;
+
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use code_commit_parser::{Diagnostic, FileAction, Reply, Wording};
 use code_commit_report::{Output, phrases, printable};
@@ -35,9 +37,9 @@ fn good(reply: &Reply<'_>) -> Value {
         .files()
         .map(|file| {
             let (action, content) = match file.action {
-                FileAction::Write(content) => ("write", content),
-                FileAction::Edit(hunks) => ("edit", hunks.as_str()),
-                FileAction::Delete => ("delete", ""),
+                FileAction::Write(content) => ("write", Cow::Borrowed(content)),
+                FileAction::Edit(hunks) => ("edit", Cow::Owned(hunks.text())),
+                FileAction::Delete => ("delete", Cow::default()),
             };
             json!({
                 "path": file.path, "action": action, "bytes": content.len(),

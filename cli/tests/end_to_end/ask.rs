@@ -49,7 +49,7 @@ fn a_first_run_needs_a_key_and_a_query_and_nothing_else() {
     .gitignore: added /agent-config, where keys and logs are kept
     agent-config/codeRollup.txt: 4 files, 555 B
     sandbox: OFF, commands run with all your rights (asked for)
-    round 1/4  asking gemini/gemini-test (3.1 kB)
+    round 1/4  asking gemini/gemini-test (3.0 kB)
     ");
     assert_eq!(scene.project.read(".gitignore").unwrap(), "/target\n/agent-config\n");
     assert!(!scene.project.root().join("agent-config/query.txt").exists());

@@ -18,13 +18,13 @@ fn a_reply_whose_build_passes_ends_the_run_at_once() {
     Done after 1 round: the build passes.
       A README.md  +3 −0
       M src/greet.sh  +2 −2  (named by the build)
-    rounds 1, 858 tokens in, 100 out, cost unknown, [TIME]
+    rounds 1, 815 tokens in, 100 out, cost unknown, [TIME]
     log: agent-config/logs/[STAMP]-commit
     --- err
     warning: the price of gemini/gemini-test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
     sandbox: OFF, commands run with all your rights (asked for)
-    round 1/4  asking gemini/gemini-test (3.2 kB)
-    round 1/4  answered in [TIME]: 398 B, 858 tokens in, 100 out
+    round 1/4  asking gemini/gemini-test (3.1 kB)
+    round 1/4  answered in [TIME]: 398 B, 815 tokens in, 100 out
     round 1/4  wrote src/greet.sh
     round 1/4  created README.md
     round 1/4  the build passes ([TIME])

@@ -90,6 +90,7 @@ fn every_setting_is_shown_with_its_origin() {
     spec.commit_scope           -  default
     spec.notify                 -  default
     order.byproducts            restore  default
+    prompt.repair               whole  default
     rollup.include              -  default
     rollup.exclude              -  default
     rollup.budget               -  default

@@ -64,7 +64,7 @@ fn a_miss_is_told_with_the_nearest_lines_and_mended_and_the_run_comes_out_the_sa
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(scene.recorded("1-build.txt"), @"
     The reply was not used and no file was changed, because:
-    - `big.txt`, hunk 1: the file does not have its SEARCH lines, byte for byte. Nearest are those from line 500 on (`-` yours, `+` the file's):
+    - `big.txt`, hunk 1: the file does not have its SEARCH lines. Nearest are those from line 500 on (`-` yours, `+` the file's):
         -answer = 41
         +answer=41
     ");

@@ -211,3 +211,39 @@ fn the_changes_of_the_fixture_projects_are_smaller_as_edits_all_in_all() {
     eprintln!("{:45} {whole:>8} {edits:>8}", "all");
     assert!(whole > 2 * edits, "{whole} and {edits}");
 }
+
+#[test]
+fn a_focused_repair_sends_less_and_takes_as_many_rounds() {
+    let file = |answer: u32| -> String {
+        (1..=1000)
+            .map(|n| if n == 500 { format!("answer={answer}\n") } else { format!("line {n}\n") })
+            .collect()
+    };
+    let build = "#!/bin/sh\ni=0\nwhile [ $i -lt 2000 ]; do i=$((i + 1)); echo \"test t$i ... ok\"; done\n\
+                 grep -q answer=42 big.txt || { echo 'test answer ... FAILED'; echo 'big.txt:500: not 42'; exit 1; }\n";
+    let prompt = |config: &str| {
+        let files = [
+            (".gitignore", "/agent-config\n"),
+            ("build.sh", build),
+            ("code-commit.toml", config),
+            ("big.txt", &file(40)),
+        ];
+        let replies = [41, 42].map(|answer| Step::text(&format!("^^^big.txt\n{}^^^end\n", file(answer))));
+        let scene = Scene::with_files(&files, Script::new(replies));
+        let ran = scene.commit(&["-m", "The answer is 42."]);
+        assert_eq!((ran.code, scene.server.steps_left()), (Some(0), 0), "{ran}");
+        scene.recorded("2-query.txt")
+    };
+    let (whole, focused) = (prompt(""), prompt("[prompt]\nrepair = \"focused\"\n"));
+    eprintln!("whole {} bytes, focused {} bytes, two rounds each", whole.len(), focused.len());
+    assert!(whole.len() > 3 * focused.len(), "{} and {}", whole.len(), focused.len());
+    for prompt in [&whole, &focused] {
+        assert!(prompt.contains("\n[code-commit] Tests that failed: answer\n"), "{prompt}");
+        assert!(
+            prompt.contains("\nbig.txt:500\n   498 | line 498\n   499 | line 499\n>  500 | answer=41\n"),
+            "{prompt}"
+        );
+    }
+    assert_eq!((whole.matches("answer=40\n").count(), focused.matches("answer=40\n").count()), (1, 0));
+    assert!(whole.contains("--- FILE REPLACEMENT big.txt ---\n") && !focused.contains("FILE REPLACEMENT"));
+}

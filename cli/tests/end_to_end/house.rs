@@ -57,7 +57,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     names:
     page: engine names report timeline
     parser:
-    perform: agent apply dir engine guard llm logging names parser repo runner timeline
+    perform: agent apply dir engine guard llm logging names parser prompt repo runner timeline
     prompt: names parser
     repo: dir names
     report: engine llm logging names parser timeline

@@ -25,8 +25,11 @@ impl ChangedFiles {
     pub(crate) fn learn(&mut self, reply: &Arc<str>, edited: &[Present]) {
         // A reply that was applied did parse; one that does not cannot have changed a file.
         let Ok(parsed) = code_commit_parser::parse(reply) else { return };
-        let files: Vec<ChangedFile> =
+        let mut files: Vec<ChangedFile> =
             parsed.blocks().iter().filter_map(|block| changed(reply, block, edited)).collect();
+        // Several blocks may edit one file.
+        let mut seen = HashSet::new();
+        files.retain(|file| seen.insert(file.path.clone()));
         self.replace(files);
     }
 

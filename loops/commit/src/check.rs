@@ -46,6 +46,7 @@ mod tests {
             present: Vec::new(),
             put_back: Vec::new(),
             lack,
+            hints: String::new(),
             ignored_bytes: 0,
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Present, Restore};
-use code_commit_prompt::commit::{Failure, Order, Task, initial, repair, stable_bytes, system_bytes};
+use code_commit_prompt::commit::{Failure, Order, Repair, Task, initial, repair, stable_bytes, system_bytes};
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::rollup::{left_out, text_of};
 
@@ -26,6 +26,8 @@ pub struct Inputs {
     pub form: Form,
     /// The order of a prompt's parts.
     pub order: Order,
+    /// What a repair shows of the code.
+    pub repair: Repair,
 }
 
 /// S1: asks with the query and the codebase, applies the reply, builds, and sends what failed back.
@@ -52,8 +54,8 @@ struct Repairs<'i> {
 
 impl<'i> Repairs<'i> {
     fn task(&self) -> Task<'i> {
-        let Inputs { query, codebase, protected, form, order } = self.inputs;
-        Task { query, codebase, protected, form: *form, order: *order }
+        let Inputs { query, codebase, protected, form, order, repair } = self.inputs;
+        Task { query, codebase, protected, form: *form, order: *order, repair: *repair }
     }
 }
 

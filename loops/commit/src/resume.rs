@@ -46,6 +46,7 @@ mod tests {
             present: Vec::new(),
             put_back: Vec::new(),
             lack: Some(cause()),
+            hints: String::new(),
             ignored_bytes: 0,
         };
         Recorded::of(&Build { round: 1 }, &built).unwrap()

@@ -1,15 +1,18 @@
 //! What both commit loops are: ask, apply, build; after a failure ask again, a bounded number of
 //! times.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
     Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Doubt, Ended, Harness, Outcome,
-    Present, Restore, Text,
+    PLACEHOLDER, Present, Problem, Restore, Text,
 };
 
-use crate::excerpt::middle_left_out;
+use code_commit_prompt::commit::Repair;
+
+use crate::excerpt::{failing_part, middle_left_out};
 use crate::stuck::{At, Failure, notice};
 
 /// A prompt has the beginning and the end of a build output that is longer than this, unless
@@ -38,6 +41,8 @@ pub struct Limits {
     /// Whether a build that was green before the run is doubted, and a run ends when replies repeat. Runs of older
     /// versions did neither.
     pub earned: bool,
+    /// What of a build's output a repair sends.
+    pub repair: Repair,
 }
 
 /// What to do if the build also fails without the run's changes, because the machine or the project lacks
@@ -73,6 +78,7 @@ impl Limits {
             same_failures: None,
             on_unfit: OnUnfit::End,
             earned: false,
+            repair: Repair::Whole,
         }
     }
 }
@@ -146,7 +152,7 @@ where
                 }
                 let rebuilt = built.present.iter().filter(|file| conversation.rebuilt(file));
                 seen.extend(rebuilt.map(|file| (file.path.clone(), Some(file.text.stored.sha256.clone()))));
-                by_build = changed_by(&built);
+                by_build = left_out(&applied.warnings) + &built.hints + &changed_by(&built);
                 (if applied.changed_nothing() { At::Unchanged } else { At::Build }, built.output)
             }
         };
@@ -159,7 +165,9 @@ where
         if round >= limits.rounds {
             break Outcome::AttemptsUsedUp { rounds: round };
         }
-        let output = told(&output, limits, times, at) + &by_build;
+        let output = told(&output, limits, times, at);
+        let line_break = if by_build.is_empty() || output.ends_with('\n') { "" } else { "\n" };
+        let output = output + line_break + &by_build;
         prompt = match at {
             At::Build | At::Unchanged => conversation.built(&reply.text, &output),
             At::Reply => conversation.refused(&reply.text, &output),
@@ -234,8 +242,19 @@ fn unavailable(round: u32, cause: Cause) -> Outcome {
 /// What the next prompt says of a failure.
 fn told(output: &Text, limits: &Limits, times: u32, at: At) -> String {
     let (text, limit) = (output.as_str(), limits.build_output_bytes);
-    let shown = middle_left_out(text, output.whole_bytes(), limit);
+    let part = match (limits.repair, at) {
+        (Repair::Focused, At::Build | At::Unchanged) => failing_part(text),
+        (Repair::Focused, At::Reply) | (Repair::Whole, _) => Cow::Borrowed(text),
+    };
+    let whole_bytes = if part.len() < text.len() { part.len() } else { output.whole_bytes() };
+    let shown = middle_left_out(&part, whole_bytes, limit);
     if times > 1 { format!("{shown}{}", notice(times, at)) } else { shown.into_owned() }
+}
+
+/// What a build may fail of that its output does not name: code that the reply stands for, but does not hold.
+fn left_out(warnings: &[Problem]) -> String {
+    let placeholders = warnings.iter().filter(|warning| warning.code == PLACEHOLDER).take(MOST_NAMED);
+    placeholders.map(|warning| format!("[code-commit] {}\n", warning.message)).collect()
 }
 
 /// The build's own changes, which no reply has made: the model's idea of these files is not what they are.

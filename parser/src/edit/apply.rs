@@ -1,51 +1,85 @@
 //! Hunks applied to the text that they were made for.
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 
 use memchr::memmem;
 
 use super::Hunk;
+use super::loose::{Loose, Place};
+use super::misfit::{Misfit, Rule, Why};
 use crate::Span;
 use crate::habits::LineEnds;
 use crate::scan::count_newlines;
 
-/// A hunk that does not fit the text.
+/// A text with its hunks applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
-    /// Which one, counted from 1.
-    pub hunk: usize,
-    /// Why.
-    pub why: Why,
+pub struct Landed {
+    /// The new text.
+    pub text: String,
+    /// What had to be allowed for it, by the hunk counted from 1; empty if every hunk matched byte for byte.
+    pub relaxed: Vec<(usize, Rule)>,
 }
 
-/// Why a hunk does not fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// Its old lines do not occur.
-    Absent,
-    /// Its old lines occur more than once: in these lines first, counted from 1.
-    Ambiguous(usize, usize),
-    /// Its old lines overlap those of this earlier hunk, counted from 1.
-    Overlaps(usize),
+/// Replaces the lines of every hunk, or none: [`land`] without what had to be allowed for it.
+pub fn apply<'h>(old: &str, hunks: impl IntoIterator<Item = Hunk<'h>>) -> Result<String, Vec<Misfit>> {
+    land(old, hunks).map(|landed| landed.text)
 }
 
-/// Replaces the lines of every hunk, or none: every hunk must match whole lines of `old` exactly once, byte
-/// for byte, and no two may overlap. All are matched against `old`, whatever their order.
+/// Replaces the lines of every hunk, or none. Every hunk must match whole lines of `old` exactly once, byte for
+/// byte or else by the fewest [`Rule`]s, and no two may overlap. All are matched against `old`, whatever their
+/// order; if one is not there, each against what those before it have made.
 ///
 /// In a text whose lines all end in CRLF, hunks of LF lines match and are written with CRLF. A text without
 /// a newline at its end stays without one.
-pub fn apply<'h>(old: &str, hunks: impl IntoIterator<Item = Hunk<'h>>) -> Result<String, Vec<Misfit>> {
+pub fn land<'h>(old: &str, hunks: impl IntoIterator<Item = Hunk<'h>>) -> Result<Landed, Vec<Misfit>> {
+    let hunks: Vec<Hunk<'h>> = hunks.into_iter().collect();
+    land_at_once(old, &hunks).or_else(|misfits| {
+        // What occurs twice has to be told apart by its hunk, not by the order.
+        let is_ambiguous = misfits.iter().any(|misfit| matches!(misfit.why, Why::Ambiguous(..)));
+        let is_short = hunks.len() > 1 && hunks.len() <= MOST_IN_ORDER;
+        let landed = if is_short && !is_ambiguous { land_in_order(old, &hunks) } else { None };
+        landed.ok_or(misfits)
+    })
+}
+
+/// More hunks are not applied one after the other: each reads the whole text.
+const MOST_IN_ORDER: usize = 50;
+
+fn land_in_order(old: &str, hunks: &[Hunk<'_>]) -> Option<Landed> {
+    let mut whole = Landed { text: old.to_owned(), relaxed: Vec::new() };
+    for (index, hunk) in hunks.iter().enumerate() {
+        let Landed { text, relaxed } = land_at_once(&whole.text, &[*hunk]).ok()?;
+        whole.text = text;
+        whole.relaxed.extend(relaxed.into_iter().map(|(_, rule)| (index + 1, rule)));
+        if index > 0 {
+            whole.relaxed.push((index + 1, Rule::InOrder));
+        }
+    }
+    Some(whole)
+}
+
+fn land_at_once(old: &str, hunks: &[Hunk<'_>]) -> Result<Landed, Vec<Misfit>> {
     let is_crlf = LineEnds::of(old.as_bytes()) == Some(LineEnds::CrLf);
     let newline = if is_crlf { "\r\n" } else { "\n" };
     // With a line break around it, every match is one of whole lines.
     let lacks_newline = !old.is_empty() && !old.ends_with('\n');
     let text = ["\n", old, if lacks_newline { newline } else { "" }].concat();
-    let (mut found, mut misfits) = (Vec::new(), Vec::new());
-    for (index, Hunk { search, replace }) in hunks.into_iter().enumerate() {
+    let loose = LazyCell::new(|| Loose::of(&text));
+    let (mut found, mut misfits, mut relaxed) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, Hunk { search, replace }) in hunks.iter().enumerate() {
+        let hunk = index + 1;
         let [search, replace] = [search, replace].map(|part| with_ends(part, is_crlf));
         match find(&text, &search) {
-            Ok(start) => found.push(Found { span: start..start + search.len(), replace, hunk: index + 1 }),
-            Err(why) => misfits.push(Misfit { hunk: index + 1, why }),
+            Ok(start) => found.push(Found { span: start..start + search.len(), replace, hunk }),
+            Err(Why::Absent) => match loose.place(&search, &replace) {
+                Ok(Place { span, replace, rules }) => {
+                    found.push(Found { span, replace: Cow::Owned(replace), hunk });
+                    relaxed.extend(rules.into_iter().map(|rule| (hunk, rule)));
+                }
+                Err(why) => misfits.push(Misfit { hunk, why }),
+            },
+            Err(why) => misfits.push(Misfit { hunk, why }),
         }
     }
     found.sort_by_key(|one| (one.span.start, one.hunk));
@@ -58,7 +92,7 @@ pub fn apply<'h>(old: &str, hunks: impl IntoIterator<Item = Hunk<'h>>) -> Result
     if lacks_newline && new.ends_with(newline) && reaches_end(&text, &found) {
         new.truncate(new.len() - newline.len());
     }
-    Ok(new)
+    Ok(Landed { text: new, relaxed })
 }
 
 /// Where a hunk matches.
@@ -173,7 +207,8 @@ mod tests {
         assert_eq!(applied("a\r\nb\r\n", &[("b\n", "c\nd\n")]).as_deref(), Ok("a\r\nc\r\nd\r\n"));
         assert_eq!(applied("a\r\nb\r\n", &[("b\r\n", "c\r\n")]).as_deref(), Ok("a\r\nc\r\n"));
         assert_eq!(applied("a\r\nb\r\nc", &[("c\n", "d\n")]).as_deref(), Ok("a\r\nb\r\nd"));
-        let mixed = applied("a\r\nb\n", &[("a\n", "c\n")]);
+        assert_eq!(applied("a\r\nb\n", &[("a\n", "c\n")]).as_deref(), Ok("c\r\nb\n"));
+        let mixed = applied("a\r\nb\n", &[("a\nb\n", "c\n")]);
         assert_eq!(mixed, Err(vec![Misfit { hunk: 1, why: Why::Absent }]), "mixed ends have no rule");
     }
 

@@ -41,22 +41,31 @@ pub(crate) fn path(text: &str) -> Option<&str> {
     rest.starts_with(char::is_whitespace).then(|| rest.trim_start())
 }
 
+/// The path of `Edit PATH`, `edit: PATH` and the like, which are neither an edit nor a file.
+pub(crate) fn misspelled(text: &str) -> Option<&str> {
+    let (word, rest) = text.split_at_checked(EDIT.len())?;
+    let is_apart = rest.starts_with(|c: char| c == ':' || c.is_whitespace());
+    let path = rest.trim_start_matches(|c: char| c == ':' || c.is_whitespace());
+    let is_meant = word.eq_ignore_ascii_case(EDIT) && is_apart && !path.is_empty();
+    (is_meant && self::path(text).is_none()).then_some(path)
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(crate) enum Mark {
     Search,
     Divider,
     Replace,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct MarkLine {
-    pub(super) mark: Mark,
+pub(crate) struct MarkLine {
+    pub(crate) mark: Mark,
     /// How many signs it has.
     pub(super) length: usize,
     /// Without the white space at its end.
-    pub(super) span: Span,
+    pub(crate) span: Span,
     /// The whole line, newline included.
-    pub(super) line: Span,
+    pub(crate) line: Span,
 }
 
 /// A line without trailing white space:
@@ -75,7 +84,7 @@ fn signs<'t>(sign: char) -> impl Parser<&'t str, Output = usize, Error = Error<&
 }
 
 /// The first mark at or after `from`, which must be the beginning of a line.
-pub(super) fn next_mark(content: &str, from: usize) -> Option<MarkLine> {
+pub(crate) fn next_mark(content: &str, from: usize) -> Option<MarkLine> {
     let mut at = from;
     loop {
         let run = next_run(content.as_bytes(), at)?;

@@ -23,6 +23,9 @@ pub enum NameFault {
     /// `start`, which opens the other kinds of blocks.
     #[error("the word that opens a thought")]
     Start,
+    /// `Edit` or `edit:` before it, which is not the word of an edit.
+    #[error("behind a word that is not quite `edit`")]
+    Edit,
     /// A remark after the name, such as `(new file)` or `# new`, or `edit` before it.
     #[error("not free of remarks")]
     Remark,
@@ -42,6 +45,8 @@ pub fn check_name(name: &str) -> Result<(), NameFault> {
         Err(NameFault::Quoted)
     } else if name.starts_with('^') || name.trim() != name || is_like_a_word(name) {
         Err(NameFault::Reserved)
+    } else if mark::misspelled(name).is_some() {
+        Err(NameFault::Edit)
     } else if without_remark(name).is_some() {
         Err(NameFault::Remark)
     } else {

@@ -3,6 +3,7 @@
 use super::Walk;
 use crate::code::ErrorCode;
 use crate::fence::Kind;
+use crate::foreign::{self, Foreign};
 use crate::reply::{Ask, Block};
 use crate::span::{Span, slice};
 
@@ -16,10 +17,29 @@ impl Walk<'_> {
             }
         }
         self.check_no_change();
-        if self.errors.is_empty() && !self.has(Kind::File) && !self.has(Kind::NoChange) {
-            match self.in_thought.take() {
-                Some((fence, tag)) => self.errors.push(ErrorCode::InThought, fence, Some(tag)),
-                None => self.errors.push(ErrorCode::NothingActionable, 0..0, None),
+        if !self.errors.is_empty() {
+            return;
+        }
+        if self.has(Kind::File) || self.has(Kind::NoChange) {
+            return self.check_prose();
+        }
+        match (self.in_thought.take(), foreign::anywhere(self.text)) {
+            (Some((fence, tag)), _) => self.errors.push(ErrorCode::InThought, fence, Some(tag)),
+            (None, Some(Foreign { code, span })) => self.errors.push(code, span, None),
+            (None, None) => self.errors.push(ErrorCode::NothingActionable, 0..0, None),
+        }
+    }
+
+    /// A change between the blocks that nobody would read is not left out silently.
+    fn check_prose(&mut self) {
+        let ends = self.blocks.iter().map(|block| block.span.end);
+        let starts = self.blocks.iter().map(|block| block.span.start).chain([self.text.len()]);
+        for prose in std::iter::once(0).chain(ends).zip(starts).map(|(end, start)| end..start) {
+            if self.thinking.iter().any(|thought| thought.start < prose.end && prose.start < thought.end) {
+                continue;
+            }
+            if let Some(Foreign { code, span }) = foreign::unmistakable(slice(self.text, &prose)) {
+                self.errors.push(code, prose.start + span.start..prose.start + span.end, None);
             }
         }
     }

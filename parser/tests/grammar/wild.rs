@@ -19,7 +19,7 @@ fn reading(text: &str) -> String {
 fn facts(reply: &Reply<'_>) -> Vec<String> {
     let file = |file: code_commit_parser::FileBlock<'_>| match file.action {
         FileAction::Write(content) => format!("write {} {content:?}", file.path),
-        FileAction::Edit(hunks) => format!("edit {} {:?}", file.path, hunks.as_str()),
+        FileAction::Edit(hunks) => format!("edit {} {:?}", file.path, hunks.text()),
         FileAction::Delete => format!("delete {}", file.path),
     };
     let mut facts: Vec<String> = reply.files().map(file).collect();

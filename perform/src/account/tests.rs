@@ -121,6 +121,7 @@ impl Project {
             present: Vec::new(),
             put_back: Vec::new(),
             lack: None,
+            hints: String::new(),
             ignored_bytes: 0,
         };
         let entry =

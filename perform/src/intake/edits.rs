@@ -11,8 +11,8 @@ use std::path::Path;
 use code_commit_apply::{Action, Applied, UndoError, kept_name};
 use code_commit_guard::Admitted;
 use code_commit_logging::sha256_hex;
-use code_commit_parser::edit::{self, Hunk, Hunks, Misfit, Why};
-use code_commit_parser::{FileAction, Reply};
+use code_commit_parser::edit::{self, Hunk, Hunks, Landed, Misfit, Rule, Why};
+use code_commit_parser::{FileAction, Reply, Wording as _, habits, in_place_of_a_file};
 
 use code_commit_engine::Problem;
 
@@ -28,6 +28,9 @@ const MOST_QUOTES: usize = 5;
 
 /// What the code that a model was sent shows of a file, given its path and its present content.
 pub type Code<'c> = Box<dyn Fn(&str, &str) -> Option<String> + 'c>;
+
+/// A longer line is quoted in part.
+const MOST_CHARS: usize = 80;
 
 /// What whoever wrote a reply has seen of the files that it edits.
 #[derive(Clone, Copy)]
@@ -75,35 +78,71 @@ pub(super) fn too_many(hunks: usize) -> Option<Problem> {
     (hunks > MOST_HUNKS).then(|| Problem::new("edit-too-many", message))
 }
 
-/// The new content of each file of the reply that is edited, in the order of its files; or everything that
-/// keeps the edits from being made.
+/// What a reply makes of its files.
+#[derive(Default)]
+pub(super) struct Contents {
+    /// The new content of each file that is edited, in the order of the reply's files.
+    pub(super) edited: Vec<Option<String>>,
+    /// What had to be allowed for that.
+    pub(super) relaxed: Vec<Problem>,
+}
+
+/// The new contents; or everything that keeps the edits from being made, and contents that are none.
 pub(super) fn contents(
     reply: &Reply<'_>,
     admitted: &[Admitted],
     shown: Shown<'_>,
-) -> Result<Vec<Option<String>>, Vec<Problem>> {
+) -> Result<Contents, Vec<Problem>> {
     let hunks = |file: code_commit_parser::FileBlock<'_>| {
-        hunks_of(file.action).map_or(0, |hunks| hunks.iter().count())
+        hunks_of(&file.action).map_or(0, |hunks| hunks.iter().count())
     };
     if let Some(problem) = too_many(reply.files().map(hunks).sum()) {
         return Err(vec![problem]);
     }
-    let (mut contents, mut problems, mut quotes) = (Vec::new(), Vec::new(), Quotes::default());
+    let (mut contents, mut problems, mut quotes) = (Contents::default(), Vec::new(), Quotes::default());
     for (file, path) in reply.files().zip(admitted) {
-        let Some(hunks) = hunks_of(file.action) else {
-            contents.push(None);
+        let Some(hunks) = hunks_of(&file.action) else {
+            contents.edited.push(None);
+            problems.extend(foreign(path, &file.action));
             continue;
         };
         let hunks: Vec<Hunk<'_>> = hunks.iter().collect();
         match content(path, &hunks, shown, &mut quotes) {
-            Ok(content) => contents.push(Some(content)),
+            Ok(landed) => {
+                contents.relaxed.extend(relaxed(path, &landed));
+                contents.edited.push(Some(landed.text));
+            }
             Err(more) => problems.extend(more),
         }
     }
     if problems.is_empty() { Ok(contents) } else { Err(problems) }
 }
 
-fn hunks_of(action: FileAction<'_>) -> Option<Hunks<'_>> {
+/// A diff and the like never becomes the file.
+fn foreign(path: &Admitted, action: &FileAction<'_>) -> Option<Problem> {
+    let FileAction::Write(content) = action else { return None };
+    not_a_file(path, content)
+}
+
+pub(super) fn not_a_file(path: &Admitted, content: &str) -> Option<Problem> {
+    let found = in_place_of_a_file(path.path(), content, || read(path).unwrap_or_default())?;
+    let first: String = content.get(found.span).unwrap_or_default().chars().take(MOST_CHARS).collect();
+    let what = format!(", its whole content: {}; {}.", found.code.message(&first), found.code.advice(&first));
+    Some(problem(found.code.as_str(), path, &what))
+}
+
+/// What had to be allowed, one line for each hunk.
+pub(super) fn relaxed(path: &Admitted, landed: &Landed) -> Vec<Problem> {
+    let of_hunk = |rules: &[(usize, Rule)]| {
+        let (number, _) = rules.first()?;
+        let allowed: Vec<&str> = rules.iter().map(|(_, rule)| rule.as_str()).collect();
+        let what = format!(", hunk {number}: its SEARCH lines match but for {}.", allowed.join(" and "));
+        Some(problem("edit-relaxed", path, &what))
+    };
+    landed.relaxed.chunk_by(|one, other| one.0 == other.0).filter_map(of_hunk).collect()
+}
+
+fn hunks_of<'a, 't>(action: &'a FileAction<'t>) -> Option<&'a Hunks<'t>> {
     match action {
         FileAction::Edit(hunks) => Some(hunks),
         FileAction::Write(_) | FileAction::Delete => None,
@@ -116,7 +155,7 @@ pub(super) fn content(
     hunks: &[Hunk<'_>],
     shown: Shown<'_>,
     quotes: &mut Quotes,
-) -> Result<String, Vec<Problem>> {
+) -> Result<Landed, Vec<Problem>> {
     let old = read(path);
     let is_current = shown.is_current(path.path(), old.as_deref().unwrap_or_default());
     let old = match (is_current, old) {
@@ -128,8 +167,23 @@ pub(super) fn content(
         }
         (Some(_), Err(problem)) => return Err(vec![problem]),
     };
-    edit::apply(&old, hunks.iter().copied())
-        .map_err(|misfits| misfits.iter().map(|misfit| told(path, misfit, hunks, &old, quotes)).collect())
+    let landed = edit::land(&old, hunks.iter().copied()).map_err(|misfits| {
+        misfits.iter().map(|misfit| told(path, misfit, hunks, &old, quotes)).collect::<Vec<_>>()
+    })?;
+    let omitted: Vec<Problem> =
+        hunks.iter().enumerate().filter_map(|hunk| omitted(path, &old, hunk)).collect();
+    if omitted.is_empty() { Ok(landed) } else { Err(omitted) }
+}
+
+/// New lines that stand for lines of the file would replace them.
+fn omitted(path: &Admitted, old: &str, (index, hunk): (usize, &Hunk<'_>)) -> Option<Problem> {
+    let found = habits::placeholders(old, hunk.replace).into_iter().next()?;
+    let what = format!(
+        ", hunk {}: its new lines hold \"{}\" in place of code; write the lines themselves, or two hunks.",
+        index + 1,
+        found.text.chars().take(MOST_CHARS).collect::<String>()
+    );
+    Some(problem("edit-omits", path, &what))
 }
 
 /// What a reply that was applied has made of the files that it edits, from the pre-images: after a kill, the
@@ -141,7 +195,7 @@ pub(super) fn made(
 ) -> Result<Vec<(String, String)>, Fault> {
     let mut made = Vec::new();
     for (number, (file, change)) in reply.files().zip(&applied.changes).enumerate() {
-        let Some(hunks) = hunks_of(file.action).filter(|_| change.action == Action::Write) else { continue };
+        let Some(hunks) = hunks_of(&file.action).filter(|_| change.action == Action::Write) else { continue };
         let kept = undo.join(kept_name(number));
         let old = code_commit_dir::read(&kept, LARGEST, code_commit_dir::Links::Refused)
             .map_err(Fault::file("read", &kept))?;
@@ -187,13 +241,13 @@ fn told(path: &Admitted, misfit: &Misfit, hunks: &[Hunk<'_>], old: &str, quotes:
             let hunk = hunks.get(number - 1).filter(|_| quotes.0 > 0);
             quotes.0 = quotes.0.saturating_sub(1);
             let near = hunk.and_then(|hunk| nearest(old, hunk.search));
-            let what = format!(", hunk {number}: the file does not have its SEARCH lines, byte for byte.");
+            let what = format!(", hunk {number}: the file does not have its SEARCH lines.");
             problem("edit-misses", path, &(what + &near.unwrap_or_default()))
         }
         Why::Ambiguous(one, other) => {
             let what = format!(
                 ", hunk {number}: the file has its SEARCH lines more than once, from line {one} and from line {other}; \
-                 add lines before or after them."
+                 add lines around them that occur once."
             );
             problem("edit-ambiguous", path, &what)
         }

@@ -26,18 +26,75 @@ pub(super) fn nearest(old: &str, search: &str) -> Option<String> {
         return None;
     }
     let diff = TextDiff::from_lines(search, &there);
-    let changes = diff.iter_all_changes().take(MOST_LINES);
-    let shown = changes.map(|change| {
-        let sign = match change.tag() {
-            ChangeTag::Equal => ' ',
-            ChangeTag::Delete => '-',
-            ChangeTag::Insert => '+',
-        };
-        let line: String = change.value().trim_end_matches('\n').chars().take(MOST_CHARS).collect();
-        format!("\n    {sign}{}", line.replace('\r', "\\r"))
-    });
-    let shown: String = shown.collect();
-    Some(format!(" Nearest are those from line {} on (`-` yours, `+` the file's):{shown}", start + 1))
+    let mut first = None;
+    let shown: String = diff
+        .iter_all_changes()
+        .take(MOST_LINES)
+        .map(|change| {
+            let (sign, is_equal) = match change.tag() {
+                ChangeTag::Equal => (' ', true),
+                ChangeTag::Delete => ('-', false),
+                ChangeTag::Insert => ('+', false),
+            };
+            let line: String = change.value().trim_end_matches('\n').chars().take(MOST_CHARS).collect();
+            if !is_equal {
+                first = first.or(change.new_index().or(change.old_index()));
+            }
+            format!("\n    {sign}{}", if is_equal { line } else { visible(&line) })
+        })
+        .collect();
+    let differs = start + first.unwrap_or_default() + 1;
+    let differs =
+        if differs == start + 1 { String::new() } else { format!(", which differ first in line {differs}") };
+    let slip = slip(search).map(|slip| format!(" {slip}")).unwrap_or_default();
+    Some(format!(
+        "{slip} Nearest are those from line {} on{differs} (`-` yours, `+` the file's):{shown}",
+        start + 1
+    ))
+}
+
+/// A line whose invisible characters can be told apart.
+fn visible(line: &str) -> String {
+    let text = line.trim_end_matches(' ');
+    let mut shown = String::new();
+    for c in text.chars() {
+        match c {
+            '\t'
+            | '\r'
+            | '\u{ad}'
+            | '\u{a0}'
+            | '\u{2000}'..='\u{200f}'
+            | '\u{2028}'..='\u{202f}'
+            | '\u{2060}'
+            | '\u{3000}'
+            | '\u{feff}' => {
+                shown.extend(c.escape_default());
+            }
+            _ => shown.push(c),
+        }
+    }
+    shown + &"\u{b7}".repeat(line.len() - text.len())
+}
+
+/// What all lines of a hunk have that lines of a file do not.
+fn slip(search: &str) -> Option<&'static str> {
+    let lines = || search.lines().filter(|line| !line.trim().is_empty());
+    let is_numbered = |line: &str| {
+        let line = line.trim_start();
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.len() < line.len() && rest.trim_start().starts_with([':', '|', '\t', '\u{2192}'])
+    };
+    let is_signed = |line: &str| line.starts_with(['+', '-', ' ']);
+    let is_ellipsis = |line: &str| line.contains("...") || line.contains('\u{2026}');
+    if lines().all(is_numbered) {
+        Some("Leave out the line numbers.")
+    } else if lines().all(is_signed) && lines().any(|line| line.starts_with(['+', '-'])) {
+        Some("Leave out the signs of a diff.")
+    } else if lines().any(is_ellipsis) {
+        Some("No line stands for others: write all lines, or two hunks.")
+    } else {
+        None
+    }
 }
 
 /// The first line of the window of `wanted` lines that shares most words with `search`. A line that is the
@@ -72,12 +129,12 @@ mod tests {
     #[test]
     fn the_nearest_lines_are_shown_beside_the_wanted_ones() {
         let old = "fn a() {\n    one(1);\n}\n\nfn b() {\n\tone(2);\n    two(3);\n}\n";
-        insta::assert_snapshot!(nearest(old, "fn b() {\n    one(2);\n    two(4);\n").unwrap(), @"
-        Nearest are those from line 5 on (`-` yours, `+` the file's):
+        insta::assert_snapshot!(nearest(old, "fn b() {\n    one(2);\n    two(4);\n").unwrap(), @r"
+        Nearest are those from line 5 on, which differ first in line 6 (`-` yours, `+` the file's):
             fn b() {
            -    one(2);
            -    two(4);
-           +	one(2);
+           +\tone(2);
            +    two(3);
         ");
         assert_eq!(nearest(old, "fn b() {"), nearest(old, "fn b() {\n"));

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use code_commit_apply::{Applied, ApplyError, ChangeSet};
 use code_commit_guard::{Admitted, Code, Op, Request, Verdict};
-use code_commit_parser::edit::Hunk;
+use code_commit_parser::edit::{Hunk, Landed};
 use code_commit_parser::proposal::{self, Change, Edit, FileWrite, Limits, Proposal, normalized_path};
 
 use super::edits::{self, Quotes, Shown};
@@ -74,7 +74,7 @@ impl Rules {
             Ok(contents) => contents,
             Err(problems) => return Ok(Taken::Refused { why: WhyRefused::Unusable, touched, problems }),
         };
-        let mut warnings = Vec::new();
+        let (contents, mut warnings) = contents;
         let mut set = ChangeSet::new();
         for (content, path) in contents.iter().zip(admitted) {
             warnings.extend(changed_content(path.path(), content, &self.root));
@@ -129,12 +129,15 @@ impl Rules {
     }
 }
 
-/// The new content of each file, or every edit that does not fit.
+/// New contents, in the order of the writes.
+type Contents<'t> = Vec<Cow<'t, str>>;
+
+/// The new content of each file and what had to be allowed for it, or every edit that does not fit.
 fn contents<'t>(
     proposal: &'t Proposal<'_>,
     admitted: &[Admitted],
     limits: Limits,
-) -> Result<Vec<Cow<'t, str>>, Vec<Problem>> {
+) -> Result<(Contents<'t>, Vec<Problem>), Vec<Problem>> {
     let hunks = |write: &FileWrite<'_>| match &write.change {
         Change::Edits(edits) => edits.len(),
         Change::Content(_) => 0,
@@ -143,11 +146,18 @@ fn contents<'t>(
         return Err(vec![problem]);
     }
     let (mut contents, mut problems, mut quotes) = (Vec::new(), Vec::new(), Quotes::default());
+    let mut warnings = Vec::new();
     for (write, path) in proposal.writes.iter().zip(admitted) {
         match &write.change {
-            Change::Content(content) => contents.push(Cow::Borrowed(&**content)),
+            Change::Content(content) => {
+                problems.extend(edits::not_a_file(path, content));
+                contents.push(Cow::Borrowed(&**content));
+            }
             Change::Edits(edits) => match edited(path, edits, limits, &mut quotes) {
-                Ok(content) => contents.push(Cow::Owned(content)),
+                Ok(landed) => {
+                    warnings.extend(edits::relaxed(path, &landed));
+                    contents.push(Cow::Owned(landed.text));
+                }
                 Err(more) => problems.extend(more),
             },
         }
@@ -160,7 +170,7 @@ fn contents<'t>(
         );
         problems.push(Problem::new(proposal::ProposalCode::ProposalTooLarge.as_str(), message));
     }
-    if problems.is_empty() { Ok(contents) } else { Err(problems) }
+    if problems.is_empty() { Ok((contents, warnings)) } else { Err(problems) }
 }
 
 /// The limits of a file and of all together hold however their content was given (S2 §4.2).
@@ -169,20 +179,20 @@ fn edited(
     edits: &[Edit<'_>],
     limits: Limits,
     quotes: &mut Quotes,
-) -> Result<String, Vec<Problem>> {
+) -> Result<Landed, Vec<Problem>> {
     let hunks: Vec<Hunk<'_>> = edits.iter().map(Edit::hunk).collect();
     // Which files were shown whole, and as they are, is known already.
-    let content = edits::content(path, &hunks, Shown::Tree, quotes)?;
-    if content.len() > limits.file_bytes {
+    let landed = edits::content(path, &hunks, Shown::Tree, quotes)?;
+    if landed.text.len() > limits.file_bytes {
         let message = format!(
             "`{}` would have {} bytes after its edits, more than the {} of a file.",
             path.path(),
-            content.len(),
+            landed.text.len(),
             limits.file_bytes
         );
         return Err(vec![problem(proposal::ProposalCode::FileTooLarge.as_str(), path.path(), message)]);
     }
-    Ok(content)
+    Ok(landed)
 }
 
 /// Changes of files that the model has not seen as it needs to for such a change.

@@ -36,7 +36,7 @@ pub(super) fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Pro
     let Some(old_text) = text(&old) else { return vec![not_text(path)] };
     let placeholders = habits::placeholders(old_text, content).into_iter().map(|found| {
         problem(
-            "placeholder",
+            code_commit_engine::PLACEHOLDER,
             path,
             format!(
                 "`{path}`, line {}: \"{}\" may stand for code that was left out.",

@@ -5,6 +5,8 @@ use code_commit_guard::Policy;
 
 use super::*;
 
+mod sloppy;
+
 /// The rules of the commit loops, for an empty tree in `top`.
 pub(crate) fn rules(top: &Path) -> Rules {
     let root = top.join("tree");
@@ -174,14 +176,14 @@ fn one_hunk_that_does_not_fit_refuses_the_reply_and_all_of_them_are_told() {
     let problems = edited(&rules, &reply.concat(), Shown::Tree).unwrap_err();
     let told: String = problems.iter().map(|(code, message)| format!("{code}: {message}\n")).collect();
     insta::assert_snapshot!(told, @"
-    edit-misses: `a.rs`, hunk 1: the file does not have its SEARCH lines, byte for byte. Nearest are those from line 6 on (`-` yours, `+` the file's):
+    edit-misses: `a.rs`, hunk 1: the file does not have its SEARCH lines. Nearest are those from line 6 on (`-` yours, `+` the file's):
         -    two()
         +    two();
     edit-of-no-file: `none.rs` does not exist, so it has no lines to replace; give its whole content.
     edit-of-no-text: `latin` is not UTF-8 text, so its lines cannot be replaced.
     ");
     let twice = edited(&rules, &edit("a.rs", "}\n", ""), Shown::Tree).unwrap_err();
-    insta::assert_snapshot!(twice[0].1, @"`a.rs`, hunk 1: the file has its SEARCH lines more than once, from line 3 and from line 7; add lines before or after them.");
+    insta::assert_snapshot!(twice[0].1, @"`a.rs`, hunk 1: the file has its SEARCH lines more than once, from line 3 and from line 7; add lines around them that occur once.");
     assert!(!rules.root.join("b.rs").exists());
 }
 

@@ -162,6 +162,7 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
             present: Vec::new(),
             put_back: Vec::new(),
             lack: None,
+            hints: String::new(),
             ignored_bytes: 0,
         }),
         asked(2),

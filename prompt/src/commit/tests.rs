@@ -18,6 +18,7 @@ fn the_initial_prompt_has_its_five_parts_in_order() {
         protected: &protected,
         form: Form::Files,
         order: Order::Seed,
+        repair: Repair::Whole,
     };
     let prompt = initial(&task);
     let order = [
@@ -49,6 +50,7 @@ fn a_repair_prompt_has_its_seven_parts_in_order() {
         protected: &protected,
         form: Form::Files,
         order: Order::Seed,
+        repair: Repair::Whole,
     };
     let replacements = [
         Replacement::File { path: "a.sh", data: "echo hello\n" },
@@ -59,7 +61,7 @@ fn a_repair_prompt_has_its_seven_parts_in_order() {
     let prompt =
         repair(&task, &Failure::Build("a.sh: line 1: helo: not found\nexit code: 127\n"), &replacements);
     assert!(prompt.starts_with(PROJECT_STRUCTURE));
-    insta::assert_snapshot!(behind(&prompt, REPAIR_QUERY), @"
+    insta::assert_snapshot!(behind(&prompt, &filled(REPAIR_QUERY, &task)), @"
     a.sh: line 1: helo: not found
     exit code: 127
 
@@ -85,11 +87,12 @@ fn after_a_reply_that_was_not_used_the_reasons_and_the_last_build_are_told() {
         protected: &[],
         form: Form::Files,
         order: Order::Seed,
+        repair: Repair::Whole,
     };
     let after = |last_build| {
         let failure = Failure::Reply { reasons: "The reply was not used.\n", last_build };
         let prompt = repair(&task, &failure, &[Replacement::File { path: "a.sh", data: "helo\n" }]);
-        behind(&prompt, REPAIR_QUERY).to_owned()
+        behind(&prompt, &filled(REPAIR_QUERY, &task)).to_owned()
     };
     insta::assert_snapshot!(after(Some("a.sh: helo: not found\nexit code: 127\n")), @"
     The reply was not used.
@@ -140,6 +143,7 @@ fn a_model_is_taught_to_edit_between_the_rules_and_the_request_and_only_if_asked
         protected: &protected,
         form: Form::Edits,
         order: Order::Seed,
+        repair: Repair::Whole,
     };
     for text in [initial(&task).text, repair(&task, &Failure::Build("exit code: 1\n"), &[])] {
         let parts = ["+ anything in the .git folder\n", "\n^^^edit src/main.rs\n", "Say hello."];
@@ -151,6 +155,71 @@ fn a_model_is_taught_to_edit_between_the_rules_and_the_request_and_only_if_asked
 }
 
 #[test]
+fn a_repair_with_edits_asks_for_nothing_else() {
+    let query = |form| {
+        let task = Task {
+            query: "Q\n",
+            codebase: "C\n",
+            protected: &[],
+            form,
+            order: Order::Seed,
+            repair: Repair::Whole,
+        };
+        filled(REPAIR_QUERY, &task)
+    };
+    let (files, edits) = (query(Form::Files), query(Form::Edits));
+    assert!(
+        files.contains("answer with the whole content of every file that has to change again"),
+        "{files}"
+    );
+    assert!(edits.contains("answer with edits, against its latest content, of every file that"), "{edits}");
+    assert!(!edits.contains("whole") && !(files + &edits).contains('{'), "{edits}");
+}
+
+#[test]
+fn a_focused_repair_shows_each_file_once_as_it_is() {
+    let codebase =
+        "--- FILE a.sh ---\n:\n\n--- FILE b.sh ---\nb\n\n--- FILE c.sh ---\nc\n\n--- FILE d.sh ---\nd\n\n";
+    let task = Task {
+        query: "Say hello.\n",
+        codebase,
+        protected: &[],
+        form: Form::Files,
+        order: Order::Seed,
+        repair: Repair::Focused,
+    };
+    let replacements = [
+        Replacement::File { path: "a.sh", data: "echo hello" },
+        Replacement::Removed { path: "c.sh" },
+        Replacement::File { path: "d.sh", data: "--- FILE x ---\n" },
+        Replacement::File { path: "new.sh", data: "new\n" },
+    ];
+    let prompt = repair(&task, &Failure::Build("exit code: 1\n"), &replacements);
+    insta::assert_snapshot!(behind(&prompt, &filled(REPAIR_QUERY, &task)), @"
+    exit code: 1
+
+    Say hello.
+
+    --- FILE a.sh ---
+    echo hello
+
+    --- FILE b.sh ---
+    b
+
+
+    --- FILE d.sh ---
+    d
+
+
+    --- FILE REPLACEMENT d.sh ---
+    --- FILE x ---
+    --- FILE REPLACEMENT new.sh ---
+    new
+    ");
+    assert!(prompt.contains("and the codebase as it is now, with\nevery change of yours or of build.sh"));
+}
+
+#[test]
 fn every_prompt_of_a_task_begins_with_the_same_rules() {
     let protected = ["build.sh".to_owned()];
     let task = Task {
@@ -159,6 +228,7 @@ fn every_prompt_of_a_task_begins_with_the_same_rules() {
         protected: &protected,
         form: Form::Files,
         order: Order::Seed,
+        repair: Repair::Whole,
     };
     let stable = stable_bytes(&task);
     let first = initial(&task).text;
@@ -166,7 +236,7 @@ fn every_prompt_of_a_task_begins_with_the_same_rules() {
     let ((rules, first), (same, second)) = (first.split_at(stable), second.split_at(stable));
     assert_eq!(rules, same);
     assert!(rules.contains("+ build.sh\n"));
-    assert!(first.starts_with(INITIAL_QUERY) && second.starts_with(REPAIR_QUERY));
+    assert!(first.starts_with(INITIAL_QUERY) && second.starts_with(&filled(REPAIR_QUERY, &task)));
     assert_eq!(system_bytes(&task), 0, "S1 fixes the text");
 }
 
@@ -174,7 +244,14 @@ fn every_prompt_of_a_task_begins_with_the_same_rules() {
 fn in_the_order_for_caches_every_prompt_begins_with_the_query_and_the_codebase() {
     let codebase = "--- FILE a.sh ---\n--- END OF THE CODEBASE ---\n:\n";
     let order = Order::Cache;
-    let task = Task { query: "Say hello.\n", codebase, protected: &protected(), form: Form::Files, order };
+    let task = Task {
+        query: "Say hello.\n",
+        codebase,
+        protected: &protected(),
+        form: Form::Files,
+        order,
+        repair: Repair::Whole,
+    };
     let first = initial(&task);
     let failure = Failure::Build("a.sh: failed\n");
     let second = repair(&task, &failure, &[Replacement::File { path: "a.sh", data: "helo\n" }]);
@@ -193,7 +270,7 @@ fn in_the_order_for_caches_every_prompt_begins_with_the_query_and_the_codebase()
 
     ---- END OF THE CODEBASE ---
     ");
-    insta::assert_snapshot!(behind(second.strip_prefix(stable).unwrap(), CACHED_REPAIR_QUERY), @"
+    insta::assert_snapshot!(behind(second.strip_prefix(stable).unwrap(), &filled(CACHED_REPAIR_QUERY, &task)), @"
 
     a.sh: failed
 

@@ -15,7 +15,7 @@ use code_commit_repo::WorkTree;
 use code_commit_settings::Settings;
 use serde::{Deserialize, Serialize};
 
-use super::task::{Excerpt, order};
+use super::task::{Excerpt, order, repair};
 pub use super::task::{Task, form};
 use crate::deciders;
 use crate::records;
@@ -116,13 +116,15 @@ impl Plan {
             same_failures: self.same_failures,
             on_unfit: if self.no_check { OnUnfit::GoOn } else { OnUnfit::End },
             earned: self.earned,
+            repair: repair(&self.settings),
         };
         let text = |excerpt: &Excerpt| Arc::clone(&excerpt.text);
         match &self.task {
             Task::Commit { query, codebase, protected } => {
                 let (query, codebase) = (text(query), text(codebase));
                 let (form, order) = (form(&self.settings), order(&self.settings));
-                let inputs = Inputs { query, codebase, protected: protected.clone(), form, order };
+                let (protected, repair) = (protected.clone(), repair(&self.settings));
+                let inputs = Inputs { query, codebase, protected, form, order, repair };
                 commit(harness, &inputs, &limits)
             }
             Task::Implement { system, query, codebase } => {
@@ -143,6 +145,7 @@ impl Plan {
                     protected,
                     form,
                     order,
+                    repair: repair(&self.settings),
                 })
                 .text
             }

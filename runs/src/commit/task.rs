@@ -6,7 +6,7 @@ use std::sync::Arc;
 use code_commit_logging::Layout;
 use code_commit_names::Binds;
 use code_commit_perform::Code;
-use code_commit_prompt::commit::Order;
+use code_commit_prompt::commit::{Order, Repair};
 use code_commit_prompt::edits::Form;
 use code_commit_settings::Settings;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,13 @@ pub fn form(settings: &Settings) -> Form {
 
 pub(super) fn order(settings: &Settings) -> Order {
     if settings.cache_order.value { Order::Cache } else { Order::Seed }
+}
+
+pub(super) fn repair(settings: &Settings) -> Repair {
+    match settings.repair.value {
+        code_commit_settings::Repair::Whole => Repair::Whole,
+        code_commit_settings::Repair::Focused => Repair::Focused,
+    }
 }
 
 /// The loop and its inputs.
@@ -105,6 +112,7 @@ impl Task {
             protected: &protected,
             form: form(settings),
             order: order(settings),
+            repair: repair(settings),
         });
         Self::Commit {
             query: Excerpt::new(places.query, query),

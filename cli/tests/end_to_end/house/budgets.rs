@@ -45,7 +45,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("perform/src/account/layer.rs", 319),
             ("perform/src/account/layer/bring_in.rs entry", 42),
             ("perform/src/account/triage.rs decision", 43),
-            ("perform/src/commit.rs", 363),
+            ("perform/src/commit.rs", 374),
         ],
     ),
     (
@@ -60,7 +60,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("runner/src/diagnosis/hint.rs", 327),
             ("runner/src/diagnosis/hint.rs about_rights", 47),
             ("runner/src/sandbox/seccomp/calls.rs", 390),
-            ("settings/src/table.rs", 354),
+            ("settings/src/table.rs", 363),
             ("settings/src/values.rs", 327),
             ("views/report/src/summary.rs of", 57),
             ("views/report/src/terminal.rs", 301),
@@ -70,7 +70,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
     (
         "reads from top to bottom like the document that it follows",
         &[
-            ("loops/commit/src/rounds.rs run", 66),
+            ("loops/commit/src/rounds.rs run", 68),
             ("loops/order/src/decide.rs order", 43),
             ("loops/order/src/order.rs parse", 44),
             ("loops/spec/src/run/turns.rs", 304),
@@ -89,7 +89,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("perform/src/agents/turn/cut_off.rs cut_off", 53),
             ("perform/src/agents/world.rs", 357),
             ("perform/src/ask.rs ask_one", 47),
-            ("perform/src/intake/proposal.rs", 318),
+            ("perform/src/intake/proposal.rs", 328),
             ("repo/src/git.rs", 308),
             ("runner/src/run.rs run_now", 45),
             ("runner/src/sandbox/bwrap.rs prepare", 62),

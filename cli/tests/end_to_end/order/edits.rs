@@ -28,7 +28,7 @@ fn a_miss_goes_back_to_the_model_with_the_nearest_lines_and_the_next_edit_passes
     let brief = scene.json("attempt_1/failure_brief.json");
     assert_eq!(brief["stage"], "llm_output_invalid");
     insta::assert_snapshot!(brief["primary_error_excerpt"].as_str().unwrap(), @"
-    `src/greet.sh`, hunk 1: the file does not have its SEARCH lines, byte for byte. Nearest are those from line 2 on (`-` yours, `+` the file's):
+    `src/greet.sh`, hunk 1: the file does not have its SEARCH lines. Nearest are those from line 2 on (`-` yours, `+` the file's):
         -echo  hello $1
         +echo hello $1
     ");

@@ -94,6 +94,7 @@ fn built(code: i32, output: &str) -> Says {
         present: Vec::new(),
         put_back: Vec::new(),
         lack: None,
+        hints: String::new(),
         ignored_bytes: 0,
     })
 }
@@ -117,7 +118,14 @@ fn unanswered() -> Says {
 /// Runs S1 until the script is used up; what it asked for, and how it ended where it did.
 fn run(limits: Limits, answers: &[Says]) -> (Scripted, Option<Outcome>) {
     let (form, order) = (Form::Files, Order::Seed);
-    let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new(), form, order };
+    let inputs = Inputs {
+        query: "Q".into(),
+        codebase: "C".into(),
+        protected: Vec::new(),
+        form,
+        order,
+        repair: Repair::Whole,
+    };
     let mut script = Scripted::default();
     for answer in answers.iter().cloned() {
         script = match answer {
@@ -175,6 +183,22 @@ fn the_next_prompt_names_what_the_build_itself_changed() {
     [code-commit] The build itself changed:
     A gen.rs
     .gitignore (not allowed: it was restored)
+    ");
+}
+
+#[test]
+fn the_next_prompt_names_placeholders_and_what_the_output_points_at() {
+    let Says::Build(failed) = built(1, "failed\n") else { unreachable!() };
+    let Says::Apply(ApplyAnswer::Applied(taken)) = applied() else { unreachable!() };
+    let warnings =
+        vec![Problem::new("placeholder", "`a`, line 2: left out."), Problem::new("shrunk", "`a` shrinks.")];
+    let taken = Says::Apply(ApplyAnswer::Applied(Applied { warnings, ..taken }));
+    let hints = "[code-commit] Tests that failed: ring\n".to_owned();
+    let prompt = prompt(2, &[answered(A), taken, Says::Build(Built { hints, ..failed })]);
+    let (_, told) = prompt.split_once("failed\n").unwrap();
+    insta::assert_snapshot!(told.lines().take(3).collect::<Vec<_>>().join("\n"), @r"
+    [code-commit] `a`, line 2: left out.
+    [code-commit] Tests that failed: ring
     ");
 }
 

@@ -52,7 +52,7 @@ impl Blocks {
     pub(crate) fn of(reply: &Reply<'_>) -> Self {
         let file = |file: code_commit_parser::FileBlock<'_>| match file.action {
             // Nothing here writes a hunk.
-            FileAction::Edit(hunks) => (file.path.to_owned(), Some(hunks.as_str().to_owned())),
+            FileAction::Edit(hunks) => (file.path.to_owned(), Some(hunks.text())),
             FileAction::Write(content) => (file.path.to_owned(), Some(content.to_owned())),
             FileAction::Delete => (file.path.to_owned(), None),
         };
