@@ -124,6 +124,19 @@ pub const LOCK_FILES: &[Name] = &[
     lock("poetry.lock", "poetry"),
     lock("uv.lock", "uv"),
     lock("go.sum", "go"),
+    lock("npm-shrinkwrap.json", "npm"),
+    lock("bun.lock", "bun"),
+    lock("deno.lock", "deno"),
+    lock("pdm.lock", "pdm"),
+    lock("pipfile.lock", "pipenv"),
+    lock("gemfile.lock", "Bundler"),
+    lock("composer.lock", "Composer"),
+    lock("mix.lock", "Mix"),
+    lock("pubspec.lock", "pub"),
+    lock("podfile.lock", "CocoaPods"),
+    lock("packages.lock.json", "NuGet"),
+    lock("gradle.lockfile", "Gradle"),
+    lock("flake.lock", "Nix"),
 ];
 
 /// Folders of build products. The lists differ on purpose: S2 fixes its own, and an agent can

@@ -1,10 +1,12 @@
 //! The code roll-up: all files that a model should see, as one text.
 
-pub mod choose;
+mod noise;
 mod secrets;
 
 use crate::header::{PLAIN, dashes};
 use crate::push_part;
+
+pub use noise::noise;
 
 /// Files with more bytes are left out: they would drown the rest.
 pub const LARGEST_FILE: u64 = 1024 * 1024;
@@ -25,6 +27,18 @@ pub enum LeftOut {
     /// Its name contains a control character, such as a line break: it could imitate the header of
     /// another file, and no model can write it.
     OddName,
+    /// It was minified.
+    Minified,
+    /// A comment at its top says that a tool wrote it.
+    Generated,
+    /// It leads from a minified file to its sources.
+    SourceMap,
+    /// It is somebody else's code.
+    Vendored,
+    /// Tests compare their results with it.
+    Baseline,
+    /// It is an SVG image.
+    Drawing,
 }
 
 impl LeftOut {
@@ -38,6 +52,12 @@ impl LeftOut {
             Self::HoldsSecret(what) => what,
             Self::LockFile => "a lock file",
             Self::OddName => "a control character in its name",
+            Self::Minified => "minified",
+            Self::Generated => "generated, as its first lines say",
+            Self::SourceMap => "a source map",
+            Self::Vendored => "vendored",
+            Self::Baseline => "a baseline of tests",
+            Self::Drawing => "an SVG image",
         }
     }
 }
@@ -92,6 +112,17 @@ impl Builder {
         Ok(())
     }
 
+    /// Appends the outline of a file, behind all files: what the model knows of it without its content. A model may not
+    /// edit what it saw only so.
+    pub fn outline(&mut self, path: &str, outline: &str) {
+        self.dashes = self.dashes.max(dashes([outline], BEGINS));
+        self.lists.push(self.text.len());
+        for part in [BEGINS, path, OUTLINE] {
+            self.text.push_str(part);
+        }
+        push_part(&mut self.text, outline);
+    }
+
     /// Appends the files that are not shown for lack of room, with their sizes in bytes, so that the model
     /// knows what there is. Stops after `most` bytes.
     pub fn list<'p>(&mut self, files: impl IntoIterator<Item = (&'p str, usize)>, most: usize) {
@@ -135,6 +166,11 @@ impl Builder {
     }
 }
 
+/// The dashes of the headers in a roll-up of these contents.
+pub fn dashes_of<'c>(contents: impl IntoIterator<Item = &'c str>) -> usize {
+    dashes(contents, BEGINS)
+}
+
 /// What a codebase shows of a file whose content is `present` now; `None` if it does not show the file. In the
 /// roll-up of a script nobody knows where a file begins: it shows what it holds.
 #[must_use]
@@ -161,7 +197,7 @@ pub fn files(codebase: &str) -> impl Iterator<Item = (&str, &str)> {
     starts.into_iter().zip(ends).filter_map(move |(start, end)| {
         let (header, content) = codebase.get(start + dashes..end)?.split_once('\n')?;
         let path = header.strip_prefix(BEGINS)?.strip_suffix(" ---")?;
-        let is_file = !LIST.starts_with(header);
+        let is_file = !LIST.starts_with(header) && !header.ends_with(OUTLINE.trim_end());
         is_file.then(|| (path, content.strip_suffix('\n').unwrap_or(content)))
     })
 }
@@ -169,6 +205,8 @@ pub fn files(codebase: &str) -> impl Iterator<Item = (&str, &str)> {
 /// What follows the dashes of a header.
 const BEGINS: &str = " FILE ";
 const ENDS: &str = " ---\n";
+/// What ends the header of an outline.
+const OUTLINE: &str = ": outline, with line numbers ---\n";
 /// The header of what is not shown, which begins like one of a file, so that no content can imitate it.
 const LIST: &str = " FILE LIST: these files exist, too, and are not shown ---\n";
 
@@ -214,6 +252,26 @@ mod tests {
         let mut nothing = Builder::default();
         nothing.list([], 100);
         assert_eq!(nothing.finish(), "");
+    }
+
+    #[test]
+    fn an_outline_is_no_content() {
+        let mut rollup = Builder::default();
+        rollup.add("a", b"--- FILE b: outline, with line numbers ---\n").unwrap();
+        rollup.outline("b", "1 fn b()");
+        rollup.list([("c", 30)], 300);
+        let text = rollup.finish();
+        insta::assert_snapshot!(text, @"
+        ---- FILE a ---
+        --- FILE b: outline, with line numbers ---
+
+        ---- FILE b: outline, with line numbers ---
+        1 fn b()
+
+        ---- FILE LIST: these files exist, too, and are not shown ---
+          c  30 bytes
+        ");
+        assert_eq!((files(&text).count(), shown(&text, "b", "fn b() {}")), (1, None));
     }
 
     #[test]

@@ -13,7 +13,6 @@ mod hold;
 mod program;
 mod submodules;
 
-use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -195,20 +194,27 @@ impl Git {
         Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 
-    /// The files below `folder`, relative to it, that the last commits changed, the latest first; looks at
-    /// this many commits. None in a repository without commits.
-    pub fn changed_lately(&self, folder: &Path, commits: u32) -> Result<Vec<PathBuf>, GitError> {
+    /// The last commits, the latest first, but for merges: the message of each, and the files below `folder` that it
+    /// changed, relative to it. None in a repository without commits.
+    pub fn last_commits(&self, folder: &Path, most: u32) -> Result<Vec<(String, Vec<PathBuf>)>, GitError> {
         if self.commit_of("HEAD")?.is_none() {
             return Ok(Vec::new());
         }
-        let (count, below) = (format!("-{commits}"), folder.to_string_lossy());
+        let (count, below) = (format!("-{most}"), folder.to_string_lossy());
         let relative =
             if below.is_empty() { "--relative".to_owned() } else { format!("--relative={below}/") };
-        let words = ["log", "-z", "--name-only", "--no-renames", "--format=", &count, &relative];
-        let listed = self.run_for_bytes(&words)?;
-        let mut seen = HashSet::new();
-        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty() && seen.insert(*path));
-        Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+        let words = ["log", "-z", "--name-only", "--no-renames", "--no-merges", "--format=%x01%B%x02"];
+        let listed = self.run_for_bytes(&[&words[..], &[&count, &relative]].concat())?;
+        let mut commits: Vec<(String, Vec<PathBuf>)> = Vec::new();
+        for entry in listed.split(|byte| *byte == 0) {
+            let entry = entry.strip_prefix(b"\n").unwrap_or(entry);
+            if let Some(message) = entry.strip_prefix(b"\x01").and_then(|entry| entry.strip_suffix(b"\x02")) {
+                commits.push((text(message), Vec::new()));
+            } else if let Some((_, files)) = commits.last_mut().filter(|_| !entry.is_empty()) {
+                files.push(PathBuf::from(OsStr::from_bytes(entry)));
+            }
+        }
+        Ok(commits)
     }
 
     /// Files that git assumes to be unchanged without checking (`--assume-unchanged`), relative to

@@ -2,8 +2,8 @@
 
 use anyhow::anyhow;
 use code_commit_llm::{Blind, Forecast, Model, ModelId, Money, Price, Request, Usage};
-use code_commit_prompt::rollup::choose::tokens;
 use code_commit_report::{Output, phrases, printable_name};
+use code_commit_select::tokens;
 use code_commit_settings::Settings;
 use serde::Serialize;
 use serde_json::{Value, json};

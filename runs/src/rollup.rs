@@ -3,6 +3,7 @@
 mod chosen;
 mod note;
 mod on_disk;
+mod window;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use code_commit_guard::Choice;
 use code_commit_logging::{Redactor, name_as_text};
-use code_commit_prompt::rollup::{Builder, LeftOut, text_of};
+use code_commit_prompt::rollup::{Builder, LeftOut, noise, text_of};
 use code_commit_repo::{Besides, Tracked, WorkTree};
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_settings::Environment;
@@ -18,6 +19,7 @@ use code_commit_settings::Environment;
 pub use self::chosen::Chosen;
 pub use self::note::{Options, Stored};
 use self::on_disk::{Found, OnDisk};
+pub use self::window::make_within;
 use crate::exit::Failure;
 use crate::preflight::{self, CODE_ROLLUP};
 
@@ -35,6 +37,10 @@ pub struct RollUp {
     pub files: usize,
     /// The files in it and why, the most important first, if a budget had to be kept.
     pub chosen: Vec<Chosen>,
+    /// Whether its model takes it, where that is not certain.
+    pub about_size: Option<String>,
+    /// Files that the query names and that are not shown whole, with the reason.
+    pub unmet: Vec<(String, String)>,
     /// Files that no model should see.
     pub left_out: Vec<(String, LeftOut)>,
     /// Files in it that contain a key: no run sends it.
@@ -68,7 +74,9 @@ pub fn make(sources: Sources<'_>, options: &Options) -> Result<RollUp, Failure> 
                 files.push((path.to_owned(), text_of(content)?.to_owned()));
                 Ok(())
             })?;
-            RollUp { chosen: chosen::add(&mut builder, &files, sources, budget), ..rollup }
+            let (chosen, too_large) = chosen::add(&mut builder, &files, sources, budget);
+            let unmet = [rollup.unmet, too_large].concat();
+            RollUp { chosen, unmet, ..rollup }
         }
     };
     rollup.files = builder.files();
@@ -82,7 +90,7 @@ fn read(
     options: &Options,
     mut take: impl FnMut(&str, &[u8]) -> Result<(), LeftOut>,
 ) -> Result<RollUp, Failure> {
-    let Sources { tree, redactor, .. } = sources;
+    let Sources { tree, redactor, query, .. } = sources;
     let (include, exclude) = (Choice::of(&options.include), Choice::of(&options.exclude));
     let is_wanted = |path: &str| (include.is_empty() || include.covers(path)) && !exclude.covers(path);
     refuse_conflicts(tree)?;
@@ -96,7 +104,7 @@ fn read(
             .with_context(|| format!("cannot read {path}"))
             .map_err(|error| Failure::refused(error, "make it readable, or stop tracking it with git"))?;
         match found {
-            Found::Content => match take(&path, &content) {
+            Found::Content => match seen(&path, &content, query).and_then(|()| take(&path, &content)) {
                 Err(why) => rollup.left_out.push((path, why)),
                 Ok(()) if redactor.finds_key(&content) => rollup.with_key.push(path),
                 Ok(()) => (),
@@ -106,7 +114,15 @@ fn read(
             Found::Other => (),
         }
     }
+    let named = rollup.left_out.iter().filter(|(path, _)| code_commit_select::is_named(path, query));
+    rollup.unmet = named.map(|(path, why)| (path.clone(), why.reason().to_owned())).collect();
     Ok(rollup)
+}
+
+/// Whether a file is worth reading. What the query names is, noise or not.
+fn seen(path: &str, content: &[u8], query: &str) -> Result<(), LeftOut> {
+    let noise = std::str::from_utf8(content).ok().and_then(|text| noise(path, text));
+    noise.filter(|_| !code_commit_select::is_named(path, query)).map_or(Ok(()), Err)
 }
 
 /// A model would take both versions, and git's marks between them, for the code.
@@ -162,6 +178,11 @@ impl RollUp {
     /// Names the files that one would expect in it.
     pub fn tell_surprises(&self, output: &Output) {
         self.left_out.iter().filter(|(_, why)| is_surprise(*why)).for_each(|file| output.warn(&line(file)));
+        self.about_size.iter().for_each(|about| output.warn(about));
+        for (path, why) in &self.unmet {
+            output
+                .warn(&format!("the query names {}, which is not shown whole: {why}", printable_name(path)));
+        }
     }
 
     fn note_expected(&self, output: &Output) {

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use code_commit_logging::Redactor;
-use code_commit_prompt::rollup::choose::tokens;
 use code_commit_prompt::rollup::files;
 use code_commit_repo::WorkTree;
 use code_commit_runs::rollup::{Options, Sources, make};
+use code_commit_select::tokens;
 use code_commit_settings::Environment;
 
 const BUDGET: u64 = 100_000;

@@ -22,7 +22,7 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     // Without a query, nothing is more important than what was changed lately.
     let query = preflight::input(tree.root(), QUERY, "").unwrap_or_default();
     let sources = Sources { tree: &tree, environment, redactor: &redactor, query: &query };
-    let rollup = rollup::make(sources, &options)?;
+    let rollup = rollup::make_within(sources, &options, &settings)?;
     rollup
         .keep(tree.root(), &options)
         .map_err(|error| Failure::refused(error, format!("make {AGENT_CONFIG} writable")))?;
@@ -57,8 +57,8 @@ fn explain(rollup: &RollUp, output: &Output) {
     if rollup.chosen.is_empty() {
         output.note("every file that is not left out is shown: there is no budget");
     }
-    for Chosen { path, why, tokens } in &rollup.chosen {
+    for Chosen { path, form, why, tokens } in &rollup.chosen {
         let tokens = phrases::count(*tokens, "token");
-        output.note(&format!("shown: {} ({why}, {tokens})", printable_name(path)));
+        output.note(&format!("shown: {} ({form}, {why}, {tokens})", printable_name(path)));
     }
 }

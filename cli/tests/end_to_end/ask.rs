@@ -262,10 +262,7 @@ fn within_a_budget_the_files_that_matter_for_the_query_are_shown_and_the_others_
     let ran = scene.commit(&["-m", "Mend greet_test.sh."]);
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(chosen(&scene).join("\n"), @"
-    tests/greet_test.sh: named by the query
-    build.sh: names a file that the query names
-    .gitignore: changed lately
-    src/greet.sh: changed lately
+    TODO
     ");
     let prompt = scene.recorded("1-query.txt");
     assert!(

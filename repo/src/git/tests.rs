@@ -83,16 +83,22 @@ fn what_differs_is_named_as_it_is_spelled() {
 }
 
 #[test]
-fn what_was_committed_last_was_changed_last() {
+fn the_last_commits_are_listed_with_their_messages_and_files() {
     let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);
     for (path, text) in [("below/b", "1"), ("below/a", "1"), ("below/b", "2")] {
         scratch.write(path, text);
-        git.commit_paths(&[path], "m", ME).unwrap();
+        git.commit_paths(&[path], &format!("{path} is {text}"), ME).unwrap();
     }
-    let below = git.changed_lately(Path::new("below"), 100).unwrap();
-    assert_eq!(below, [Path::new("b"), Path::new("a")]);
-    assert_eq!(git.changed_lately(Path::new(""), 1).unwrap(), [Path::new("below/b")]);
+    let below = git.last_commits(Path::new("below"), 2).unwrap();
+    let of = |commit: &(String, Vec<PathBuf>)| (commit.0.trim().to_owned(), commit.1.clone());
+    let expected = [("below/b is 2", "b"), ("below/a is 1", "a")];
+    assert_eq!(
+        below.iter().map(of).collect::<Vec<_>>(),
+        expected.map(|(message, path)| (message.to_owned(), vec![PathBuf::from(path)]))
+    );
+    let all = git.last_commits(Path::new(""), 1).unwrap();
+    assert_eq!(all.first().map(|(_, files)| files.clone()), Some(vec![PathBuf::from("below/b")]));
 }
 
 #[test]
