@@ -20,9 +20,10 @@ use crate::transaction::{self, FoldersAfter, Site};
 use history::{File, History, manifest};
 
 /// What to do about files that have changed since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Force {
     /// Refuse, and change nothing.
+    #[default]
     No,
     /// Restore the old content anyway; the current version is kept in the folder that [`Undone`]
     /// names.

@@ -81,7 +81,7 @@ pub enum Command {
     Resume(Later<ResumeArgs>),
     /// Go on from a finished run with its query, its change, its verdict and new words (-m)
     Again(Later<AgainArgs>),
-    /// Look at the change of a run that waits for it (--review): keep it, take it back, or say what should be different
+    /// Decide about the change of a run that waits for review: keep it, undo it, or say what should be different
     Review(Later<ReviewArgs>),
     /// Repeat a finished run in a scratch copy, without a model, and compare
     Replay(Later<ReplayArgs>),
@@ -101,9 +101,9 @@ pub enum Command {
     Import(Later<ImportArgs>),
     /// Say whether an exported run is intact, and who signed it
     Verify(Later<VerifyArgs>),
-    /// Restore every file that a run wrote or deleted, or some of them, or pieces of them
+    /// Restore every file that a run wrote or deleted, or some files, or single hunks
     Undo(Later<UndoArgs>),
-    /// Make the changes of a run anew that were undone
+    /// Reapply the undone changes of a run
     Redo(Later<RedoArgs>),
     /// Remove the folders of old runs
     ///

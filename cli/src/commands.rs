@@ -12,8 +12,8 @@ mod order_check;
 mod order_template;
 mod parse;
 pub mod phase;
-mod pieces;
 mod retell;
+mod review;
 mod rollup;
 mod show;
 mod spec;
@@ -23,8 +23,7 @@ use std::path::Path;
 
 use code_commit_runs::commit::{self, Which};
 use code_commit_runs::{
-    Exit, Failure, Host, Product, Site, again, check, clean, lock, order, replay, resume, review, travel,
-    undo, why,
+    Exit, Failure, Host, Product, Site, again, check, clean, lock, order, replay, resume, travel, undo, why,
 };
 
 use crate::args::order::OrderCommand;
@@ -46,13 +45,13 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         }
         Some(Command::Runs(args)) => show::list(args, host),
         Some(Command::Show(args)) => show::show(args, host),
-        Some(Command::Diff(args)) => pieces::diff(args.run.as_deref(), host),
+        Some(Command::Diff(args)) => review::diff(args.run.as_deref(), host),
         Some(Command::Page(args)) => retell::page(args, host),
         Some(Command::Trace(args)) => retell::trace(args, host),
         Some(Command::Why(args)) => why::run(&args.request(), host),
         Some(Command::Replay(args)) => replay::run(&args.request(), host),
         Some(Command::Again(args)) => again::run(args.from.as_deref(), args.run.request()?, host),
-        Some(Command::Review(args)) => pieces::review(args, host),
+        Some(Command::Review(args)) => review::review(args, host),
         Some(Command::Resume(args)) => resume::run(&args.request(), host),
         Some(Command::Phase(args)) => phase::run(args, host),
         Some(Command::Spec(args)) => spec::run(args, host),
@@ -65,7 +64,7 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Export(args)) => travel::export(&args.request(), host),
         Some(Command::Import(args)) => travel::import(&args.request(), host),
         Some(Command::Verify(args)) => travel::verify(&args.request(), host),
-        Some(Command::Undo(args)) => pieces::undo(args, host),
+        Some(Command::Undo(args)) => review::undo(args, host),
         Some(Command::Redo(args)) => undo::redo(args.run.as_deref(), args.force(), host),
         Some(Command::Clean(args)) => clean::run(&args.request(), host),
         Some(Command::Order(args)) => of_orders(&args.command, host),
@@ -90,7 +89,9 @@ fn of_orders(command: &OrderCommand, host: Host<'_>) -> Result<Exit, Failure> {
 fn remind(command: Option<&Command>, host: Host<'_>) {
     let is_about_it = matches!(command, Some(Command::Review(_) | Command::Undo(_) | Command::Redo(_)));
     let site = if is_about_it { None } else { Site::here(host).ok() };
-    site.and_then(|site| review::reminder(&site)).iter().for_each(|waits| host.output.note(waits));
+    site.and_then(|site| code_commit_runs::review::reminder(&site))
+        .iter()
+        .for_each(|waits| host.output.note(waits));
 }
 
 /// Cleans up after a killed run, before any command.

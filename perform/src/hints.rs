@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::Path;
 
+use code_commit_dir::Folder;
 use code_commit_prompt::rollup::{LARGEST_FILE, left_out, text_of};
 
 /// At most as many places are quoted.
@@ -57,10 +59,11 @@ pub(crate) fn of(output: &str, root: &Path, may_see: impl Fn(&str, &str) -> bool
     hints
 }
 
-/// The text of a file that a roll-up might show, too.
+/// The text of a file that a roll-up might show, too. The build may have put a symlink anywhere on the way to it.
 fn read(root: &Path, path: &str, may_see: impl Fn(&str, &str) -> bool) -> Option<String> {
-    let content =
-        code_commit_dir::read(&root.join(path), LARGEST_FILE, code_commit_dir::Links::Refused).ok()??;
+    let file = Folder::open(root).and_then(|root| root.open_file_below(Path::new(path))).ok()??;
+    let mut content = Vec::new();
+    file.take(LARGEST_FILE + 1).read_to_end(&mut content).ok()?;
     let text = text_of(&content).ok().filter(|_| left_out(path, content.len() as u64).is_none())?;
     may_see(path, text).then(|| text.to_owned())
 }
@@ -183,6 +186,8 @@ mod tests {
              b.c:99: nothing\nhidden.py:3\nserver.pem:3\nkey.py:1\n../a.py:1\n/etc/passwd:1\nat 12:30:05\n",
             root.display()
         );
+        std::os::unix::fs::symlink(root, root.join("link")).unwrap();
+        let output = format!("{output}link/a.py:15\n");
         insta::assert_snapshot!(of(&output, root, |path, _| path != "hidden.py"), @r"
         [code-commit] Lines that the output names, as they are now:
         a.py:1

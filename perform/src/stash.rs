@@ -17,7 +17,7 @@ use crate::kept::undo_folders;
 const NOTE: &str = "set-aside.json";
 /// How `apply` begins the names of what an undo replaces.
 const REPLACED: &str = "undone";
-/// The same once the changes were made anew.
+/// How they are named once the changes were reapplied.
 const REDONE: &str = "redone";
 
 pub(crate) struct Stash {
@@ -94,12 +94,12 @@ pub fn were_undone(rounds: &[PathBuf]) -> bool {
     !replaced_in(rounds).is_empty()
 }
 
-/// What undos of these sets have replaced, the oldest first: an undo of all of it makes the changes anew.
+/// What undos of these sets have replaced, the oldest first: undoing all of it reapplies the changes.
 pub fn undos(rounds: &[PathBuf]) -> Vec<PathBuf> {
     replaced_in(rounds)
 }
 
-/// After the changes were made anew: what undos had replaced no longer counts as undone, and is kept under another name.
+/// After the changes were reapplied: what undos had replaced no longer counts as undone, and is kept under another name.
 pub fn put_away(undos: &[PathBuf]) -> Result<(), Fault> {
     for undo in undos {
         let names = std::iter::once(REDONE.to_owned()).chain((2..).map(|n| format!("{REDONE}-{n}")));

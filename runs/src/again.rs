@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use code_commit_logging::RunFolder;
 use code_commit_prompt::again::{FollowUp, query};
-use code_commit_settings::{Address, Layer, ModelNames, Origin, Settings};
+use code_commit_settings::{Address, Keys, Layer, ModelNames, Origin, Settings};
 use code_commit_timeline::{Command, Run, What};
 
 use crate::changes;
@@ -20,13 +20,14 @@ const MOST_BYTES: u64 = 64 << 10;
 pub fn run(named: Option<&str>, request: commit::Request, host: Host<'_>) -> Result<Exit, Failure> {
     let site = Site::here(host)?;
     let found = Found::of(site.registry().find(named)?, &site.root);
-    let run = found.whole(&site.root, &host.output.strike_out([]))?;
+    let redactor = host.output.strike_out(Keys::find(host.environment, &site.root).exposed());
+    let run = found.whole(&site.root, &redactor)?;
     let words = words(&run, &request.query)?;
     if found.known.is_imported() {
         let error = anyhow!("{} was made elsewhere: its change is not here", run.name);
         return Err(Failure::refused(error, "start a run of your own: code-commit -m \"…\""));
     }
-    let folder = RunFolder::open(found.path.clone(), host.output.strike_out([]));
+    let folder = RunFolder::open(found.path.clone(), redactor);
     let plan =
         Plan::load(&folder, &found.known).map_err(|error| Failure::refused(error, "start a new run"))?;
     let edits = run.edits();

@@ -12,15 +12,14 @@ use crate::host::Host;
 use crate::records;
 use crate::registry::Known;
 use crate::site::Site;
-use crate::undo::Choose;
 use crate::{again, config, undo};
 
-/// What a person says.
+/// What a person decides.
 #[derive(Debug)]
-pub enum Said<'s> {
+pub enum Decision<'s> {
     /// Keep the change.
     Accept,
-    /// Take it back, or of it these files. What is kept is built again before it counts.
+    /// Undo it, or these files of it. What is kept is built again before it counts.
     Reject(&'s [String]),
     /// Ask the model for something else.
     Words(String),
@@ -62,17 +61,17 @@ fn folder(known: &Known, site: &Site<'_>) -> RunFolder {
     records::open(&known.path(&site.root))
 }
 
-/// Carries out what a person says of a run that waits.
-pub fn carry_out(known: &Known, said: Said<'_>, host: Host<'_>) -> Result<Exit, Failure> {
+/// Carries out a decision about a run that waits.
+pub fn carry_out(known: &Known, decision: Decision<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     let site = Site::here(host)?;
     let name = known.name(&site.root);
-    match said {
-        Said::Accept => accept(known, &site),
-        Said::Reject(files) => {
-            undo::run(&undo::Request { run: Some(&name), files, force: false }, None, host)?;
-            rest(known, &site)
+    match decision {
+        Decision::Accept => accept(known, &site),
+        Decision::Reject(files) => {
+            undo::run(&undo::Request { run: Some(&name), files, ..undo::Request::default() }, None, host)?;
+            settle(known, host)
         }
-        Said::Words(words) => {
+        Decision::Words(words) => {
             let query = Query::Given { by: "review", text: words.into_bytes() };
             let request = commit::Request { query, review: true, ..commit::Request::default() };
             again::run(Some(&name), request, host)
@@ -80,29 +79,22 @@ pub fn carry_out(known: &Known, said: Said<'_>, host: Host<'_>) -> Result<Exit, 
     }
 }
 
-/// Takes back what `choose` says; what is kept is built again before it counts.
-pub fn by_pieces(known: &Known, choose: Choose<'_>, host: Host<'_>) -> Result<Exit, Failure> {
+/// Builds what is left of a change after a part of it was undone, and accepts it if the build passes.
+pub fn settle(known: &Known, host: Host<'_>) -> Result<Exit, Failure> {
     let site = Site::here(host)?;
-    let name = known.name(&site.root);
-    undo::run(&undo::Request { run: Some(&name), files: &[], force: false }, Some(choose), host)?;
-    rest(known, &site)
-}
-
-/// What is left of a change of which something was taken back.
-fn rest(known: &Known, site: &Site<'_>) -> Result<Exit, Failure> {
-    let (root, host, name) = (&site.root, site.host, known.name(&site.root));
+    let (root, name) = (&site.root, known.name(&site.root));
     let now = site.registry().get(&known.path(root))?.unwrap_or_else(|| known.clone());
-    let Some(plan) = waiting(&now, site) else {
+    let Some(plan) = waiting(&now, &site) else {
         host.output.object(&json!({ "event": "review", "run": name, "review": "rejected" }));
         return Ok(Exit::Done);
     };
     let settings = config::unpacked(&plan.settings, root, host.environment);
     let checked = check::with(settings, site.tree()?, Of::Build, host)?;
     if checked == Exit::Done {
-        return accept(known, site);
+        return accept(known, &site);
     }
     host.output.warn(&format!(
-        "what is left does not build, so it still waits; to make all of it anew: code-commit redo {name}"
+        "what is left does not build, so it still waits; to reapply all of it: code-commit redo {name}"
     ));
     Ok(checked)
 }

@@ -1,5 +1,5 @@
-//! `code-commit undo`: restores what a run wrote or deleted, or a part of it; `code-commit redo` makes it anew. Without
-//! git.
+//! `code-commit undo`: restores what a run wrote or deleted, or a part of it; `code-commit redo` reapplies what was
+//! undone. Without git.
 
 mod hunks;
 
@@ -29,21 +29,21 @@ const NAMED_FILES: usize = 5;
 /// Files by path.
 type Files = BTreeMap<String, Becomes>;
 
-/// What is to be taken back.
+/// What is to be undone.
 #[derive(Debug, Default)]
 pub struct Request<'r> {
     /// The run; the newest if not named.
     pub run: Option<&'r str>,
     /// Only these of its files; all if there are none.
     pub files: &'r [String],
-    /// Also files that have changed since.
-    pub force: bool,
+    /// What to do about files that have changed since.
+    pub force: Force,
 }
 
-/// Says of each piece of a file whether it is taken back.
+/// Says of each hunk of a file whether it is undone.
 pub type Choose<'c> = &'c mut dyn FnMut(&str, &[String]) -> Result<Vec<bool>, Failure>;
 
-/// Undoes the named run, or the newest, in one transaction. With `choose`, piece by piece.
+/// Undoes the named run, or the newest, in one transaction. With `choose`, hunk by hunk.
 pub fn run(request: &Request<'_>, choose: Option<Choose<'_>>, host: Host<'_>) -> Result<Exit, Failure> {
     let site = Site::here(host)?;
     let lock = site.lock()?;
@@ -59,8 +59,7 @@ pub fn run(request: &Request<'_>, choose: Option<Choose<'_>>, host: Host<'_>) ->
         return Ok(Exit::Done);
     }
     let part = files.as_ref().map_or(Part::All, Part::Files);
-    let force = if request.force { Force::Yes } else { Force::No };
-    let undone = code_commit_apply::undo_part(&lock, &sets.root, &sets.rounds, part, force)
+    let undone = code_commit_apply::undo_part(&lock, &sets.root, &sets.rounds, part, request.force)
         .map_err(|error| failed(error, &sets.run))?;
     // A part of it may have been the last part.
     if files.is_none() || sets.changes()?.is_empty() {
@@ -75,7 +74,7 @@ pub fn run(request: &Request<'_>, choose: Option<Choose<'_>>, host: Host<'_>) ->
     Ok(Exit::Done)
 }
 
-/// Makes the changes of a run anew that were undone, all of them in one transaction.
+/// Reapplies the undone changes of a run, all in one transaction.
 pub fn redo(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Failure> {
     let site = Site::here(host)?;
     let lock = site.lock()?;
@@ -84,7 +83,7 @@ pub fn redo(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, F
     let name = records::name(&sets.run);
     let undos = code_commit_perform::undos(&sets.rounds);
     if undos.is_empty() {
-        let help = "to take back what a run changed: code-commit undo RUN";
+        let help = "to undo what a run changed: code-commit undo RUN";
         return Err(Failure::nothing_to_do(anyhow!("nothing of {name} is undone"), help));
     }
     let redone = code_commit_apply::undo(&lock, &sets.root, &undos, force)
@@ -191,7 +190,7 @@ impl Sets {
         let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
         let error = anyhow!("{name} left no change in {}", printable_name(path));
         let help = if paths.is_empty() {
-            "nothing of it is in the tree any more: code-commit redo makes undone changes anew".to_owned()
+            "nothing of it is in the tree any more: code-commit redo reapplies undone changes".to_owned()
         } else {
             format!("it changed {}", printable(&phrases::first(&paths, NAMED_FILES)))
         };
@@ -199,18 +198,18 @@ impl Sets {
     }
 }
 
-/// What the file becomes; `None` if nothing of it is taken back. One that is new, gone or not text is one piece.
+/// What the file becomes; `None` if nothing of it is undone. One that is new, gone or not text is one hunk.
 fn chosen(change: &FileChange, choose: Choose<'_>) -> Result<Option<Becomes>, Failure> {
     let Some((before, after)) = change.both() else {
         let is_chosen = choose(&change.path, &[change.diff()])?.contains(&true);
         return Ok(is_chosen.then_some(Becomes::Before));
     };
     let hunks = Hunks::of(&before, &after);
-    let taken_back = choose(&change.path, &hunks.shown())?;
-    if !taken_back.contains(&true) {
+    let undone = choose(&change.path, &hunks.shown())?;
+    if !undone.contains(&true) {
         return Ok(None);
     }
-    let content = hunks.without(&taken_back);
+    let content = hunks.without(&undone);
     let is_whole = content == before;
     Ok(Some(if is_whole { Becomes::Before } else { Becomes::Content(content.into_bytes()) }))
 }

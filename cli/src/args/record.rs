@@ -54,15 +54,15 @@ pub struct UndoArgs {
     /// Only these files of the run
     #[arg(value_name = "FILE")]
     pub files: Vec<String>,
-    /// Ask for each piece of each file whether to take it back
+    /// Ask for each hunk of each file whether to undo it
     #[arg(long, short)]
     pub patch: bool,
-    /// Also put back files that have changed since the run
+    /// Also restore files that have changed since the run
     #[arg(long)]
     pub force: bool,
 }
 
-/// What a person says of a change.
+/// What a person decides about a change.
 #[derive(Debug, Clone, Args)]
 #[command(group = ArgGroup::new("verdict").args(["accept", "reject", "message"]))]
 pub struct ReviewArgs {
@@ -74,7 +74,7 @@ pub struct ReviewArgs {
     /// Keep the change
     #[arg(long)]
     pub accept: bool,
-    /// Take the change back
+    /// Undo the change
     #[arg(long)]
     pub reject: bool,
     /// Ask the model for something else: a new run that goes on from this one, and waits as well
@@ -241,15 +241,18 @@ impl ReplayArgs {
 
 impl UndoArgs {
     pub fn request(&self) -> undo::Request<'_> {
-        undo::Request { run: self.run.as_deref(), files: &self.files, force: self.force }
+        undo::Request { run: self.run.as_deref(), files: &self.files, force: force(self.force) }
     }
 }
 
 impl RedoArgs {
-    /// Whether to also replace files that have changed since.
     pub fn force(&self) -> Force {
-        if self.force { Force::Yes } else { Force::No }
+        force(self.force)
     }
+}
+
+fn force(is_forced: bool) -> Force {
+    if is_forced { Force::Yes } else { Force::No }
 }
 
 impl CleanArgs {

@@ -33,29 +33,25 @@ fn is_folder(path: &Path) -> bool {
 }
 
 fn all(file: Option<&Path>, folder: Option<&Path>, root: &Path, host: Host<'_>) -> Result<Exit, Failure> {
-    let mut all: Vec<(Found, Run)> = chronicle::all(host)?
-        .into_iter()
-        .map(|found| {
-            let run = found.facts();
-            (found, run)
-        })
-        .collect();
-    all.sort_by(|(_, one), (_, other)| {
+    let with_facts = |found: Found| (found.facts(), found);
+    let mut all: Vec<(Run, Found)> = chronicle::all(host)?.into_iter().map(with_facts).collect();
+    all.sort_by(|(one, _), (other, _)| {
         (other.steps.from_ms, &other.name).cmp(&(one.steps.from_ms, &one.name))
     });
-    let redactor = redactor(root, host);
     let mut pages = BTreeSet::new();
-    for (found, run) in all.iter().filter(|_| folder.is_some()) {
-        match one(found, PageFormat::Html, &redactor, root) {
-            Ok(html) => {
-                let place = folder.unwrap_or(root).join(format!("{}.html", run.name));
-                write(&place, html.as_bytes())?;
-                pages.insert(run.name.clone());
+    if let Some(folder) = folder {
+        let redactor = redactor(root, host);
+        for (run, found) in &all {
+            match one(found, PageFormat::Html, &redactor, root) {
+                Ok(html) => {
+                    write(&folder.join(format!("{}.html", run.name)), html.as_bytes())?;
+                    pages.insert(run.name.clone());
+                }
+                Err(failure) => host.output.warn(&format!("{} has no page: {:#}", run.name, failure.error)),
             }
-            Err(failure) => host.output.warn(&format!("{} has no page: {:#}", run.name, failure.error)),
         }
     }
-    let runs: Vec<Run> = all.into_iter().map(|(_, run)| run).collect();
+    let runs: Vec<Run> = all.into_iter().map(|(run, _)| run).collect();
     let page_of = |run: &Run| pages.contains(&run.name).then(|| format!("./{}.html", run.name));
     let name = root.file_name().unwrap_or(root.as_os_str());
     let html = code_commit_page::all(&name.to_string_lossy(), &runs, &page_of);
@@ -92,7 +88,7 @@ pub fn trace(args: &TraceArgs, host: Host<'_>) -> Result<Exit, Failure> {
 }
 
 /// Redacts every key that is known here, also where the terminal shows it.
-fn redactor(root: &Path, host: Host<'_>) -> Redactor {
+pub(super) fn redactor(root: &Path, host: Host<'_>) -> Redactor {
     host.output.strike_out(Keys::find(host.environment, root).exposed())
 }
 

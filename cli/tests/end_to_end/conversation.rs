@@ -298,6 +298,14 @@ fn a_person_has_another_word_with_the_model_or_looks_piece_by_piece() {
     assert!(asked.code == Some(9) && scene.recorded("1-query.txt").contains("Say it loud."), "{asked}");
     let Some(quit) = typed::run(&scene, &["review", "@-1"], &[], "x\nq\n") else { return };
     assert!(quit.code == Some(9) && quit.out.contains("x is none of a, r, p, w, q"), "{quit}");
+    // Who quits in the middle has accepted nothing, and who says nothing has asked nobody.
+    let asked = scene.runs().len();
+    for input in ["p\nq\n", "p\nn\nq\n", "w\n"] {
+        let Some(quit) = typed::run(&scene, &["review", "@-1"], &[], input) else { return };
+        assert_ne!(quit.code, Some(0), "{input}: {quit}");
+        assert!(!quit.out.contains("is accepted"), "{input}: {quit}");
+    }
+    assert_eq!(scene.runs().len(), asked);
     let Some(pieces) = typed::run(&scene, &["review", "@-1"], &[], "p\nn\ny\nd\nd\n") else { return };
     assert!(pieces.code == Some(0) && pieces.out.contains("is accepted"), "{pieces}");
     let half = AFTER.replacen("ONE", "one", 1);
@@ -339,5 +347,22 @@ fn a_run_in_markdown_says_what_was_asked_how_it_ended_and_what_changed() {
         "-one\n+ONE\n",
     ] {
         assert!(page.out.contains(part), "{part}: {page}");
+    }
+}
+
+#[test]
+fn a_diff_shows_no_key() {
+    let key = "AIzaSyE2E-key-that-a-model-has-made-up-7";
+    let reply = format!("^^^made.txt\n{key}\n^^^end\n");
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", "#!/bin/sh\ntest -e made.txt\n"),
+        ("agent-config/query.txt", "Make it pass.\n"),
+    ];
+    let scene = Scene::with_files(&files, Script::new([]).rule("enerateContent", Step::text(&reply)));
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    for words in [&["diff"][..], &["diff", "--json"]] {
+        let ran = scene.run_with(words, &[("GEMINI_API_KEY", key)]);
+        assert!(ran.code == Some(0) && ran.out.contains("made.txt") && !ran.out.contains(key), "{ran}");
     }
 }

@@ -505,7 +505,7 @@ fn a_command_line_that_cannot_be_understood_is_told_as_json_too() {
 
     For more information, try '--help'.
     "#);
-    let lines = [vec!["nosuch", "--json"], vec!["spec", "--json"], vec!["undo", "one", "two", "--json"]];
+    let lines = [vec!["nosuch", "--json"], vec!["spec", "--json"], vec!["show", "one", "two", "--json"]];
     for line in lines {
         let ran = scene.run_keyed(&line);
         let told: serde_json::Value = serde_json::from_str(ran.out.trim()).unwrap();

@@ -110,11 +110,11 @@ fn an_answer_that_broke_off_may_have_been_paid_for_so_the_most_that_it_may_have_
     let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", model];
     let ran = scene.run_keyed(&args);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("cost $0.0010 and at most $0.2482 for 1 lost call"), "{ran}");
+    assert!(ran.out.contains("cost $0.0010 and at most $0.2481 for 1 lost call"), "{ran}");
     let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
     assert_eq!(summary["cost_usd"], serde_json::Value::Null);
     let costs = scene.run(&["costs"]);
-    assert!(costs.out.contains("(1 without usage, at most $0.2493 in all)"), "{costs}");
+    assert!(costs.out.contains("(1 without usage, at most $0.2491 in all)"), "{costs}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The changes of one text, in pieces that can be taken back one by one.
+//! The changes of one text, as hunks that can be undone one by one.
 
 use similar::{DiffOp, DiffTag, TextDiff};
 
@@ -16,22 +16,22 @@ impl<'t> Hunks<'t> {
         Self { diff: TextDiff::from_lines(before, after) }
     }
 
-    /// Each piece as a unified diff shows it.
+    /// Each hunk as a unified diff shows it.
     pub(super) fn shown(&self) -> Vec<String> {
         let mut unified = self.diff.unified_diff();
         unified.context_radius(AROUND).iter_hunks().map(|hunk| hunk.to_string()).collect()
     }
 
-    /// The text after without the pieces that are taken back; one that has no answer stays.
-    pub(super) fn without(&self, taken_back: &[bool]) -> String {
+    /// The new text without the hunks that are undone; one without an answer stays.
+    pub(super) fn without(&self, undone: &[bool]) -> String {
         let groups = self.diff.grouped_ops(AROUND);
-        let is_taken_back = |op: &DiffOp| {
+        let is_undone = |op: &DiffOp| {
             let number = groups.iter().position(|group| group.contains(op));
-            number.and_then(|number| taken_back.get(number)).copied().unwrap_or(false)
+            number.and_then(|number| undone.get(number)).copied().unwrap_or(false)
         };
         let mut text = String::new();
         for op in self.diff.ops() {
-            if op.tag() != DiffTag::Equal && is_taken_back(op) {
+            if op.tag() != DiffTag::Equal && is_undone(op) {
                 op.old_range()
                     .filter_map(|line| self.diff.old_slice(line))
                     .for_each(|line| text.push_str(line));
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_piece_can_be_taken_back_without_the_others() {
+    fn each_hunk_can_be_undone_without_the_others() {
         let lines = |first: &str, last: &str| format!("{first}\n{}{last}", "same\n".repeat(9));
         let (before, after) = (lines("a", "z"), lines("A", "Z\n"));
         let hunks = Hunks::of(&before, &after);
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_come_and_go_are_pieces_too() {
+    fn lines_that_come_and_go_are_hunks_too() {
         let hunks = Hunks::of("one\ntwo\n", "zero\none\n");
         assert_eq!(hunks.shown().len(), 1);
         assert_eq!(hunks.without(&[true]), "one\ntwo\n");

@@ -89,13 +89,26 @@ fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
         ..run
     };
     let excerpt = Excerpt { head: hostile(), tail: hostile(), bytes: 1 << 30 };
-    for html in [page_of(&run, &excerpt), all(HOSTILE, &[run.clone()], &|_| None), super::markdown(&run)] {
+    for html in [page_of(&run, &excerpt), all(HOSTILE, &[run.clone()], &|_| None)] {
         let tags = ["<script>alert", "<img", "onerror=alert(2)>"];
         let found: Vec<_> = tags.iter().filter(|tag| html.contains(**tag)).collect();
         assert!(found.is_empty(), "{found:?}");
         assert!(!html.contains(['\u{202e}', '\u{1b}']), "invisible characters are shown as escapes");
         assert!(html.contains("\\u{202e}"));
     }
+}
+
+#[test]
+fn in_markdown_a_tag_is_text_or_code() {
+    let query = HOSTILE.to_owned();
+    let text =
+        markdown(&Run { query: query.clone(), name: query.clone(), remark: Some(query), ..Run::default() });
+    // Every second piece is a code span.
+    for outside in text.split('`').step_by(2) {
+        let tags = outside.match_indices('<').map(|(at, _)| outside.as_bytes().get(at.wrapping_sub(1)));
+        assert!(tags.into_iter().all(|before| before == Some(&b'\\')), "{text}");
+    }
+    assert!(text.contains("\\<script\\>") && !text.contains(['\u{202e}', '\u{1b}']), "{text}");
 }
 
 fn page_of(run: &Run, excerpt: &Excerpt) -> String {
@@ -242,7 +255,7 @@ fn the_list_sums_up_by_loop_by_day_and_by_model() {
         r#"<th scope="row">1970-01-01</th><td class="num">3</td>"#,
         r#"<th scope="row">m</th><td class="num">3</td>"#,
         "0.7500 <span class=\"about\">+ 1 without a price</span>",
-        "<p>3 runs, $0.75</p>",
+        "<p>3 runs, $0.7500</p>",
     ] {
         assert!(html.contains(part), "{part}\n{html}");
     }

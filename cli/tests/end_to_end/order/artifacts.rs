@@ -220,7 +220,7 @@ fn the_prompt_shows_intent_constraints_context_and_the_hash_of_every_allowed_fil
         "changing the tests",
         "Mind the shell.",
         "--- FILE src/greet.sh ---\n#!/bin/sh\necho hello $1\n",
-        "keys `writes` and `summary`\nonly",
+        "Its only keys are `writes` and\n`summary`",
         "Include `base_sha256` for every write",
     ] {
         assert!(prompt.contains(part), "{part}: {prompt}");
