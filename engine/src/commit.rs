@@ -53,7 +53,10 @@ impl Answer for ApplyAnswer {
     fn texts_mut(&mut self) -> Vec<&mut Text> {
         match self {
             Self::Applied(applied) => applied.edited.iter_mut().map(|file| &mut file.text).collect(),
-            Self::Rejected(rejected) => vec![&mut rejected.report],
+            Self::Rejected(rejected) => {
+                let shown = rejected.shown.iter_mut().map(|file| &mut file.text);
+                std::iter::once(&mut rejected.report).chain(shown).collect()
+            }
         }
     }
 }
@@ -84,6 +87,13 @@ pub struct Present {
     pub text: Text,
 }
 
+impl Present {
+    /// Its path, and the hash of the content that is known.
+    pub fn known(&self) -> (String, Option<String>) {
+        (self.path.clone(), Some(self.text.stored.sha256.clone()))
+    }
+}
+
 impl Applied {
     /// Whether every file is the same as before.
     pub fn changed_nothing(&self) -> bool {
@@ -100,6 +110,9 @@ pub struct Rejected {
     pub problems: Vec<Problem>,
     /// The same for the model, instead of the build's output.
     pub report: Text,
+    /// Files that the reply changes and that were shown only as outlines: the next prompt shows them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<Present>,
 }
 
 /// Run the build.

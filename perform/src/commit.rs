@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use code_commit_apply::Action;
@@ -12,6 +13,7 @@ use code_commit_engine::{
 };
 use code_commit_llm::Model;
 use code_commit_logging::{Layout, Stamp, sha256_hex};
+use code_commit_prompt::rollup;
 use code_commit_runner::{Cancel, RunError};
 
 use crate::Event;
@@ -21,7 +23,7 @@ use crate::build::BuildCommand;
 use crate::fault::Fault;
 use crate::hints;
 use crate::identity::HoldsNow;
-use crate::intake::{Code, Intake, Rules, Shown, untidy};
+use crate::intake::{Intake, Rules, Shown, untidy};
 use crate::kept::{after_build, folders_of_replies, folders_to_undo, undo_folders};
 use crate::record::{Record, UNDO, store};
 use crate::stash::Stash;
@@ -45,7 +47,7 @@ pub struct CommitWorld<'w> {
     /// What the build may change.
     pub account: Account,
     /// The code that the model is sent.
-    pub code: Code<'w>,
+    pub codebase: Arc<str>,
     /// The names of a round's files.
     pub layout: Layout,
     /// Where the model's messages to the user are kept, besides the terminal (S0 §Implementation Details).
@@ -114,7 +116,7 @@ impl Live<Apply> for CommitWorld<'_> {
         } else {
             code_commit_dir::append
         };
-        let shown = Shown::Prompts { code: &self.code, seen };
+        let shown = Shown::Prompts { codebase: &self.codebase, seen };
         match self.rules.take_in(reply, shown, &undo)? {
             Intake::Applied { applied, mut warnings, said, edited, no_change } => {
                 self.say(round, &said, append)?;
@@ -125,10 +127,11 @@ impl Live<Apply> for CommitWorld<'_> {
                 let (changes, edited) = (applied.changes, self.store_edited(round, &edited)?);
                 Ok(ApplyAnswer::Applied(Applied { round, changes, warnings, edited, no_change }))
             }
-            Intake::Rejected { problems, report, said } => {
+            Intake::Rejected { problems, report, said, shown } => {
                 let report = store(&self.record, &report_file, &report)?;
                 self.say(round, &said, append)?;
-                Ok(ApplyAnswer::Rejected(Rejected { round, problems, report }))
+                let shown = self.store_edited(round, &shown)?;
+                Ok(ApplyAnswer::Rejected(Rejected { round, problems, report, shown }))
             }
         }
     }
@@ -179,7 +182,8 @@ impl Live<BuildBaseline> for CommitWorld<'_> {
         }
         // After a fault the next command brings them back: first it settles what the build may have changed.
         let built = self.build_and_forget(*round)?;
-        aside.map_or(Ok(()), |aside| aside.bring_back(&self.rules.lock, &root))?;
+        let warning = aside.map_or(Ok(None), |aside| aside.bring_back(&self.rules.lock, &root))?;
+        self.warn(warning)?;
         let Built { ended, lack, elapsed_ms, .. } = built?;
         Ok(BaselineBuilt { ended: Some(ended), lack, elapsed_ms, ..none })
     }
@@ -252,7 +256,7 @@ impl CommitWorld<'_> {
         Ok(warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?)
     }
 
-    /// Stores the new content of edited files, which the next prompt shows.
+    /// Stores the content of files that the next prompt shows.
     fn store_edited(&self, round: u32, edited: &[(String, String)]) -> Result<Vec<Present>, Fault> {
         let store = |(number, (path, content)): (usize, &(String, String))| {
             let file = self.layout.edited(round, number);
@@ -281,7 +285,7 @@ impl CommitWorld<'_> {
             );
             let read = read.ok().flatten().filter(|bytes| *after_sha256 == Some(sha256_hex(bytes)));
             let Some(text) = read.and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
-            if own.contains_key(path) || (self.code)(path, &text).is_some() {
+            if own.contains_key(path) || self.is_shown(path, &text) {
                 let file = self.layout.rebuilt(round, present.len());
                 let text = store(&self.record, &file, &text)?;
                 present.push(Present { path: path.clone(), text });
@@ -290,11 +294,16 @@ impl CommitWorld<'_> {
         Ok(present)
     }
 
+    /// Whether the code that the model was sent shows a file, or its outline.
+    fn is_shown(&self, path: &str, text: &str) -> bool {
+        rollup::shown(&self.codebase, path, text).is_some()
+    }
+
     /// The output names lines of any file; only those of files that the model was shown, or has written, are quoted.
     fn hints(&self, output: &str) -> Result<String, Fault> {
         let replies = folders_of_replies(self.record.folder().path())?;
         let own = code_commit_apply::hashes_after(&replies).map_err(Fault::Undo)?;
-        let may_see = |path: &str, text: &str| own.contains_key(path) || (self.code)(path, text).is_some();
+        let may_see = |path: &str, text: &str| own.contains_key(path) || self.is_shown(path, text);
         let hints = hints::of(output, &self.rules.root, may_see);
         Ok(self.record.folder().redactor().redact(&hints).into_owned())
     }

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use code_commit_dir::Folder;
-use code_commit_prompt::rollup::{LARGEST_FILE, left_out, text_of};
+use code_commit_prompt::rollup::{LARGEST_FILE, may_show};
 
 /// At most as many places are quoted.
 const MOST_PLACES: usize = 10;
@@ -64,8 +64,8 @@ fn read(root: &Path, path: &str, may_see: impl Fn(&str, &str) -> bool) -> Option
     let file = Folder::open(root).and_then(|root| root.open_file_below(Path::new(path))).ok()??;
     let mut content = Vec::new();
     file.take(LARGEST_FILE + 1).read_to_end(&mut content).ok()?;
-    let text = text_of(&content).ok().filter(|_| left_out(path, content.len() as u64).is_none())?;
-    may_see(path, text).then(|| text.to_owned())
+    let text = String::from_utf8(content).ok()?;
+    (may_show(path, &text) && may_see(path, &text)).then_some(text)
 }
 
 fn around(text: &str, line: usize) -> Option<String> {

@@ -25,10 +25,11 @@ use code_commit_parser::fence::{FORM, Kind};
 use code_commit_parser::partial::Openers;
 use code_commit_parser::{ErrorCode, FileAction};
 
+use self::edits::Misfits;
 use self::remarks::{flagged, habits};
 use crate::fault::{Fault, finished};
 
-pub use edits::{Code, Shown};
+pub use edits::Shown;
 pub use proposal::{InPrompt, Taken};
 
 /// Where replies are applied, and by which rules.
@@ -66,6 +67,8 @@ pub enum Intake {
         report: String,
         /// Its messages to the user, if they could be read.
         said: Vec<String>,
+        /// Files that have to be shown before they are changed, each with its content.
+        shown: Vec<(String, String)>,
     },
 }
 
@@ -87,7 +90,17 @@ impl Intake {
         if more > 0 {
             report.push_str(&format!("- and {more} more of the kind.\n"));
         }
-        Self::Rejected { problems, report, said }
+        Self::Rejected { problems, report, said, shown: Vec::new() }
+    }
+
+    /// The same, with files that the next prompt shows.
+    fn with(self, files: Vec<(String, String)>) -> Self {
+        match self {
+            Self::Rejected { problems, report, said, .. } => {
+                Self::Rejected { problems, report, said, shown: files }
+            }
+            Self::Applied { .. } => self,
+        }
     }
 }
 
@@ -123,7 +136,7 @@ impl Rules {
         };
         let contents = match edits::contents(&reply, &admitted, shown) {
             Ok(contents) => contents,
-            Err(misfits) => return Ok(Intake::rejected(misfits, said)),
+            Err(Misfits { problems, shown }) => return Ok(Intake::rejected(problems, said).with(shown)),
         };
         let mut warnings = habits(&reply, &contents.edited, &self.root);
         warnings.extend(contents.relaxed);
@@ -154,7 +167,7 @@ impl Rules {
         };
         let contents = match edits::contents(reply, &admitted, shown) {
             Ok(contents) => contents,
-            Err(misfits) => return Ok(Err(misfits)),
+            Err(misfits) => return Ok(Err(misfits.problems)),
         };
         Ok(Ok(code_commit_apply::dry_run(&change_set(reply, admitted, &contents.edited))))
     }
@@ -246,7 +259,7 @@ fn malformed(errors: &code_commit_parser::Errors, said: Vec<String>) -> Intake {
     // A model that answers in prose has lost the conventions, which are far above in the prompt.
     let form = if is_prose { format!("\n{FORM}") } else { String::new() };
     let report = format!("{NOT_USED}{}\n{form}", errors.for_model());
-    Intake::Rejected { problems, report, said }
+    Intake::Rejected { problems, report, said, shown: Vec::new() }
 }
 
 /// The result of a reply whose changes are on disk.

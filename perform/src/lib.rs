@@ -39,7 +39,7 @@ pub use code_commit_engine::{Event, Observer, Silent};
 pub use commit::CommitWorld;
 pub use fault::Fault;
 pub use identity::{HoldsNow, identity};
-pub use intake::{Code, InPrompt, Intake, Rules, Shown, Taken};
+pub use intake::{InPrompt, Intake, Rules, Shown, Taken};
 pub use kept::{after_build, folders_to_undo, sha256_on_disk, undo_folders};
 pub use order::{Baseline, CommandSettings, Ignored, OrderWorld};
 pub use paid::{Paid, reply_again};

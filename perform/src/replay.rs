@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use code_commit_engine::{
     Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Difference,
@@ -13,7 +14,7 @@ use code_commit_logging::RunFolder;
 use serde_json::Value;
 
 use crate::fault::Fault;
-use crate::intake::{Code, Intake, Rules, Shown};
+use crate::intake::{Intake, Rules, Shown};
 use crate::record::{Past, Texts};
 
 /// Why a replay ended before the recorded run did.
@@ -121,14 +122,20 @@ pub struct Replayed<'f> {
     until: Option<u32>,
     as_found: AsFound<'f>,
     /// The code that the model was sent.
-    code: Code<'f>,
+    codebase: Arc<str>,
     only: RecordOnly,
 }
 
 impl<'f> Replayed<'f> {
     /// A replay in this scratch tree of a run whose model was sent this code.
-    pub fn new(only: RecordOnly, rules: Rules, undo: PathBuf, as_found: AsFound<'f>, code: Code<'f>) -> Self {
-        Self { rules, undo, until: None, as_found, code, only }
+    pub fn new(
+        only: RecordOnly,
+        rules: Rules,
+        undo: PathBuf,
+        as_found: AsFound<'f>,
+        codebase: Arc<str>,
+    ) -> Self {
+        Self { rules, undo, until: None, as_found, codebase, only }
     }
 
     /// The same, up to the prompt of this round.
@@ -182,7 +189,7 @@ impl Live<Apply> for Replayed<'_> {
     fn replayed(&mut self, apply: &Apply, recorded: &ApplyAnswer) -> Result<(), ReplayFault> {
         let Apply { round, reply, seen } = apply;
         (self.as_found)(*round).map_err(Fault::file("look at", &self.rules.root))?;
-        let shown = Shown::Prompts { code: &self.code, seen };
+        let shown = Shown::Prompts { codebase: &self.codebase, seen };
         let now = match self.rules.take_in(reply, shown, &self.undo.join(round.to_string()))? {
             Intake::Applied { applied, .. } => written(&applied.changes),
             Intake::Rejected { problems, .. } => listed(&problems),

@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 
 use code_commit_apply::{Force, Lock, UndoError};
 use code_commit_dir::Folder;
+use code_commit_engine::Problem;
 
+use crate::attic::Attic;
 use crate::fault::Fault;
 use crate::kept::undo_folders;
+use crate::restore;
 
 /// The note in the run folder: the names of folders that were there before.
 const NOTE: &str = "set-aside.json";
@@ -50,36 +53,37 @@ impl Stash {
         }
     }
 
-    /// Brings the changes back. What was changed meanwhile is kept beside the pre-images.
-    pub(crate) fn bring_back(self, lock: &Lock, root: &Path) -> Result<(), Fault> {
+    /// Brings the changes back. What somebody wrote meanwhile goes to the attic, as the warning says.
+    pub(crate) fn bring_back(self, lock: &Lock, root: &Path) -> Result<Option<Problem>, Fault> {
         sync_all_around(&self.note)?;
+        let mut attic = Attic::of(self.note.parent().unwrap_or(root)).or_in(lock.state());
         // The newest first: each reverts what one transaction of the undo did.
         for folder in self.replaced.iter().rev() {
-            code_commit_apply::undo(lock, root, std::slice::from_ref(folder), Force::Yes)
-                .map_err(Fault::Restore)?;
+            restore::undo(lock, root, std::slice::from_ref(folder), &mut attic)?;
         }
         for folder in &self.replaced {
             code_commit_dir::remove(folder).map_err(Fault::file("remove", folder))?;
         }
-        code_commit_dir::remove(&self.note).map_err(Fault::file("remove", &self.note))
+        code_commit_dir::remove(&self.note).map_err(Fault::file("remove", &self.note))?;
+        Ok(attic.warning())
     }
 }
 
-/// Brings back what a killed run had set aside; whether there was anything.
+/// Brings back what a killed run had set aside; `None` if there was nothing, and a warning about what somebody wrote meanwhile.
 ///
 /// The note is trusted: the caller makes sure that the harness wrote it.
-pub fn bring_back(lock: &Lock, root: &Path, run: &Path) -> Result<bool, Fault> {
+pub fn bring_back(lock: &Lock, root: &Path, run: &Path) -> Result<Option<Vec<Problem>>, Fault> {
     let note = run.join(NOTE);
     let there = match fs::read(&note) {
-        Err(none) if none.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(none) if none.kind() == io::ErrorKind::NotFound => return Ok(None),
         read => read.map_err(Fault::file("read", &note))?,
     };
     let before: Vec<String> = serde_json::from_slice(&there).unwrap_or_default();
     let mut replaced = replaced_in(&undo_folders(run)?);
     replaced.retain(|folder| !before.contains(&name(folder)));
     let is_any = !replaced.is_empty();
-    Stash { replaced, note }.bring_back(lock, root)?;
-    Ok(is_any)
+    let warning = Stash { replaced, note }.bring_back(lock, root)?;
+    Ok(is_any.then(|| warning.into_iter().collect()))
 }
 
 /// Puts the sets of pre-images on disk where they are now: the next transaction takes the place that they were moved from.
@@ -128,4 +132,32 @@ fn replaced_in(rounds: &[PathBuf]) -> Vec<PathBuf> {
         .collect();
     found.sort();
     found.into_iter().map(|(_, path)| path).collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test changes a tree as a person does")]
+mod tests {
+    use code_commit_engine::Reply;
+
+    use super::*;
+    use crate::intake::tests::rules;
+    use crate::intake::{Intake, Shown};
+
+    #[test]
+    fn what_somebody_writes_while_the_changes_are_set_aside_is_kept() {
+        let top = tempfile::tempdir().unwrap();
+        let (rules, run) = (rules(top.path()), top.path().join("run"));
+        let undo = run.join("undo/1");
+        fs::create_dir_all(&run).unwrap();
+        fs::write(rules.root.join("a.txt"), "old\n").unwrap();
+        let reply = Reply::of_text("^^^a.txt\nnew\n^^^end\n");
+        assert!(matches!(rules.take_in(&reply, Shown::Tree, &undo), Ok(Intake::Applied { .. })));
+        let aside = Stash::put(&rules.lock, &rules.root, &run, &[undo]).unwrap().unwrap();
+        assert_eq!(fs::read_to_string(rules.root.join("a.txt")).unwrap(), "old\n");
+        fs::write(rules.root.join("a.txt"), "a person's\n").unwrap();
+        let warning = aside.bring_back(&rules.lock, &rules.root).unwrap().unwrap();
+        assert_eq!(fs::read_to_string(rules.root.join("a.txt")).unwrap(), "new\n");
+        let attic = warning.message.rsplit("is in ").next().unwrap();
+        assert_eq!(fs::read_to_string(Path::new(attic).join("a.txt")).unwrap(), "a person's\n", "{attic}");
+    }
 }

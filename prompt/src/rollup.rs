@@ -86,6 +86,12 @@ pub fn text_of(content: &[u8]) -> Result<&str, LeftOut> {
     secrets::held(content).map_or(Ok(text), |what| Err(LeftOut::HoldsSecret(what)))
 }
 
+/// Whether a model may see a file with this name and text.
+#[must_use]
+pub fn may_show(path: &str, text: &str) -> bool {
+    left_out(path, text.len() as u64).is_none() && text_of(text.as_bytes()).is_ok()
+}
+
 /// A roll-up that is being made, file by file.
 #[derive(Debug, Default)]
 pub struct Builder {
@@ -171,23 +177,60 @@ pub fn dashes_of<'c>(contents: impl IntoIterator<Item = &'c str>) -> usize {
     dashes(contents, BEGINS)
 }
 
+/// What a codebase shows of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown<'c> {
+    /// Its content.
+    Whole(&'c str),
+    /// What it defines only.
+    Outline,
+}
+
 /// What a codebase shows of a file whose content is `present` now; `None` if it does not show the file. In the
 /// roll-up of a script nobody knows where a file begins: it shows what it holds.
 #[must_use]
-pub fn shown<'c>(codebase: &'c str, path: &str, present: &'c str) -> Option<&'c str> {
-    if files(codebase).next().is_some() {
-        return content_of(codebase, path);
+pub fn shown<'c>(codebase: &'c str, path: &str, present: &'c str) -> Option<Shown<'c>> {
+    let mut headers = headers(codebase).peekable();
+    if headers.peek().is_some() {
+        return headers.find_map(|(header, content)| match header {
+            Header::File(shown) if shown == path => Some(Shown::Whole(content)),
+            Header::Outline(shown) if shown == path => Some(Shown::Outline),
+            Header::File(_) | Header::Outline(_) | Header::List => None,
+        });
     }
-    (!present.trim().is_empty() && codebase.contains(present.trim_end_matches('\n'))).then_some(present)
-}
-
-/// The content of a file in a roll-up of ours, with a newline at its end; `None` if the file is not in it.
-fn content_of<'c>(codebase: &'c str, path: &str) -> Option<&'c str> {
-    files(codebase).find(|(shown, _)| *shown == path).map(|(_, content)| content)
+    let is_held = !present.trim().is_empty() && codebase.contains(present.trim_end_matches('\n'));
+    is_held.then_some(Shown::Whole(present))
 }
 
 /// The files that a roll-up of ours shows, each with its content; nothing for another text.
 pub fn files(codebase: &str) -> impl Iterator<Item = (&str, &str)> {
+    headers(codebase).filter_map(|(header, content)| match header {
+        Header::File(path) => Some((path, content)),
+        Header::Outline(_) | Header::List => None,
+    })
+}
+
+/// What a header of a roll-up announces.
+enum Header<'c> {
+    File(&'c str),
+    Outline(&'c str),
+    List,
+}
+
+impl<'c> Header<'c> {
+    /// The header that follows the dashes of a line.
+    fn read(line: &'c str) -> Option<Self> {
+        if LIST.trim_end() == line {
+            return Some(Self::List);
+        }
+        let path = line.strip_prefix(BEGINS)?;
+        let outlined = path.strip_suffix(OUTLINE.trim_end()).map(Self::Outline);
+        outlined.or_else(|| path.strip_suffix(ENDS.trim_end()).map(Self::File))
+    }
+}
+
+/// The headers of a roll-up of ours, each with what follows it.
+fn headers(codebase: &str) -> impl Iterator<Item = (Header<'_>, &str)> {
     let dashes = codebase.len() - codebase.trim_start_matches('-').len();
     let begins = format!("{}{BEGINS}", codebase.get(..dashes).unwrap_or_default());
     let is_line = |at: &usize| *at == 0 || codebase.as_bytes().get(at - 1) == Some(&b'\n');
@@ -196,9 +239,7 @@ pub fn files(codebase: &str) -> impl Iterator<Item = (&str, &str)> {
     let ends: Vec<usize> = starts.iter().skip(1).copied().chain([codebase.len()]).collect();
     starts.into_iter().zip(ends).filter_map(move |(start, end)| {
         let (header, content) = codebase.get(start + dashes..end)?.split_once('\n')?;
-        let path = header.strip_prefix(BEGINS)?.strip_suffix(" ---")?;
-        let is_file = !LIST.starts_with(header) && !header.ends_with(OUTLINE.trim_end());
-        is_file.then(|| (path, content.strip_suffix('\n').unwrap_or(content)))
+        Some((Header::read(header)?, content.strip_suffix('\n').unwrap_or(content)))
     })
 }
 
@@ -248,7 +289,7 @@ mod tests {
           c.rs  20 bytes
           and more: 1
         ");
-        assert_eq!(content_of(&text, "a"), Some("one\n"));
+        assert_eq!(shown(&text, "a", ""), Some(Shown::Whole("one\n")));
         let mut nothing = Builder::default();
         nothing.list([], 100);
         assert_eq!(nothing.finish(), "");
@@ -271,7 +312,7 @@ mod tests {
         ---- FILE LIST: these files exist, too, and are not shown ---
           c  30 bytes
         ");
-        assert_eq!((files(&text).count(), shown(&text, "b", "fn b() {}")), (1, None));
+        assert_eq!((files(&text).count(), shown(&text, "b", "fn b() {}")), (1, Some(Shown::Outline)));
     }
 
     #[test]
@@ -281,10 +322,10 @@ mod tests {
         for (path, content) in files {
             let lines = if content.ends_with('\n') { content.to_owned() } else { format!("{content}\n") };
             let lines = if content.is_empty() { String::new() } else { lines };
-            assert_eq!(content_of(&text, path), Some(lines.as_str()), "{path}");
+            assert_eq!(shown(&text, path, ""), Some(Shown::Whole(&lines)), "{path}");
         }
-        assert_eq!((content_of(&text, "c"), content_of("", "a")), (None, None));
-        assert_eq!(content_of("int main() {}\n", "a"), None, "a format of somebody else");
+        assert_eq!((shown(&text, "c", ""), shown("", "a", "")), (None, None));
+        assert_eq!(shown("int main() {}\n", "a", ""), None, "a format of somebody else");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -92,7 +93,7 @@ pub(crate) fn with(settings: Settings, tree: &WorkTree, of: Of<'_>, host: Host<'
         asking: asking(&plan.settings),
         build: command.clone(),
         account,
-        code: plan.task.code(),
+        codebase: Arc::clone(plan.task.codebase()),
         layout: plan.task.layout(),
         said_log: None,
         holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),

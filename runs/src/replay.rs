@@ -6,6 +6,7 @@ mod copy;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use code_commit_engine::{
@@ -150,7 +151,7 @@ impl WhatIf<'_> {
             asking: asking(&plan.settings),
             build: build_command(&plan, environment, confinement),
             account: plan.account(&tree),
-            code: plan.task.code(),
+            codebase: Arc::clone(plan.task.codebase()),
             layout: plan.task.layout(),
             said_log: None,
             holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),

@@ -14,12 +14,12 @@ use code_commit_logging::{Redactor, name_as_text};
 use code_commit_prompt::rollup::{Builder, LeftOut, noise, text_of};
 use code_commit_repo::{Besides, Tracked, WorkTree};
 use code_commit_report::{Output, phrases, printable_name};
-use code_commit_settings::Environment;
+use code_commit_settings::{Environment, Settings};
 
 pub use self::chosen::Chosen;
 pub use self::note::{Options, Stored};
 use self::on_disk::{Found, OnDisk};
-pub use self::window::make_within;
+use self::window::{Fit, fit};
 use crate::exit::Failure;
 use crate::preflight::{self, CODE_ROLLUP};
 
@@ -82,6 +82,20 @@ pub fn make(sources: Sources<'_>, options: &Options) -> Result<RollUp, Failure> 
     rollup.files = builder.files();
     rollup.text = builder.finish();
     Ok(rollup)
+}
+
+/// The same. Without a budget of its own it gets one if the first model would not take all of it; the roll-up says so.
+pub fn make_within(sources: Sources<'_>, options: &Options, settings: &Settings) -> Result<RollUp, Failure> {
+    let all = make(sources, options)?;
+    let fit = if options.budget.is_some() { Fit::Fits } else { fit(&all.text, sources.query, settings) };
+    match fit {
+        Fit::Fits => Ok(all),
+        Fit::Unknown(about) => Ok(RollUp { about_size: Some(about), ..all }),
+        Fit::TooLarge(budget, about) => {
+            let within = make(sources, &Options { budget: Some(budget), ..options.clone() })?;
+            Ok(RollUp { about_size: Some(about), ..within })
+        }
+    }
 }
 
 /// Gives every wanted file to `take`; gives a roll-up without text that knows of those that were left out.
@@ -148,6 +162,11 @@ impl RollUp {
     /// Writes it whole or not at all.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
         write(path, self.text.as_bytes())
+    }
+
+    /// The files in it, each with its form: those that were chosen, or all of them.
+    pub fn shown(&self) -> Vec<Chosen> {
+        if self.chosen.is_empty() { chosen::all(&self.text) } else { self.chosen.clone() }
     }
 
     /// How much it is.

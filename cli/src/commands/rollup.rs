@@ -39,7 +39,7 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let odd = rollup.odd_names().into_iter().map(|path| (path, "its name is not UTF-8"));
     output.object(&json!({
         "files": rollup.files, "bytes": rollup.text.len(),
-        "chosen": rollup.chosen, "left_out": left_out.chain(links).chain(odd)
+        "chosen": if args.explain { rollup.shown() } else { rollup.chosen.clone() }, "left_out": left_out.chain(links).chain(odd)
             .map(|(path, reason)| json!({ "path": path, "reason": reason })).collect::<Vec<_>>(),
     }));
     Ok(Exit::Done)

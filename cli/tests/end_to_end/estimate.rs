@@ -64,6 +64,10 @@ fn a_prompt_that_the_model_does_not_take_is_refused_with_the_largest_files_befor
     let small = more.iter().map(|path| (path.as_str(), content.as_str()));
     let files: Vec<_> = FILES.into_iter().chain([("docs/big.txt", big.as_str())]).chain(small).collect();
     let scene = Scene::with_files(&files, Script::new([Step::text("unused")]));
+    // One that a person made is used as it is.
+    assert_eq!(scene.run(&["rollup"]).code, Some(0));
+    let rollup = scene.project.root().join("agent-config/codeRollup.txt");
+    std::fs::write(&rollup, std::fs::read_to_string(&rollup).unwrap() + "\n").unwrap();
     priced(&scene, 10_000);
     for more in [&[][..], &["--dry-run"]] {
         let ran = scene.commit(more);

@@ -18,6 +18,7 @@ mod again;
 mod ask;
 mod attacks;
 mod caches;
+mod choice;
 mod clean;
 mod commit;
 mod config;

@@ -37,6 +37,9 @@ mod turns;
 const CASES: usize = 24;
 const RUNGS: [&str; 4] = ["namespaces", "bwrap", "landlock", "off"];
 const NOBODY: u32 = 65534;
+/// An editor saves into this file, and gives it its name then.
+const BEING_SAVED: &str = ".being-saved";
+
 /// The person saves something this often.
 const PACE: Duration = Duration::from_millis(7);
 const MOST_SAVED: usize = 12;
@@ -491,9 +494,10 @@ fn differing(
         // A killed order rolls back before it goes on.
         let is_rolled_back = matches!(plan.family, Family::Order { .. })
             && (!plan.passes || !matches!(case.fault, Fault::None));
-        // The command may have moved or copied it.
-        let is_persons =
-            matches!(is, Some(Node::File(_, text)) if text.starts_with("<<")) && !persons.is_empty();
+        // The command may have moved or copied it. What was half saved when the tree was surveyed is put back like that.
+        let is_persons = !persons.is_empty()
+            && (path.ends_with(BEING_SAVED)
+                || matches!(is, Some(Node::File(_, text)) if text.starts_with("<<")));
         if is == must
             || is_persons
             || (is_rolled_back && is.map(as_git_has_it) == must.map(as_git_has_it))
@@ -553,7 +557,7 @@ fn save(place: &Path, text: &str, by_rename: bool, user: u32) -> bool {
     }
     let own = |path: &Path| drop(std::os::unix::fs::chown(path, Some(user), Some(user)));
     own(folder);
-    let written = if by_rename { folder.join(".being-saved") } else { place.to_owned() };
+    let written = if by_rename { folder.join(BEING_SAVED) } else { place.to_owned() };
     if fs::write(&written, text).is_err() {
         return false;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Present, Restore};
 use code_commit_prompt::commit::{Failure, Order, Repair, Task, initial, repair, stable_bytes, system_bytes};
 use code_commit_prompt::edits::Form;
-use code_commit_prompt::rollup::{left_out, text_of};
+use code_commit_prompt::rollup::may_show;
 
 use crate::changed::ChangedFiles;
 use crate::rounds::{self, Conversation, Limits};
@@ -78,13 +78,16 @@ impl Conversation for Repairs<'_> {
 
     /// The roll-up's rules hold for what a build writes, too.
     fn rebuilt(&mut self, file: &Present) -> bool {
-        let text = file.text.as_str();
-        let may_be_shown =
-            left_out(&file.path, text.len() as u64).is_none() && text_of(text.as_bytes()).is_ok();
+        let may_be_shown = may_show(&file.path, file.text.as_str());
         if may_be_shown {
             self.changed.rebuilt(file);
         }
         may_be_shown
+    }
+
+    fn show(&mut self, file: &Present) -> String {
+        self.changed.rebuilt(file);
+        String::new()
     }
 
     fn built(&mut self, _reply: &Arc<str>, output: &str) -> String {

@@ -60,6 +60,10 @@ impl Conversation for Transcript {
         false
     }
 
+    fn show(&mut self, Present { path, text }: &Present) -> String {
+        format!("[code-commit] `{path}` as it is now:\n{}\n", text.as_str().trim_end_matches('\n'))
+    }
+
     fn built(&mut self, reply: &Arc<str>, output: &str) -> String {
         self.exchanges += 1;
         let said = Said::of(reply);

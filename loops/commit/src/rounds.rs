@@ -103,6 +103,9 @@ pub(crate) trait Conversation {
     /// Takes in the content that a build gave to a file which the model knows. Whether later prompts show it.
     fn rebuilt(&mut self, file: &Present) -> bool;
 
+    /// Takes in a file that the model has to see before it changes it. What the next prompt says of it besides.
+    fn show(&mut self, file: &Present) -> String;
+
     /// The prompt after a build that failed: what the model had answered, and what the build printed.
     fn built(&mut self, reply: &Arc<str>, output: &str) -> String;
 
@@ -134,28 +137,33 @@ where
                 None => answered.reply(),
             },
         };
-        let mut by_build = String::new();
-        let (at, output) = match harness.perform(Apply { round, reply: reply.clone(), seen: seen.clone() })? {
-            ApplyAnswer::Rejected(rejected) => (At::Reply, rejected.report),
-            ApplyAnswer::Applied(applied) => {
-                changed = true;
-                conversation.applied(&reply.text, &applied.edited);
-                let written = applied.changes.iter();
-                seen.extend(written.map(|change| (change.path.clone(), change.after_sha256.clone())));
-                let built = harness.perform(Build { round })?;
-                if built.passed() {
-                    cleared.doubt(harness, limits, &built)?;
-                    return Ok(Outcome::Done { rounds: round });
+        let (at, output, besides) =
+            match harness.perform(Apply { round, reply: reply.clone(), seen: seen.clone() })? {
+                ApplyAnswer::Rejected(rejected) => {
+                    let shown = rejected.shown.iter().map(|file| conversation.show(file)).collect();
+                    seen.extend(rejected.shown.iter().map(Present::known));
+                    (At::Reply, rejected.report, shown)
                 }
-                if let Some(cause) = cleared.unfit(harness, &built)? {
-                    break Outcome::Unfit { round, cause };
+                ApplyAnswer::Applied(applied) => {
+                    changed = true;
+                    conversation.applied(&reply.text, &applied.edited);
+                    let written = applied.changes.iter();
+                    seen.extend(written.map(|change| (change.path.clone(), change.after_sha256.clone())));
+                    let built = harness.perform(Build { round })?;
+                    if built.passed() {
+                        cleared.doubt(harness, limits, &built)?;
+                        return Ok(Outcome::Done { rounds: round });
+                    }
+                    if let Some(cause) = cleared.unfit(harness, &built)? {
+                        break Outcome::Unfit { round, cause };
+                    }
+                    let rebuilt = built.present.iter().filter(|file| conversation.rebuilt(file));
+                    seen.extend(rebuilt.map(Present::known));
+                    let hints = left_out(&applied.warnings) + &built.hints + &changed_by(&built);
+                    let at = if applied.changed_nothing() { At::Unchanged } else { At::Build };
+                    (at, built.output, hints)
                 }
-                let rebuilt = built.present.iter().filter(|file| conversation.rebuilt(file));
-                seen.extend(rebuilt.map(|file| (file.path.clone(), Some(file.text.stored.sha256.clone()))));
-                by_build = left_out(&applied.warnings) + &built.hints + &changed_by(&built);
-                (if applied.changed_nothing() { At::Unchanged } else { At::Build }, built.output)
-            }
-        };
+            };
         let failure = Failure::after(last_failure.take(), output.as_str(), &reply.text);
         let (times, repeats) = (failure.times(), limits.earned && failure.repeats());
         last_failure = Some(failure);
@@ -166,8 +174,8 @@ where
             break Outcome::AttemptsUsedUp { rounds: round };
         }
         let output = told(&output, limits, times, at);
-        let line_break = if by_build.is_empty() || output.ends_with('\n') { "" } else { "\n" };
-        let output = output + line_break + &by_build;
+        let line_break = if besides.is_empty() || output.ends_with('\n') { "" } else { "\n" };
+        let output = output + line_break + &besides;
         prompt = match at {
             At::Build | At::Unchanged => conversation.built(&reply.text, &output),
             At::Reply => conversation.refused(&reply.text, &output),

@@ -412,15 +412,17 @@ fn a_folder_comes_back_whole_if_something_in_it_has_to() {
 #[test]
 fn a_program_with_a_set_id_bit_is_put_back_whatever_it_was() {
     for place in [Where::Tree, Where::View] {
-        let mut project = Project::new(&[("a", "a\n"), ("b", "b\n")]).works(place);
+        let mut project = Project::new(&[("a", "a\n"), ("b", "b\n"), ("d/e", "e\n")]).works(place);
         let before = project.all();
         let accounted = project.command(|root| {
             fs::write(root.join("new"), "new\n").unwrap();
-            for (path, mode) in [("a", 0o2755), ("b", 0o4755), ("new", 0o6755)] {
+            fs::remove_dir_all(root.join("d")).unwrap();
+            fs::write(root.join("d"), "d\n").unwrap();
+            for (path, mode) in [("a", 0o2755), ("b", 0o4755), ("d", 0o4755), ("new", 0o6755)] {
                 fs::set_permissions(root.join(path), Permissions::from_mode(mode)).unwrap();
             }
         });
-        assert_eq!(accounted.put_back, ["a", "b", "new"], "{place:?}");
+        assert_eq!(accounted.put_back, ["a", "b", "d", "d/e", "new"], "{place:?}");
         assert_eq!(project.all(), before, "{place:?}");
     }
 }

@@ -155,7 +155,7 @@ impl Account {
         match (before, after) {
             // Its files have differences of their own; git does not track an empty folder.
             (Some(before), _) if is_folder(Some(before)) && !is_folder(after.as_ref()) => match after {
-                Some(after) if !after.kind().is_file() => Decision::PutBack,
+                Some(after) if !is_ordinary(after) => Decision::PutBack,
                 Some(_) => Decision::Stays,
                 None => Decision::Follows,
             },

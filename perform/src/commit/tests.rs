@@ -30,7 +30,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
             sealed: Vec::new(),
         },
         account: Account::new("the build", Policy::build(Binds::Commit), Vec::new()),
-        code: Box::new(|_, _| None),
+        codebase: "".into(),
         layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),
         holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),

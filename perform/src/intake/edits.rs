@@ -13,6 +13,7 @@ use code_commit_guard::Admitted;
 use code_commit_logging::sha256_hex;
 use code_commit_parser::edit::{self, Hunk, Hunks, Landed, Misfit, Rule, Why};
 use code_commit_parser::{FileAction, Reply, Wording as _, habits, in_place_of_a_file};
+use code_commit_prompt::rollup;
 
 use code_commit_engine::Problem;
 
@@ -26,9 +27,6 @@ pub(super) const MOST_HUNKS: usize = 1000;
 /// The report quotes the nearest lines for at most this many hunks that do not match.
 const MOST_QUOTES: usize = 5;
 
-/// What the code that a model was sent shows of a file, given its path and its present content.
-pub type Code<'c> = Box<dyn Fn(&str, &str) -> Option<String> + 'c>;
-
 /// A longer line is quoted in part.
 const MOST_CHARS: usize = 80;
 
@@ -40,7 +38,7 @@ pub enum Shown<'s> {
     /// The prompts of a run.
     Prompts {
         /// The code.
-        code: &'s Code<'s>,
+        codebase: &'s str,
         /// Files that the run has changed, each with the hash of the content that was shown last, if any.
         seen: &'s BTreeMap<String, Option<String>>,
     },
@@ -49,15 +47,27 @@ pub enum Shown<'s> {
 impl Shown<'_> {
     /// Whether a file is as it was shown; `None` if it was not shown.
     fn is_current(self, path: &str, content: &str) -> Option<bool> {
-        let Self::Prompts { code, seen } = self else { return Some(true) };
+        let Self::Prompts { codebase, seen } = self else { return Some(true) };
         if let Some(hash) = seen.get(path) {
             return Some(*hash == Some(sha256_hex(content.as_bytes())));
         }
         let whole_lines = |text: &str| text.strip_suffix('\n').unwrap_or(text).to_owned();
-        code(path, content).map(|shown| whole_lines(&shown) == whole_lines(content))
+        match rollup::shown(codebase, path, content)? {
+            rollup::Shown::Whole(shown) => Some(whole_lines(shown) == whole_lines(content)),
+            rollup::Shown::Outline => None,
+        }
+    }
+
+    /// Whether only the outline of a file was shown.
+    fn is_outline(self, path: &Admitted) -> bool {
+        let Self::Prompts { codebase, seen } = self else { return false };
+        let is_there = path.before().is_some() && !seen.contains_key(path.path());
+        is_there && rollup::shown(codebase, path.path(), "") == Some(rollup::Shown::Outline)
     }
 }
 
+/// The code of what is said of files that were not shown whole.
+pub(super) const IN_PART: &str = "shown-in-part";
 /// Said of files that exist and of others, so that nobody learns which do.
 pub(super) const UNSEEN: &str = " was not shown, so its lines cannot be edited; give its whole content.";
 
@@ -87,23 +97,36 @@ pub(super) struct Contents {
     pub(super) relaxed: Vec<Problem>,
 }
 
+/// What keeps a reply from being applied.
+#[derive(Default)]
+pub(super) struct Misfits {
+    pub(super) problems: Vec<Problem>,
+    /// Files that have to be shown before they are changed, each with its content.
+    pub(super) shown: Vec<(String, String)>,
+}
+
 /// The new contents; or everything that keeps the edits from being made, and contents that are none.
 pub(super) fn contents(
     reply: &Reply<'_>,
     admitted: &[Admitted],
     shown: Shown<'_>,
-) -> Result<Contents, Vec<Problem>> {
+) -> Result<Contents, Misfits> {
     let hunks = |file: code_commit_parser::FileBlock<'_>| {
         hunks_of(&file.action).map_or(0, |hunks| hunks.iter().count())
     };
     if let Some(problem) = too_many(reply.files().map(hunks).sum()) {
-        return Err(vec![problem]);
+        return Err(Misfits { problems: vec![problem], ..Misfits::default() });
     }
-    let (mut contents, mut problems, mut quotes) = (Contents::default(), Vec::new(), Quotes::default());
+    let (mut contents, mut misfits, mut quotes) =
+        (Contents::default(), Misfits::default(), Quotes::default());
     for (file, path) in reply.files().zip(admitted) {
+        if file.action != FileAction::Delete && shown.is_outline(path) {
+            misfits.outlined(path);
+            continue;
+        }
         let Some(hunks) = hunks_of(&file.action) else {
             contents.edited.push(None);
-            problems.extend(foreign(path, &file.action));
+            misfits.problems.extend(foreign(path, &file.action));
             continue;
         };
         let hunks: Vec<Hunk<'_>> = hunks.iter().collect();
@@ -112,10 +135,25 @@ pub(super) fn contents(
                 contents.relaxed.extend(relaxed(path, &landed));
                 contents.edited.push(Some(landed.text));
             }
-            Err(more) => problems.extend(more),
+            Err(more) => misfits.problems.extend(more),
         }
     }
-    if problems.is_empty() { Ok(contents) } else { Err(problems) }
+    if misfits.problems.is_empty() { Ok(contents) } else { Err(misfits) }
+}
+
+impl Misfits {
+    /// Whoever replaces a file of which only the outline is known loses the rest.
+    fn outlined(&mut self, path: &Admitted) {
+        let text = read(path).ok().filter(|text| rollup::may_show(path.path(), text));
+        let remedy = if text.is_some() {
+            "all of it follows: give its change again"
+        } else {
+            "so it may not be replaced; leave it as it is"
+        };
+        let what = format!(" was shown only as an outline; {remedy}.");
+        self.problems.push(problem(IN_PART, path, &what));
+        self.shown.extend(text.map(|text| (path.path().to_owned(), text)));
+    }
 }
 
 /// A diff and the like never becomes the file.

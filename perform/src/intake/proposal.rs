@@ -202,7 +202,7 @@ fn unseen(proposal: &Proposal<'_>, touched: &[String], shown: InPrompt<'_>) -> i
     proposal.writes.iter().zip(touched).filter_map(move |(FileWrite { change, .. }, path)| {
         if in_part.contains(path) {
             let why = "was shown in part only, so it may not be replaced; leave it as it is.";
-            return Some(problem("shown-in-part", path, format!("`{path}` {why}")));
+            return Some(problem(edits::IN_PART, path, format!("`{path}` {why}")));
         }
         let is_edited = matches!(change, Change::Edits(_));
         (is_edited && !whole.contains(path))

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use code_commit_apply::Changed;
 use code_commit_guard::Policy;
+use code_commit_prompt::rollup::Builder;
 
 use super::*;
 
@@ -201,9 +202,11 @@ fn an_edit_reads_no_file_that_may_not_be_written() {
     }
 }
 
-/// A code that shows one file.
-fn code_of(path: &'static str, content: &'static str) -> Code<'static> {
-    Box::new(move |asked, _| (asked == path).then(|| content.to_owned()))
+/// A roll-up of one file.
+fn code_of(path: &str, content: &str) -> String {
+    let mut code = Builder::default();
+    code.add(path, content.as_bytes()).unwrap();
+    code.finish()
 }
 
 /// The files that a run has changed, each with the content that was shown last.
@@ -220,7 +223,7 @@ fn only_a_file_that_the_model_was_shown_is_edited_and_nothing_is_told_of_others(
     let rules = rules(top.path());
     write(&rules, "server.pem", b"secret\n");
     let (code, seen) = (code_of("a.rs", OLD), BTreeMap::new());
-    let shown = Shown::Prompts { code: &code, seen: &seen };
+    let shown = Shown::Prompts { codebase: &code, seen: &seen };
     for (path, search) in [("server.pem", "secret\n"), ("server.pem", "guess\n"), ("none.pem", "x\n")] {
         let told = edited(&rules, &edit(path, search, "open\n"), shown).unwrap_err();
         let message =
@@ -238,7 +241,7 @@ fn a_file_is_edited_only_as_the_model_was_shown_it_last() {
     let take = |on_disk: &str, seen: &[(&str, &str)]| {
         write(&rules, "a.rs", on_disk.as_bytes());
         let seen = seen_as(seen);
-        let shown = Shown::Prompts { code: &code, seen: &seen };
+        let shown = Shown::Prompts { codebase: &code, seen: &seen };
         let taken = edited(&rules, &edit("a.rs", "two\n", "2\n"), shown);
         let _ = std::fs::remove_dir_all(top.path().join("undo"));
         taken.map(|edited| edited[0].1.clone()).map_err(|problems| problems[0].0.clone())

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use code_commit_apply::Lock;
@@ -221,7 +222,7 @@ impl Loop for Commit<'_> {
             account: account(plan, self.tree, &confinement)?,
             build: build_command(plan, host.environment, confinement),
             asking,
-            code: plan.task.code(),
+            codebase: Arc::clone(plan.task.codebase()),
             layout: plan.task.layout(),
             said_log: plan.task.said_log(root),
             rules: Rules { root: root.to_owned(), guard, lock },

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use code_commit_logging::Layout;
 use code_commit_names::Binds;
-use code_commit_perform::Code;
 use code_commit_prompt::commit::{Order, Repair};
 use code_commit_prompt::edits::Form;
 use code_commit_settings::Settings;
@@ -133,7 +132,8 @@ impl Task {
         }
     }
 
-    pub(crate) fn codebase(&self) -> &str {
+    /// The code that the model is sent.
+    pub(crate) fn codebase(&self) -> &Arc<str> {
         match self {
             Self::Commit { codebase, .. } | Self::Implement { codebase, .. } => &codebase.text,
         }
@@ -144,15 +144,6 @@ impl Task {
         match self {
             Self::Commit { query, .. } | Self::Implement { query, .. } => query.start..query.end,
         }
-    }
-
-    /// What the code that the model is sent shows of a file.
-    pub(crate) fn code(&self) -> Code<'static> {
-        let (Self::Commit { codebase, .. } | Self::Implement { codebase, .. }) = self;
-        let code = Arc::clone(&codebase.text);
-        Box::new(move |path, present| {
-            code_commit_prompt::rollup::shown(&code, path, present).map(str::to_owned)
-        })
     }
 
     /// The names of a round's files.

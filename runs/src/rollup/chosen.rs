@@ -33,6 +33,17 @@ pub struct Chosen {
     pub tokens: u64,
 }
 
+/// Every file of a roll-up without a budget.
+pub(super) fn all(text: &str) -> Vec<Chosen> {
+    let chosen = |(path, text): (&str, &str)| Chosen {
+        path: path.to_owned(),
+        form: whole(),
+        why: "there is no budget".to_owned(),
+        tokens: tokens(text.len()),
+    };
+    code_commit_prompt::rollup::files(text).map(chosen).collect()
+}
+
 /// Adds the files that matter most for the query, whole or as outlines, and the list of the others. Gives what is
 /// shown, and what the query names and does not fit, with the reason.
 pub(super) fn add(

@@ -112,7 +112,7 @@ impl Loop for Haiku<'_> {
             asking: Asking::default(),
             build,
             account: Account::new("nothing", Policy::build(Binds::Commit), Vec::new()),
-            code: Box::new(|_, _| None),
+            codebase: "".into(),
             layout: Layout::NumberFirst,
             said_log: None,
             holds_for,

@@ -243,8 +243,11 @@ impl Plan {
         // A command of an order may also change a file that only it writes.
         if is_order && dice.below(2) == 0 {
             let is_possible = |path: &str| above(path).all(|above| base.is_folder(above) || !base.has(above));
-            let mine: Vec<&String> =
-                deeds.tree.paths().filter(|path| deeds.tree.is_file(path) && is_possible(path)).collect();
+            let mine: Vec<&String> = deeds
+                .tree
+                .paths()
+                .filter(|path| deeds.tree.is_file(path) && !base.is_folder(path) && is_possible(path))
+                .collect();
             allowed.extend(
                 mine.iter()
                     .filter(|path| {

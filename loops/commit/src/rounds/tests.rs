@@ -79,7 +79,12 @@ fn applied() -> Says {
 
 fn rejected(report: &str) -> Says {
     let problems = vec![Problem::new("x", report)];
-    Says::Apply(ApplyAnswer::Rejected(Rejected { round: 1, problems, report: text(report) }))
+    Says::Apply(ApplyAnswer::Rejected(Rejected {
+        round: 1,
+        problems,
+        report: text(report),
+        shown: Vec::new(),
+    }))
 }
 
 fn built(code: i32, output: &str) -> Says {
