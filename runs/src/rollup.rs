@@ -3,7 +3,7 @@
 mod chosen;
 mod note;
 mod on_disk;
-mod window;
+pub mod window;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -19,7 +19,6 @@ use code_commit_settings::Environment;
 pub use self::chosen::Chosen;
 pub use self::note::{Options, Stored};
 use self::on_disk::{Found, OnDisk};
-pub use self::window::make_within;
 use crate::exit::Failure;
 use crate::preflight::{self, CODE_ROLLUP};
 

@@ -234,10 +234,10 @@ mod tests {
         2 class A(B)
         3  def c(self,
         ");
-        insta::assert_snapshot!(check("a.js", "const a = (b) => b;\nvar c = 1;\napp.use = function (d) {};\ndescribe('app', () => {});\n"), @"
+        insta::assert_snapshot!(check("a.js", "const a = (b) => b;\nvar c = 1;\napp.use = function (d) {\n};\ndescribe('app', () => {});\n"), @"
         1 const a = (b) => b;
         3 app.use = function (d)
-        4 describe('app', () => {});
+        5 describe('app', () => {});
         ");
         insta::assert_snapshot!(check("a.c", "int a;\nstruct b { int c; };\nstatic int\nd(struct b *e)\n{\n}\n"), @"
         2 struct b { int c; };

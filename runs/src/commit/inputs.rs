@@ -137,7 +137,7 @@ impl Sources<'_> {
         let options = old.as_ref().map_or_else(|| Options::of(self.settings), |old| old.options.clone());
         let Self { tree, environment, redactor, .. } = *self;
         let sources = rollup::Sources { tree, environment, redactor, query };
-        let rollup = rollup::make_within(sources, &options, self.settings)?;
+        let rollup = rollup::window::make_within(sources, &options, self.settings)?;
         if rollup.files == 0 {
             let what = "git tracks no files here that a model could be shown";
             return Ok(Err(Missing::new(what, "git add the project's files")));

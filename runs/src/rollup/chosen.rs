@@ -33,6 +33,14 @@ pub struct Chosen {
     pub tokens: u64,
 }
 
+impl Chosen {
+    /// A file of a roll-up that shows all of them.
+    pub fn without_budget(path: &str, text: &str) -> Self {
+        let (path, why) = (path.to_owned(), "there is no budget".to_owned());
+        Self { path, form: whole(), why, tokens: tokens(text.len()) }
+    }
+}
+
 /// Adds the files that matter most for the query, whole or as outlines, and the list of the others. Gives what is
 /// shown, and what the query names and does not fit, with the reason.
 pub(super) fn add(

@@ -1,6 +1,6 @@
 //! A roll-up that is larger than what its model takes.
 
-use code_commit_report::phrases;
+use code_commit_report::{phrases, printable_name};
 use code_commit_select::tokens;
 use code_commit_settings::Settings;
 
@@ -42,19 +42,21 @@ pub fn make_within(sources: Sources<'_>, options: &Options, settings: &Settings)
     if size <= budget {
         return Ok(rollup);
     }
-    let mut files: Vec<_> = code_commit_prompt::rollup::files(&rollup.text)
-        .map(|(path, text)| (tokens(text.len()), path))
-        .collect();
-    files.sort_by(|one, other| other.cmp(one));
-    let largest =
-        files.iter().take(NAMED).map(|(size, path)| format!("{path} ({})", phrases::thousands(*size)));
-    let largest: Vec<String> = largest.collect();
     let about_size = format!(
         "all files have {}, so there is a budget: {} tokens, the window of {model} less its answer; the largest are {}",
         phrases::count(size, "token"),
         phrases::thousands(budget),
-        largest.join(", "),
+        largest(&rollup),
     );
     let within = make(sources, &Options { budget: Some(budget), ..options.clone() })?;
     Ok(RollUp { about_size: Some(about_size), ..within })
+}
+
+fn largest(rollup: &RollUp) -> String {
+    let files = code_commit_prompt::rollup::files(&rollup.text);
+    let mut files: Vec<(u64, &str)> = files.map(|(path, text)| (tokens(text.len()), path)).collect();
+    files.sort_by(|one, other| other.cmp(one));
+    let named = files.iter().take(NAMED);
+    let named = named.map(|(size, path)| format!("{} ({})", printable_name(path), phrases::thousands(*size)));
+    named.collect::<Vec<_>>().join(", ")
 }
