@@ -28,8 +28,9 @@ pub(crate) struct Definition {
 /// What a file defines, in its order. By the grammar of its language; for other languages, and where a parser takes too
 /// long, by the first words of lines.
 pub(crate) fn definitions(path: &str, text: &str) -> Vec<Definition> {
-    let parsed =
-        language::of(path).filter(|_| text.len() <= LONGEST).and_then(|grammar| by_grammar(&grammar, text));
+    let parsed = language::of(path, text)
+        .filter(|_| text.len() <= LONGEST)
+        .and_then(|grammar| by_grammar(&grammar, text));
     parsed.unwrap_or_else(|| by_words(path, text))
 }
 
@@ -260,6 +261,7 @@ mod tests {
             ("a.rb", "def f; end"),
             ("a.php", "<?php function f() {}"),
             ("a.sh", "f() { :; }"),
+            ("bin/a", "#!/usr/bin/env bash\nf() { :; }"),
             ("a.pl", "sub f { 1 }"),
             ("a.kt", "private fun f(): Int"),
         ] {

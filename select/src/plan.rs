@@ -14,13 +14,13 @@ use crate::tokens;
 /// The part of a round that is left to the list of other files.
 pub const LISTED_PART: u64 = 16;
 /// Percent of a round for outlines, and of the rounds past [`FEW`] tokens.
-const OUTLINES: u64 = 20;
+const OUTLINES: u64 = 25;
 const OUTLINES_OF_MANY: u64 = 10;
 const FEW: u64 = 10_000;
 /// A round shows whole only this many files in a thousand of its tokens: the best, or small files would fill it.
 const WHOLE_A_THOUSAND: u64 = 6;
 /// How much the size of a file counts against its score, and the size below which it does not.
-const SIZE_POWER: f64 = 0.35;
+const SIZE_POWER: f64 = 0.25;
 const SMALL: f64 = 200.0;
 /// More than any score: files that the query names come before others.
 const MEANT: f64 = 100.0;
@@ -127,9 +127,8 @@ impl<'r> Planner<'r> {
     fn run(&mut self, budget: u64) -> Result<(), Spent> {
         for round in rounds() {
             for at in self.named.clone() {
-                self.take(at, true, limit(round), budget)?;
-                // Nothing to do if it is whole.
                 self.take(at, false, limit(round), budget)?;
+                self.take(at, true, limit(round), budget)?;
             }
             let most = limit(round).min(self.room_beside_named(round));
             self.take_outlines(round, most, budget)?;

@@ -88,6 +88,9 @@ fn a_roll_up_without_a_budget_gets_one_where_the_model_takes_less_and_says_so() 
     let files: Vec<_> = FILES.into_iter().chain([("docs/big.txt", big.as_str())]).collect();
     let scene = Scene::with_files(&files, Script::new([Step::text("unused")]));
     priced(&scene, 14_000);
+    let config = scene.project.beside().join(".config/code-commit/config.toml");
+    let price = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(config, format!("{price}\n[model]\nname = \"gemini-test\"\n")).unwrap();
     let ran = scene.run(&["rollup"]);
     assert!(ran.err.contains("so there is a budget: ") && ran.err.contains("docs/big.txt (15,000)"), "{ran}");
     let text = scene.project.read("agent-config/codeRollup.txt").unwrap();
