@@ -1,5 +1,7 @@
 //! The world of the commit loops: asks models, applies replies, runs builds, restores.
 
+mod shown;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -8,31 +10,25 @@ use std::time::SystemTime;
 
 use code_commit_apply::Action;
 use code_commit_engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Digest,
-    Ended, Live, Note, Outcome, Present, Problem, Recorded, Rejected, Restore, Restored, Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Digest, Ended,
+    Live, Note, Outcome, Problem, Recorded, Rejected, Restore, Restored, Text, World,
 };
 use code_commit_llm::Model;
-use code_commit_logging::{Layout, Stamp, sha256_hex};
-use code_commit_prompt::rollup;
+use code_commit_logging::{Layout, Stamp};
 use code_commit_runner::{Cancel, RunError};
 
-use crate::Event;
 use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
 use crate::fault::Fault;
-use crate::hints;
 use crate::identity::HoldsNow;
 use crate::intake::{Intake, Rules, Shown, untidy};
-use crate::kept::{after_build, folders_of_replies, folders_to_undo, undo_folders};
+use crate::kept::{after_build, folders_to_undo, undo_folders};
 use crate::record::{Record, UNDO, store};
 use crate::stash::Stash;
 
 /// What the build of the tree before the run printed.
 const BASELINE_BUILD: &str = "baseline-build.txt";
-
-/// A larger file that a build has changed is not shown. The same as for a roll-up, which no prompt exceeds.
-const MOST_PRESENT: u64 = 1 << 20;
 
 /// Everything that a run of a commit loop needs.
 #[expect(missing_docs, reason = "those without are what their types say")]
@@ -254,78 +250,6 @@ impl CommitWorld<'_> {
 
     fn warn(&mut self, warnings: impl IntoIterator<Item = Problem>) -> Result<(), Fault> {
         Ok(warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?)
-    }
-
-    /// Stores the content of files that the next prompt shows.
-    fn store_edited(&self, round: u32, edited: &[(String, String)]) -> Result<Vec<Present>, Fault> {
-        let store = |(number, (path, content)): (usize, &(String, String))| {
-            let file = self.layout.edited(round, number);
-            let text = store(&self.record, &file, content)?;
-            Ok(Present { path: path.clone(), text })
-        };
-        edited.iter().enumerate().map(store).collect()
-    }
-
-    /// Stores what a build made of text files that the model knows, which the next prompt shows. One that was
-    /// changed again meanwhile is not what the build made.
-    fn present(&self, round: u32, changes: &[Changed]) -> Result<Vec<Present>, Fault> {
-        let written: Vec<&Changed> =
-            changes.iter().filter(|one| one.action == code_commit_engine::Action::Write).collect();
-        if written.is_empty() {
-            return Ok(Vec::new());
-        }
-        let replies = folders_of_replies(self.record.folder().path())?;
-        let own = code_commit_apply::hashes_after(&replies).map_err(Fault::Undo)?;
-        let mut present = Vec::new();
-        for Changed { path, after_sha256, .. } in written {
-            let read = code_commit_dir::read(
-                &self.rules.root.join(path),
-                MOST_PRESENT,
-                code_commit_dir::Links::Refused,
-            );
-            let read = read.ok().flatten().filter(|bytes| *after_sha256 == Some(sha256_hex(bytes)));
-            let Some(text) = read.and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
-            if own.contains_key(path) || self.is_shown(path, &text) {
-                let file = self.layout.rebuilt(round, present.len());
-                let text = store(&self.record, &file, &text)?;
-                present.push(Present { path: path.clone(), text });
-            }
-        }
-        Ok(present)
-    }
-
-    /// Whether the code that the model was sent shows a file, or its outline.
-    fn is_shown(&self, path: &str, text: &str) -> bool {
-        rollup::shown(&self.codebase, path, text).is_some()
-    }
-
-    /// The output names lines of any file; only those of files that the model was shown, or has written, are quoted.
-    fn hints(&self, output: &str) -> Result<String, Fault> {
-        let replies = folders_of_replies(self.record.folder().path())?;
-        let own = code_commit_apply::hashes_after(&replies).map_err(Fault::Undo)?;
-        let may_see = |path: &str, text: &str| own.contains_key(path) || self.is_shown(path, text);
-        let hints = hints::of(output, &self.rules.root, may_see);
-        Ok(self.record.folder().redactor().redact(&hints).into_owned())
-    }
-
-    /// Shows the model's messages, and appends them to earlier ones.
-    fn say(
-        &mut self,
-        round: u32,
-        said: &[String],
-        append: fn(&Path, &str) -> io::Result<()>,
-    ) -> Result<(), Fault> {
-        let mut lines = String::new();
-        for text in said {
-            self.record.tell(&Event::Said { round, text });
-            lines.push_str(text);
-            lines.push_str(if text.is_empty() || text.ends_with('\n') { "" } else { "\n" });
-        }
-        if let Some(path) = &self.said_log {
-            let lines = self.record.folder().redactor().redact(&lines);
-            append(path, &lines).map_err(Fault::file("append to", path))?;
-        }
-        Ok(())
     }
 
     /// A build may have put a symlink or a folder in place of a file: moves it away.

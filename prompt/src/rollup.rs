@@ -97,6 +97,7 @@ pub fn may_show(path: &str, text: &str) -> bool {
 pub struct Builder {
     text: String,
     headers: Vec<usize>,
+    outlines: usize,
     lists: Vec<usize>,
     dashes: usize,
 }
@@ -122,6 +123,7 @@ impl Builder {
     /// edit what it saw only so.
     pub fn outline(&mut self, path: &str, outline: &str) {
         self.dashes = self.dashes.max(dashes([outline], BEGINS));
+        self.outlines += 1;
         self.lists.push(self.text.len());
         for part in [BEGINS, path, OUTLINE] {
             self.text.push_str(part);
@@ -152,9 +154,9 @@ impl Builder {
         push_part(&mut self.text, &list);
     }
 
-    /// The number of files so far.
+    /// The number of files so far, with those of which it has the outline.
     pub fn files(&self) -> usize {
-        self.headers.len()
+        self.headers.len() + self.outlines
     }
 
     /// The whole text. All headers have the same number of dashes: three, or more if a file holds a

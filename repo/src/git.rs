@@ -194,24 +194,18 @@ impl Git {
         Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 
-    /// The last commits, the latest first, but for merges: the message of each, and the files below `folder` that it
-    /// changed, relative to it. None in a repository without commits.
+    /// The last commits but for merges, the latest first: messages, and the files changed below `folder`, relative to it.
     pub fn last_commits(&self, folder: &Path, most: u32) -> Result<Vec<(String, Vec<PathBuf>)>, GitError> {
-        if self.commit_of("HEAD")?.is_none() {
-            return Ok(Vec::new());
-        }
-        let (count, below) = (format!("-{most}"), folder.to_string_lossy());
-        let relative =
-            if below.is_empty() { "--relative".to_owned() } else { format!("--relative={below}/") };
+        let Some(_) = self.commit_of("HEAD")? else { return Ok(Vec::new()) };
+        let (count, below) = (format!("-{most}"), format!("--relative={}", folder.join("").display()));
         let words = ["log", "-z", "--name-only", "--no-renames", "--no-merges", "--format=%x01%B%x02"];
-        let listed = self.run_for_bytes(&[&words[..], &[&count, &relative]].concat())?;
+        let listed = self.run_for_bytes(&[&words[..], &[&count, &below]].concat())?;
         let mut commits: Vec<(String, Vec<PathBuf>)> = Vec::new();
         for entry in listed.split(|byte| *byte == 0) {
-            let entry = entry.strip_prefix(b"\n").unwrap_or(entry);
             if let Some(message) = entry.strip_prefix(b"\x01").and_then(|entry| entry.strip_suffix(b"\x02")) {
                 commits.push((text(message), Vec::new()));
             } else if let Some((_, files)) = commits.last_mut().filter(|_| !entry.is_empty()) {
-                files.push(PathBuf::from(OsStr::from_bytes(entry)));
+                files.push(PathBuf::from(OsStr::from_bytes(entry.strip_prefix(b"\n").unwrap_or(entry))));
             }
         }
         Ok(commits)

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -93,7 +92,7 @@ pub(crate) fn with(settings: Settings, tree: &WorkTree, of: Of<'_>, host: Host<'
         asking: asking(&plan.settings),
         build: command.clone(),
         account,
-        codebase: Arc::clone(plan.task.codebase()),
+        codebase: plan.task.codebase().clone(),
         layout: plan.task.layout(),
         said_log: None,
         holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),

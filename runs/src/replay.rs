@@ -6,7 +6,6 @@ mod copy;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use code_commit_engine::{
@@ -151,7 +150,7 @@ impl WhatIf<'_> {
             asking: asking(&plan.settings),
             build: build_command(&plan, environment, confinement),
             account: plan.account(&tree),
-            codebase: Arc::clone(plan.task.codebase()),
+            codebase: plan.task.codebase().clone(),
             layout: plan.task.layout(),
             said_log: None,
             holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),

@@ -164,11 +164,6 @@ impl RollUp {
         write(path, self.text.as_bytes())
     }
 
-    /// The files in it, each with its form: those that were chosen, or all of them.
-    pub fn shown(&self) -> Vec<Chosen> {
-        if self.chosen.is_empty() { chosen::all(&self.text) } else { self.chosen.clone() }
-    }
-
     /// How much it is.
     pub fn size(&self) -> String {
         let files = phrases::count(self.files as u64, "file");

@@ -49,9 +49,9 @@ fn ending(path: &str) -> &str {
 
 /// Told by its path only.
 pub(crate) fn of(path: &str) -> Kind {
+    let is_test = path.rsplit('/').skip(1).any(|folder| TEST_FOLDERS.contains(&folder));
+    let is_test = is_test || subject(stem(path)) != stem(path);
     let (stem, ending) = (stem(path).to_ascii_lowercase(), ending(path).to_ascii_lowercase());
-    let is_test =
-        path.rsplit('/').skip(1).any(|folder| TEST_FOLDERS.contains(&folder)) || subject(&stem) != stem;
     if NEWS.contains(&stem.as_str()) {
         Kind::News
     } else if PROSE.contains(&ending.as_str()) {
@@ -65,15 +65,22 @@ pub(crate) fn of(path: &str) -> Kind {
     }
 }
 
-/// What a test tests: `parser` for `test_parser`, `parser_test`, `ParserTest` or `parser.spec`, all in lower case; the
-/// stem itself for what is no test.
+/// What a test tests: `parser` for `test_parser`, `parser_test` or `parser.spec`, `Parser` for `ParserTest`; the stem
+/// itself for what is no test.
 pub(crate) fn subject(stem: &str) -> &str {
+    let lower = stem.to_ascii_lowercase();
+    let separators = ['_', '-', '.'];
     for word in ["tests", "test", "specs", "spec"] {
-        if let Some(rest) = stem.strip_prefix(word).and_then(|rest| rest.strip_prefix(['_', '-', '.'])) {
-            return rest;
+        let is_hump = |at: usize| stem.as_bytes().get(at).is_some_and(u8::is_ascii_uppercase);
+        let (before, after) = (stem.len().saturating_sub(word.len()), word.len());
+        let rest = stem.get(after..).filter(|_| lower.starts_with(word));
+        if let Some(rest) = rest.filter(|rest| rest.starts_with(separators) || (is_hump(0) && is_hump(after)))
+        {
+            return rest.trim_start_matches(separators);
         }
-        if let Some(rest) = stem.strip_suffix(word).filter(|rest| rest.len() > 2) {
-            return rest.trim_end_matches(['_', '-', '.']);
+        let rest = stem.get(..before).filter(|rest| lower.ends_with(word) && !rest.is_empty());
+        if let Some(rest) = rest.filter(|rest| rest.ends_with(separators) || is_hump(before)) {
+            return rest.trim_end_matches(separators);
         }
     }
     stem
@@ -102,8 +109,12 @@ mod tests {
 
     #[test]
     fn a_test_is_named_after_what_it_tests() {
-        for stem in ["test_scan", "scan_test", "scantest", "scan.spec", "scan-tests", "scan"] {
+        for stem in ["test_scan", "scan_test", "scan.spec", "scan-tests", "scanTest", "scan"] {
             assert_eq!(subject(stem), "scan", "{stem}");
         }
+        for stem in ["contest", "latest", "testament", "inspect"] {
+            assert_eq!(subject(stem), stem);
+        }
+        assert_eq!((subject("TestScan"), subject("ScanSpec")), ("Scan", "Scan"));
     }
 }

@@ -22,6 +22,7 @@ pub(crate) const TESTS: [&str; 8] =
 
 const SCRIPT: &[&str] = &[
     "function_declaration",
+    "function_expression",
     "generator_function_declaration",
     "class_declaration",
     "abstract_class_declaration",
@@ -38,9 +39,16 @@ const FUNCTION_VALUES: &[&str] =
     &["variable_declarator", "assignment_expression", "pair", "field_definition", "public_field_definition"];
 const RECORDS: &[&str] = &["struct_specifier", "union_specifier", "class_specifier", "enum_specifier"];
 
-/// The grammar of a file, by the end of its name.
-pub(crate) fn of(path: &str) -> Option<Grammar> {
+/// What a script without an ending is called, by a word of its first line.
+const SCRIPTS: [(&str, &str); 5] =
+    [("python", "py"), ("ruby", "rb"), ("node", "js"), ("php", "php"), ("sh", "sh")];
+
+/// The grammar of a file, by the end of its name, or else by the program that its first line starts.
+pub(crate) fn of(path: &str, text: &str) -> Option<Grammar> {
     let name = path.rsplit('/').next().unwrap_or(path);
+    let program = text.lines().next().filter(|line| line.starts_with("#!")).unwrap_or_default();
+    let script = || SCRIPTS.iter().find(|(word, _)| program.contains(word)).map(|(_, ending)| *ending);
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending).or_else(script)?;
     let grammar = |language: tree_sitter_language::LanguageFn, definitions| Grammar {
         language: language.into(),
         definitions,
@@ -48,17 +56,17 @@ pub(crate) fn of(path: &str) -> Option<Grammar> {
         with_function: &[],
         nests: false,
     };
-    let script =
+    let scripted =
         |language| Grammar { with_function: FUNCTION_VALUES, nests: true, ..grammar(language, SCRIPT) };
-    Some(match name.rsplit_once('.')?.1 {
+    Some(match ending {
         "rs" => grammar(tree_sitter_rust::LANGUAGE, RUST),
         "py" | "pyi" => Grammar {
             nests: true,
             ..grammar(tree_sitter_python::LANGUAGE, &["class_definition", "function_definition"])
         },
-        "js" | "jsx" | "mjs" | "cjs" => script(tree_sitter_javascript::LANGUAGE),
-        "ts" | "mts" | "cts" => script(tree_sitter_typescript::LANGUAGE_TYPESCRIPT),
-        "tsx" => script(tree_sitter_typescript::LANGUAGE_TSX),
+        "js" | "jsx" | "mjs" | "cjs" => scripted(tree_sitter_javascript::LANGUAGE),
+        "ts" | "mts" | "cts" => scripted(tree_sitter_typescript::LANGUAGE_TYPESCRIPT),
+        "tsx" => scripted(tree_sitter_typescript::LANGUAGE_TSX),
         "go" => {
             grammar(tree_sitter_go::LANGUAGE, &["function_declaration", "method_declaration", "type_spec"])
         }

@@ -6,12 +6,16 @@ use crate::File;
 
 /// More files than this are not meant by one name.
 const MOST_OF_A_NAME: usize = 3;
+/// A folder with more files is a place, not what a query is about.
+const MOST_OF_A_FOLDER: usize = 100;
 
 /// How a query names a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Named {
     /// By a name that many other files have, too.
     Loosely,
+    /// By a folder that it is in.
+    ByFolder,
     /// By a name that few other files have.
     ByName,
     /// By its whole path, or the end of it.
@@ -27,7 +31,8 @@ pub(crate) fn named(files: &[File<'_>], query: &str) -> Vec<Option<Named>> {
         by_name.entry(name(file.path)).or_default().push(at);
     }
     for word in query.split(|c: char| !is_of_path(c)) {
-        let word = word.trim_start_matches("./").trim_matches(['.', '/', '-']);
+        let word =
+            word.trim_start_matches("./").trim_start_matches(['/', '-']).trim_end_matches(['.', '/', '-']);
         let word =
             if by_name.contains_key(name(word)) { word } else { word.trim_end_matches(char::is_numeric) };
         for at in by_name.get(name(word)).into_iter().flatten() {
@@ -50,7 +55,22 @@ pub(crate) fn named(files: &[File<'_>], query: &str) -> Vec<Option<Named>> {
             }
         }
     }
+    by_folder(files, query, &mut named);
     named
+}
+
+fn by_folder(files: &[File<'_>], query: &str, named: &mut [Option<Named>]) {
+    for folder in query.split(|c: char| !is_of_path(c)).filter(|word| word.contains('/')) {
+        let folder = folder.trim_start_matches("./").trim_end_matches(['.', '/']);
+        let is_below = |path: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        let below: Vec<usize> =
+            (0..files.len()).filter(|at| files.get(*at).is_some_and(|file| is_below(file.path))).collect();
+        for at in below.iter().filter(|_| below.len() <= MOST_OF_A_FOLDER) {
+            if let Some(how) = named.get_mut(*at) {
+                *how = (*how).max(Some(Named::ByFolder));
+            }
+        }
+    }
 }
 
 /// Whether a query has this very path as a word.
@@ -77,7 +97,16 @@ mod tests {
     use super::{File, Named, named};
 
     fn check(query: &str) -> Vec<(&'static str, Named)> {
-        let paths = ["src/lib.rs", "a/mod.rs", "b/mod.rs", "c/mod.rs", "d/mod.rs", "Makefile", "src/glib.rs"];
+        let paths = [
+            "src/lib.rs",
+            "a/mod.rs",
+            "b/mod.rs",
+            "c/mod.rs",
+            "d/mod.rs",
+            "Makefile",
+            "src/glib.rs",
+            ".ignore",
+        ];
         let files = paths.map(|path| File { path, text: "" });
         let found = named(&files, query);
         paths.into_iter().zip(found).filter_map(|(path, how)| Some((path, how?))).collect()
@@ -88,7 +117,14 @@ mod tests {
         assert_eq!(check("Split ./src/lib.rs."), [("src/lib.rs", Named::ByPath)]);
         assert_eq!(check("(lib.rs:12)"), [("src/lib.rs", Named::ByName)]);
         assert_eq!(check("The Makefile lies"), [("Makefile", Named::ByPath)]);
+        assert_eq!(check("ls .ignore"), [(".ignore", Named::ByPath)]);
         assert_eq!(check("glibs.rs, lib, src"), []);
+    }
+
+    #[test]
+    fn a_folder_means_its_files() {
+        assert_eq!(check("Look into a/ again."), [("a/mod.rs", Named::ByFolder)]);
+        assert_eq!(check("a or b"), []);
     }
 
     #[test]

@@ -28,8 +28,9 @@ pub(crate) struct Definition {
 /// What a file defines, in its order. By the grammar of its language; for other languages, and where a parser takes too
 /// long, by the first words of lines.
 pub(crate) fn definitions(path: &str, text: &str) -> Vec<Definition> {
-    let parsed =
-        language::of(path).filter(|_| text.len() <= LONGEST).and_then(|grammar| by_grammar(&grammar, text));
+    let parsed = language::of(path, text)
+        .filter(|_| text.len() <= LONGEST)
+        .and_then(|grammar| by_grammar(&grammar, text));
     parsed.unwrap_or_else(|| by_words(path, text))
 }
 
@@ -234,10 +235,10 @@ mod tests {
         2 class A(B)
         3  def c(self,
         ");
-        insta::assert_snapshot!(check("a.js", "const a = (b) => b;\nvar c = 1;\napp.use = function (d) {};\ndescribe('app', () => {});\n"), @"
+        insta::assert_snapshot!(check("a.js", "const a = (b) => b;\nvar c = 1;\napp.use = function (d) {\n};\ndescribe('app', () => {});\n"), @"
         1 const a = (b) => b;
         3 app.use = function (d)
-        4 describe('app', () => {});
+        5 describe('app', () => {});
         ");
         insta::assert_snapshot!(check("a.c", "int a;\nstruct b { int c; };\nstatic int\nd(struct b *e)\n{\n}\n"), @"
         2 struct b { int c; };
@@ -260,6 +261,7 @@ mod tests {
             ("a.rb", "def f; end"),
             ("a.php", "<?php function f() {}"),
             ("a.sh", "f() { :; }"),
+            ("bin/a", "#!/usr/bin/env bash\nf() { :; }"),
             ("a.pl", "sub f { 1 }"),
             ("a.kt", "private fun f(): Int"),
         ] {

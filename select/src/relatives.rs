@@ -106,8 +106,8 @@ pub(crate) fn pairs(files: &[File<'_>], scores: &[f64]) -> Vec<f64> {
     // The places of the sources and of the tests with a stem.
     let mut groups: HashMap<String, [Vec<usize>; 2]> = HashMap::new();
     for (at, file) in files.iter().enumerate() {
-        let stem = kind::stem(file.path).to_ascii_lowercase();
-        let [sources, tests] = groups.entry(kind::subject(&stem).replace('-', "_")).or_default();
+        let subject = kind::subject(kind::stem(file.path)).to_ascii_lowercase();
+        let [sources, tests] = groups.entry(subject.replace(['-', '_'], "")).or_default();
         if kind::of(file.path) == Kind::Test { tests.push(at) } else { sources.push(at) }
     }
     let mut pairs = vec![0.0; files.len()];

@@ -2,6 +2,7 @@
 
 use anyhow::anyhow;
 use code_commit_names::ours::AGENT_CONFIG;
+use code_commit_prompt::rollup::files;
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_runs::preflight::{CODE_ROLLUP, QUERY};
 use code_commit_runs::rollup::{self, Chosen, Options, RollUp, Sources};
@@ -39,7 +40,7 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let odd = rollup.odd_names().into_iter().map(|path| (path, "its name is not UTF-8"));
     output.object(&json!({
         "files": rollup.files, "bytes": rollup.text.len(),
-        "chosen": if args.explain { rollup.shown() } else { rollup.chosen.clone() }, "left_out": left_out.chain(links).chain(odd)
+        "chosen": chosen(args, &rollup), "left_out": left_out.chain(links).chain(odd)
             .map(|(path, reason)| json!({ "path": path, "reason": reason })).collect::<Vec<_>>(),
     }));
     Ok(Exit::Done)
@@ -51,6 +52,14 @@ fn options(args: &RollupArgs, settings: &Settings) -> Options {
     include.extend(args.include.iter().cloned());
     exclude.extend(args.exclude.iter().cloned());
     Options { include, exclude, budget: args.budget.or(budget) }
+}
+
+/// What is shown of which file; without a budget only if somebody asks.
+fn chosen(args: &RollupArgs, rollup: &RollUp) -> Vec<Chosen> {
+    if !(rollup.chosen.is_empty() && args.explain) {
+        return rollup.chosen.clone();
+    }
+    files(&rollup.text).map(|(path, text)| Chosen::without_budget(path, text)).collect()
 }
 
 fn explain(rollup: &RollUp, output: &Output) {

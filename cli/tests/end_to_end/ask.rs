@@ -254,6 +254,39 @@ fn the_configuration_chooses_for_a_first_run_and_flags_add_to_it() {
 }
 
 #[test]
+fn a_roll_up_says_which_files_are_outlines_and_which_it_does_not_show_whole() {
+    let part = "def greet_NAME(name):\n    \"\"\"Says hello, in many words, to whoever is named.\"\"\"\n    return name\n\n";
+    let large: String = (0..80).map(|at| part.replace("NAME", &at.to_string())).collect();
+    let files = [
+        ("build.sh", "true\n"),
+        ("greet.py", large.as_str()),
+        ("vendor/greet.py", large.as_str()),
+        ("named.min.js", "greet()\n"),
+        (".gitignore", "/agent-config\n"),
+    ];
+    let scene = Scene::with_files(&files, Script::new([]));
+    scene.project.write("agent-config/query.txt", b"greet.py and named.min.js greet nobody").unwrap();
+    let form = |budget: &str| {
+        let ran = scene.run(&["rollup", "--json", "--explain", "--budget", budget]);
+        let line: serde_json::Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
+        let all = line["chosen"].as_array().unwrap().clone();
+        let one = all.iter().find(|file| file["path"] == "greet.py").map(|file| file["form"].clone());
+        assert!(all.iter().any(|file| file["path"] == "named.min.js"), "{line}");
+        assert!(line["left_out"].to_string().contains("vendored"), "{line}");
+        (one, ran.err)
+    };
+    let (outline, warned) = form("2000");
+    assert_eq!(outline, Some("outline".into()));
+    assert!(warned.contains("the query names greet.py, which is not shown whole: "), "{warned}");
+    let text = scene.project.read(ROLLUP).unwrap();
+    assert!(
+        text.contains("--- FILE greet.py: outline, with line numbers ---\n1 def greet_0(name)\n"),
+        "{text}"
+    );
+    assert_eq!(form("5000").0, Some("whole".into()));
+}
+
+#[test]
 fn within_a_budget_the_files_that_matter_for_the_query_are_shown_and_the_others_listed() {
     let big = "x\n".repeat(4000);
     let files: Vec<_> = FILES.into_iter().chain([("docs/big.txt", big.as_str())]).collect();
@@ -262,7 +295,10 @@ fn within_a_budget_the_files_that_matter_for_the_query_are_shown_and_the_others_
     let ran = scene.commit(&["-m", "Mend greet_test.sh."]);
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(chosen(&scene).join("\n"), @"
-    TODO
+    tests/greet_test.sh: named by the query
+    src/greet.sh: contains the query's words
+    build.sh: related to files above
+    .gitignore: related to files above
     ");
     let prompt = scene.recorded("1-query.txt");
     assert!(

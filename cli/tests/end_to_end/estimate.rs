@@ -64,11 +64,8 @@ fn a_prompt_that_the_model_does_not_take_is_refused_with_the_largest_files_befor
     let small = more.iter().map(|path| (path.as_str(), content.as_str()));
     let files: Vec<_> = FILES.into_iter().chain([("docs/big.txt", big.as_str())]).chain(small).collect();
     let scene = Scene::with_files(&files, Script::new([Step::text("unused")]));
-    // One that a person made is used as it is.
-    assert_eq!(scene.run(&["rollup"]).code, Some(0));
-    let rollup = scene.project.root().join("agent-config/codeRollup.txt");
-    std::fs::write(&rollup, std::fs::read_to_string(&rollup).unwrap() + "\n").unwrap();
     priced(&scene, 10_000);
+    assert_eq!(scene.run(&["rollup", "--budget", "60000"]).code, Some(0));
     for more in [&[][..], &["--dry-run"]] {
         let ran = scene.commit(more);
         assert_eq!(ran.code, Some(3), "{ran}");
@@ -82,6 +79,25 @@ fn a_prompt_that_the_model_does_not_take_is_refused_with_the_largest_files_befor
     assert_eq!((calls(&scene), scene.runs().len()), (0, 0));
     // The service knows better than three bytes a token.
     priced(&scene, 18_000);
+    assert_eq!(scene.commit(&["--dry-run"]).code, Some(0));
+}
+
+#[test]
+fn a_roll_up_without_a_budget_gets_one_where_the_model_takes_less_and_says_so() {
+    let big = "word ".repeat(9000);
+    let files: Vec<_> = FILES.into_iter().chain([("docs/big.txt", big.as_str())]).collect();
+    let scene = Scene::with_files(&files, Script::new([Step::text("unused")]));
+    priced(&scene, 14_000);
+    let config = scene.project.beside().join(".config/code-commit/config.toml");
+    let price = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(config, format!("{price}\n[model]\nname = \"gemini-test\"\n")).unwrap();
+    let ran = scene.run(&["rollup"]);
+    assert!(ran.err.contains("so there is a budget: ") && ran.err.contains("docs/big.txt (15,001)"), "{ran}");
+    let text = scene.project.read("agent-config/codeRollup.txt").unwrap();
+    assert!(
+        text.contains("  docs/big.txt  45000 bytes\n") && text.contains("--- FILE build.sh ---"),
+        "{text}"
+    );
     assert_eq!(scene.commit(&["--dry-run"]).code, Some(0));
 }
 

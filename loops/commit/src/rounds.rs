@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Doubt, Ended, Harness, Outcome,
-    PLACEHOLDER, Present, Problem, Restore, Text,
+    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Changed, Doubt, Ended, Harness,
+    Outcome, PLACEHOLDER, Present, Problem, Rejected, Restore, Text,
 };
 
 use code_commit_prompt::commit::Repair;
@@ -137,33 +137,30 @@ where
                 None => answered.reply(),
             },
         };
-        let (at, output, besides) =
-            match harness.perform(Apply { round, reply: reply.clone(), seen: seen.clone() })? {
-                ApplyAnswer::Rejected(rejected) => {
-                    let shown = rejected.shown.iter().map(|file| conversation.show(file)).collect();
-                    seen.extend(rejected.shown.iter().map(Present::known));
-                    (At::Reply, rejected.report, shown)
+        let answer = harness.perform(Apply { round, reply: reply.clone(), seen: seen.clone() })?;
+        let (at, output, besides) = match answer {
+            ApplyAnswer::Rejected(Rejected { report, shown, .. }) => {
+                seen.extend(shown.iter().map(Present::known));
+                (At::Reply, report, shown.iter().map(|file| conversation.show(file)).collect())
+            }
+            ApplyAnswer::Applied(applied) => {
+                changed = true;
+                conversation.applied(&reply.text, &applied.edited);
+                seen.extend(applied.changes.iter().map(known));
+                let built = harness.perform(Build { round })?;
+                if built.passed() {
+                    cleared.doubt(harness, limits, &built)?;
+                    return Ok(Outcome::Done { rounds: round });
                 }
-                ApplyAnswer::Applied(applied) => {
-                    changed = true;
-                    conversation.applied(&reply.text, &applied.edited);
-                    let written = applied.changes.iter();
-                    seen.extend(written.map(|change| (change.path.clone(), change.after_sha256.clone())));
-                    let built = harness.perform(Build { round })?;
-                    if built.passed() {
-                        cleared.doubt(harness, limits, &built)?;
-                        return Ok(Outcome::Done { rounds: round });
-                    }
-                    if let Some(cause) = cleared.unfit(harness, &built)? {
-                        break Outcome::Unfit { round, cause };
-                    }
-                    let rebuilt = built.present.iter().filter(|file| conversation.rebuilt(file));
-                    seen.extend(rebuilt.map(Present::known));
-                    let hints = left_out(&applied.warnings) + &built.hints + &changed_by(&built);
-                    let at = if applied.changed_nothing() { At::Unchanged } else { At::Build };
-                    (at, built.output, hints)
+                if let Some(cause) = cleared.unfit(harness, &built)? {
+                    break Outcome::Unfit { round, cause };
                 }
-            };
+                let rebuilt = built.present.iter().filter(|file| conversation.rebuilt(file));
+                seen.extend(rebuilt.map(Present::known));
+                let hints = left_out(&applied.warnings) + &built.hints + &changed_by(&built);
+                (if applied.changed_nothing() { At::Unchanged } else { At::Build }, built.output, hints)
+            }
+        };
         let failure = Failure::after(last_failure.take(), output.as_str(), &reply.text);
         let (times, repeats) = (failure.times(), limits.earned && failure.repeats());
         last_failure = Some(failure);
@@ -173,9 +170,7 @@ where
         if round >= limits.rounds {
             break Outcome::AttemptsUsedUp { rounds: round };
         }
-        let output = told(&output, limits, times, at);
-        let line_break = if besides.is_empty() || output.ends_with('\n') { "" } else { "\n" };
-        let output = output + line_break + &besides;
+        let output = told(&output, limits, times, at, &besides);
         prompt = match at {
             At::Build | At::Unchanged => conversation.built(&reply.text, &output),
             At::Reply => conversation.refused(&reply.text, &output),
@@ -243,12 +238,17 @@ impl Cleared {
     }
 }
 
+/// What the model knows of a file that it has changed.
+fn known(change: &Changed) -> (String, Option<String>) {
+    (change.path.clone(), change.after_sha256.clone())
+}
+
 fn unavailable(round: u32, cause: Cause) -> Outcome {
     Outcome::ModelUnavailable { round, cause }
 }
 
-/// What the next prompt says of a failure.
-fn told(output: &Text, limits: &Limits, times: u32, at: At) -> String {
+/// What the next prompt says of a failure, and what it shows besides.
+fn told(output: &Text, limits: &Limits, times: u32, at: At, besides: &str) -> String {
     let (text, limit) = (output.as_str(), limits.build_output_bytes);
     let part = match (limits.repair, at) {
         (Repair::Focused, At::Build | At::Unchanged) => failing_part(text),
@@ -256,7 +256,9 @@ fn told(output: &Text, limits: &Limits, times: u32, at: At) -> String {
     };
     let whole_bytes = if part.len() < text.len() { part.len() } else { output.whole_bytes() };
     let shown = middle_left_out(&part, whole_bytes, limit);
-    if times > 1 { format!("{shown}{}", notice(times, at)) } else { shown.into_owned() }
+    let told = if times > 1 { format!("{shown}{}", notice(times, at)) } else { shown.into_owned() };
+    let line_break = if besides.is_empty() || told.ends_with('\n') { "" } else { "\n" };
+    told + line_break + besides
 }
 
 /// What a build may fail of that its output does not name: code that the reply stands for, but does not hold.

@@ -145,11 +145,8 @@ impl Misfits {
     /// Whoever replaces a file of which only the outline is known loses the rest.
     fn outlined(&mut self, path: &Admitted) {
         let text = read(path).ok().filter(|text| rollup::may_show(path.path(), text));
-        let remedy = if text.is_some() {
-            "all of it follows: give its change again"
-        } else {
-            "so it may not be replaced; leave it as it is"
-        };
+        let follows = "all of it follows: give its change again";
+        let remedy = if text.is_some() { follows } else { "so it may not be replaced; leave it as it is" };
         let what = format!(" was shown only as an outline; {remedy}.");
         self.problems.push(problem(IN_PART, path, &what));
         self.shown.extend(text.map(|text| (path.path().to_owned(), text)));
@@ -290,10 +287,8 @@ fn told(path: &Admitted, misfit: &Misfit, hunks: &[Hunk<'_>], old: &str, quotes:
             problem("edit-ambiguous", path, &what)
         }
         Why::Overlaps(other) => {
-            let what = format!(
-                ", hunk {number}: its SEARCH lines overlap those of hunk {other}; make them one hunk."
-            );
-            problem("edit-overlaps", path, &what)
+            let what = format!(", hunk {number}: its SEARCH lines overlap those of hunk {other}");
+            problem("edit-overlaps", path, &(what + "; make them one hunk."))
         }
     }
 }

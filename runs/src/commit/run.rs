@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use anyhow::anyhow;
 use code_commit_apply::Lock;
@@ -222,7 +221,7 @@ impl Loop for Commit<'_> {
             account: account(plan, self.tree, &confinement)?,
             build: build_command(plan, host.environment, confinement),
             asking,
-            codebase: Arc::clone(plan.task.codebase()),
+            codebase: plan.task.codebase().clone(),
             layout: plan.task.layout(),
             said_log: plan.task.said_log(root),
             rules: Rules { root: root.to_owned(), guard, lock },

@@ -5,7 +5,6 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use code_commit_apply::Lock;
@@ -83,13 +82,7 @@ impl ScratchCopy {
             let rounds: Vec<PathBuf> = Some(images).filter(|images| images.is_dir()).into_iter().collect();
             self.put_back(&rounds).map_err(io::Error::other)
         };
-        Replayed::new(
-            only,
-            rules,
-            self.state.join(UNDO),
-            Box::new(as_found),
-            Arc::clone(plan.task.codebase()),
-        )
+        Replayed::new(only, rules, self.state.join(UNDO), Box::new(as_found), plan.task.codebase().clone())
     }
 
     /// How many files the replayed run changed, and a SHA-256 of their paths and hashes.

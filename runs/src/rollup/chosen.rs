@@ -33,15 +33,12 @@ pub struct Chosen {
     pub tokens: u64,
 }
 
-/// Every file of a roll-up without a budget.
-pub(super) fn all(text: &str) -> Vec<Chosen> {
-    let chosen = |(path, text): (&str, &str)| Chosen {
-        path: path.to_owned(),
-        form: whole(),
-        why: "there is no budget".to_owned(),
-        tokens: tokens(text.len()),
-    };
-    code_commit_prompt::rollup::files(text).map(chosen).collect()
+impl Chosen {
+    /// A file of a roll-up that shows all of them.
+    pub fn without_budget(path: &str, text: &str) -> Self {
+        let (path, why) = (path.to_owned(), "there is no budget".to_owned());
+        Self { path, form: whole(), why, tokens: tokens(text.len()) }
+    }
 }
 
 /// Adds the files that matter most for the query, whole or as outlines, and the list of the others. Gives what is
