@@ -9,7 +9,7 @@ use terminal_size::{Width, terminal_size_of};
 
 use crate::args::{OutputArgs, When};
 
-/// From the flags and the environment (`NO_COLOR`, `TERM`).
+/// From the flags and the environment (`NO_COLOR`, `TERM`, `CI`).
 pub fn output(flags: &OutputArgs, environment: &Environment) -> Output {
     let is_dumb = environment.text("TERM") == Some("dumb");
     let plain = environment.text("NO_COLOR").is_some() || is_dumb;
@@ -23,7 +23,9 @@ pub fn output(flags: &OutputArgs, environment: &Environment) -> Output {
         (false, true) => Volume::Verbose,
         (false, false) => Volume::Normal,
     };
-    let live = io::stderr().is_terminal() && volume > Volume::Quiet && !is_dumb;
+    // Some CI services give a job a terminal, and keep every line that is drawn there.
+    let is_watched = environment.text("CI").is_none_or(|ci| ci == "false");
+    let live = io::stderr().is_terminal() && volume > Volume::Quiet && !is_dumb && is_watched;
     let (out, err) = (io::stdout().is_terminal(), io::stderr().is_terminal());
     let mut output = streams(colour(out) && !flags.json, colour(err));
     (output.json, output.volume, output.live) = (flags.json, volume, live);
