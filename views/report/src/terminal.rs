@@ -4,6 +4,7 @@
 mod counts;
 mod printed;
 mod progress;
+mod rounds;
 
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ pub use counts::Counts;
 use printed::Printed;
 pub use printed::{Printout, ReadPrintout};
 use progress::Progress;
+use rounds::Rounds;
 
 /// At most this many lines of a failed command are repeated on the terminal; the record has all of
 /// them.
@@ -39,6 +41,7 @@ pub struct Terminal {
     answer: String,
     progress: Progress,
     printed: Printed,
+    rounds: Rounds,
 }
 
 impl Terminal {
@@ -46,8 +49,8 @@ impl Terminal {
     /// record.
     pub fn new(output: Output, model: String, counts: Counts, log: String, read: ReadPrintout) -> Self {
         let progress = Progress::new(LiveLine::new(output.live));
-        let (answer, printed) = (String::new(), Printed::default());
-        Self { output, model, counts, now: 0, read, log, answer, progress, printed }
+        let (answer, printed, rounds) = (String::new(), Printed::default(), Rounds::of(&output, &log));
+        Self { output, model, counts, now: 0, read, log, answer, progress, printed, rounds }
     }
 
     fn line(&self, text: &str) {
@@ -114,10 +117,15 @@ impl Terminal {
             Line::Resumed { .. } if matches!(self.counts, Counts::Attempts(_)) => {
                 self.output.note("continuing the run that was not finished");
             }
-            Line::Ended { .. } => self.progress.clear(),
+            Line::Ended { .. } => self.ended(),
             // A warning is also an event; the rest is only for the record.
             _ => {}
         }
+    }
+
+    fn ended(&mut self) {
+        self.progress.clear();
+        self.rounds.end();
     }
 
     fn lacking(&self, failed: &[Condition]) {
@@ -241,6 +249,7 @@ impl Observer for Terminal {
             Event::AskBegins { round, prompt_bytes, model } => {
                 self.now = *round;
                 self.model.clone_from(model);
+                self.rounds.enter(*round, &self.counts.head(*round));
                 let size = phrases::bytes(*prompt_bytes);
                 self.line(&format!("asking {} ({size})", printable(&self.model)));
                 self.progress.begin(self.counts.head(self.now), "waiting for the model");
@@ -261,6 +270,7 @@ impl Observer for Terminal {
             }
             Event::BuildBegins { round } => {
                 self.now = *round;
+                self.rounds.enter(*round, &self.counts.head(*round));
                 self.progress.begin(self.counts.head(self.now), "building");
             }
             Event::BuildPrints { bytes } if self.output.volume == Volume::Verbose => {
