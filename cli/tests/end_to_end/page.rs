@@ -97,6 +97,9 @@ fn hundreds_of_runs_can_be_sorted_and_filtered() {
         (&seen.keyboard["sorted"], &seen.keyboard["shown"]),
         (&"run-0000".into(), &format!("1 of {count}").into())
     );
+    // Every fifth is of this loop, and every third has this verdict.
+    let chosen = (0..count).filter(|number| number % 15 == 0).count();
+    assert_eq!(seen.keyboard["chosen"], format!("{chosen} of {count}"));
     println!("{count} runs open in {:.2} s of CPU", seen.cpu_seconds);
 }
 

@@ -107,6 +107,11 @@ async function keyboard(page) {
     await page.keyboard.type("run-0007");
     reached.shown = await page.locator("#shown").textContent();
     await page.locator("#find").fill("");
+    await page.locator("#kind").selectOption("commit");
+    await page.locator("#verdict").selectOption("done");
+    reached.chosen = await page.locator("#shown").textContent();
+    await page.locator(".filter").evaluate((form) => form.reset());
+    await page.locator("#find").dispatchEvent("input");
   }
   return reached;
 }
