@@ -6,6 +6,7 @@
 
 mod args;
 mod commands;
+mod forge;
 mod models;
 mod printing;
 mod process;
@@ -42,7 +43,14 @@ fn main() -> ExitCode {
     printing::redact_panics(&output);
     // Before anything is printed; a command that works in another folder also finds the keys of that folder.
     output.strike_out(keys(&environment).exposed());
-    let host = Host { folder, environment: &environment, output: &output, loops: LOOPS, models: &Services };
+    let host = Host {
+        folder,
+        environment: &environment,
+        output: &output,
+        loops: LOOPS,
+        models: &Services,
+        closed: forge::tell,
+    };
     let done = or_fault(|| commands::run(&arguments, host));
     let exit = done.unwrap_or_else(|failure| failure.tell(&output));
     ExitCode::from(exit.closing(arguments.product(), &output))

@@ -3,13 +3,13 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use code_commit_logging::Redactor;
-use code_commit_report::{Output, Stream, Volume};
+use code_commit_report::{Forge, Output, Stream, Volume};
 use code_commit_settings::Environment;
 use terminal_size::{Width, terminal_size_of};
 
 use crate::args::{OutputArgs, When};
 
-/// From the flags and the environment (`NO_COLOR`, `TERM`).
+/// From the flags and the environment (`NO_COLOR`, `TERM`, `CI`).
 pub fn output(flags: &OutputArgs, environment: &Environment) -> Output {
     let is_dumb = environment.text("TERM") == Some("dumb");
     let plain = environment.text("NO_COLOR").is_some() || is_dumb;
@@ -23,11 +23,25 @@ pub fn output(flags: &OutputArgs, environment: &Environment) -> Output {
         (false, true) => Volume::Verbose,
         (false, false) => Volume::Normal,
     };
-    let live = io::stderr().is_terminal() && volume > Volume::Quiet && !is_dumb;
+    // Some CI services give a job a terminal, and keep every line that is drawn there.
+    let is_watched = environment.text("CI").is_none_or(|ci| ci == "false");
+    let live = io::stderr().is_terminal() && volume > Volume::Quiet && !is_dumb && is_watched;
     let (out, err) = (io::stdout().is_terminal(), io::stderr().is_terminal());
     let mut output = streams(colour(out) && !flags.json, colour(err));
     (output.json, output.volume, output.live) = (flags.json, volume, live);
+    output.forge = forge(environment);
     output
+}
+
+/// Whose job this is: GitHub and GitLab set these variables in every one.
+fn forge(environment: &Environment) -> Option<Forge> {
+    let is_set = |name| environment.text(name) == Some("true");
+    let gitlab = Forge::GitLab(|| u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or_default());
+    match (is_set("GITHUB_ACTIONS"), is_set("GITLAB_CI")) {
+        (true, _) => Some(Forge::GitHub),
+        (false, true) => Some(gitlab),
+        (false, false) => None,
+    }
 }
 
 /// For an invalid command line with `--json`.

@@ -29,7 +29,14 @@ pub enum Event<'a> {
         /// It is streamed, and no text has arrived yet: these are thoughts, or comments that keep
         /// the connection open.
         is_thinking: bool,
+        /// Bytes of its text so far, without what the protocol adds.
+        text_bytes: u64,
+        /// The files whose blocks have begun, in their order. The whole answer may still be refused.
+        files: &'a [String],
     },
+    /// The cost of the run so far changed, in US dollars. A call without an answer counts as the most
+    /// that it can have cost. Only told while all prices are known.
+    Spent { usd: f64 },
     /// A failed attempt is retried after a wait.
     Waiting { round: u32, wait: Duration, reason: String },
     /// The services are out of quota; told every second until they are asked again.

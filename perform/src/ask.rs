@@ -1,5 +1,6 @@
 //! Asking the model: the prompt on disk, the call, the answer on disk.
 
+mod arriving;
 mod call;
 mod partial;
 mod quota;
@@ -14,9 +15,8 @@ use code_commit_logging::millis;
 use code_commit_runner::Cancel;
 
 use crate::Event;
-use crate::ask::call::Call;
-use crate::ask::partial::Partial;
 use crate::ask::quota::{NoAnswer, Patience, Quotas};
+use crate::ask::{arriving::Arriving, call::Call, partial::Partial};
 use crate::fault::{Fault, with_sources};
 use crate::paid::{Again, Paid};
 use crate::record::{Record, store};
@@ -183,7 +183,7 @@ impl Asker<'_> {
             cancel: self.cancel,
             began: now(),
             is_streamed: request.stream,
-            has_text: false,
+            arriving: Arriving::default(),
             failed: None,
             bill: CallSpending { spending, forecast, model: model.id() },
             reserve,

@@ -34,6 +34,33 @@ const TESTS: &[(&str, &str)] = &[
     ("not ok ", ""),               // TAP
 ];
 
+/// A line of a file that an output names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedLine {
+    /// Relative to the root.
+    pub path: String,
+    /// From 1.
+    pub line: usize,
+    /// The line of the output that names it; below a line that only points, the one before it, too.
+    pub said: String,
+}
+
+/// The first lines of files below `root` that an output names, each once. They are there: other places in an output
+/// are times, addresses, or files of a library.
+pub fn named_lines(output: &str, root: &Path) -> Vec<NamedLine> {
+    let mut named: Vec<NamedLine> = Vec::new();
+    for Place { path, line, said } in places(output, root).take(MOST_LOOKED_AT) {
+        let is_known = named.iter().any(|known| known.path == path && known.line == line);
+        if is_known || named.len() >= MOST_PLACES {
+            continue;
+        }
+        if read(root, &path, |_: &str, _: &str| true).is_some_and(|text| around(&text, line).is_some()) {
+            named.push(NamedLine { path, line, said });
+        }
+    }
+    named
+}
+
 /// Lines for the prompt, or nothing. `may_see` says whether the model may see a file with this content.
 pub(crate) fn of(output: &str, root: &Path, may_see: impl Fn(&str, &str) -> bool) -> String {
     let mut hints = String::new();
@@ -43,7 +70,7 @@ pub(crate) fn of(output: &str, root: &Path, may_see: impl Fn(&str, &str) -> bool
     }
     let mut files: BTreeMap<String, Option<String>> = BTreeMap::new();
     let mut quoted: Vec<(String, usize)> = Vec::new();
-    for (path, line) in places(output, root).take(MOST_LOOKED_AT) {
+    for Place { path, line, .. } in places(output, root).take(MOST_LOOKED_AT) {
         let is_quoted = |(other, at): &(String, usize)| *other == path && at.abs_diff(line) <= AROUND;
         if quoted.len() >= MOST_PLACES || quoted.iter().any(is_quoted) {
             continue;
@@ -79,11 +106,18 @@ fn around(text: &str, line: usize) -> Option<String> {
     Some(lines.map(quote).collect())
 }
 
+struct Place {
+    path: String,
+    line: usize,
+    said: String,
+}
+
 /// The places that an output names, in its order: `PATH:LINE`, `PATH(LINE` and `"PATH", line LINE`.
-fn places(output: &str, root: &Path) -> impl Iterator<Item = (String, usize)> {
+fn places(output: &str, root: &Path) -> impl Iterator<Item = Place> {
     let root = format!("{}/", root.display());
     let is_apart = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '[' | ']' | '<' | '>' | '=');
-    output.lines().flat_map(move |line| {
+    let before = [""].into_iter().chain(output.lines());
+    before.zip(output.lines()).flat_map(move |(before, line)| {
         let root = root.clone();
         let of_python =
             line.trim_start().strip_prefix("File \"").and_then(|rest| rest.split_once("\", line "));
@@ -101,9 +135,18 @@ fn places(output: &str, root: &Path) -> impl Iterator<Item = (String, usize)> {
             let path = path.strip_prefix(&root).or_else(|| path.strip_prefix("./")).unwrap_or(path);
             let is_inside =
                 !path.starts_with('/') && !path.split('/').any(|part| part == ".." || part.is_empty());
-            Some((path.to_owned(), digits.parse().ok()?)).filter(|_| is_inside && path.contains(['.', '/']))
+            if !is_inside || !path.contains(['.', '/']) {
+                return None;
+            }
+            Some(Place { path: path.to_owned(), line: digits.parse().ok()?, said: said(before, line) })
         })
     })
+}
+
+/// rustc and others say what is wrong on the line before the one that points at it.
+fn said(before: &str, line: &str) -> String {
+    let (before, line) = (before.trim(), line.trim());
+    if line.starts_with("-->") { format!("{before}\n{line}") } else { line.to_owned() }
 }
 
 /// The names of the tests that failed, each once, in the order of the output.
@@ -211,5 +254,21 @@ mod tests {
             .collect();
         assert!(of(&many, root, |_, _| true).matches("b.c:").count() <= MOST_PLACES);
         assert_eq!(of("all is well\n", root, |_, _| true), "");
+    }
+
+    #[test]
+    fn a_named_line_is_there_and_has_what_the_output_says_of_it() {
+        let top = tempfile::tempdir().unwrap();
+        std::fs::write(top.path().join("a.rs"), "one\ntwo\nthree\n").unwrap();
+        let output = "error[E0308]: mismatched types\n --> a.rs:2:5\na.rs:2:9: again\na.rs:3:1: error: no\n\
+                      a.rs:9:1\nb.rs:1:1\nat 12:30:05\n";
+        let named: Vec<String> = named_lines(output, top.path())
+            .iter()
+            .map(|NamedLine { path, line, said }| format!("{path}:{line} {said:?}"))
+            .collect();
+        insta::assert_snapshot!(named.join("\n"), @r#"
+        a.rs:2 "error[E0308]: mismatched types\n--> a.rs:2:5"
+        a.rs:3 "a.rs:3:1: error: no"
+        "#);
     }
 }

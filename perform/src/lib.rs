@@ -38,6 +38,7 @@ pub use build::BuildCommand;
 pub use code_commit_engine::{Event, Observer, Silent};
 pub use commit::CommitWorld;
 pub use fault::Fault;
+pub use hints::{NamedLine, named_lines};
 pub use identity::{HoldsNow, identity};
 pub use intake::{InPrompt, Intake, Rules, Shown, Taken};
 pub use kept::{after_build, folders_to_undo, sha256_on_disk, undo_folders};

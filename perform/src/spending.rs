@@ -80,6 +80,13 @@ impl Spending {
         spent
     }
 
+    /// What the run has cost so far, a call without an answer as the most that it can have cost; `None` as long as
+    /// nothing was paid for, and if the price of any call is unknown.
+    pub(crate) fn known_cost_usd(&self) -> Option<f64> {
+        let Spent { cost, unpriced, .. } = self.spent.get();
+        (unpriced == 0 && cost > Money::ZERO).then(|| cost.as_usd())
+    }
+
     /// Whether the cost limit can be enforced for this model. It cannot if the price is unknown, which is not
     /// zero.
     pub fn keeps_cost(&self, model: &ModelId) -> Result<(), BudgetError> {

@@ -215,6 +215,7 @@ impl<L: Loop> Life<'_, L> {
             line.insert("from_record".to_owned(), json!(true));
         }
         output.object(&line.into());
+        (self.site.host.closed)(self.site.host, root, run, &past);
         let exit = self.of.exit(plan, run, &ended)?;
         Ok(Finished { exit, ended, changes, run: run.clone(), past, from_record })
     }

@@ -68,7 +68,8 @@ impl Scene {
 
     fn host<'h>(&'h self, models: &'h Replies) -> Host<'h> {
         let Self { project, environment, output, .. } = self;
-        Host { folder: Ok(project.root()), environment, output, loops: code_commit_runs::LOOPS, models }
+        let loops = code_commit_runs::LOOPS;
+        Host { folder: Ok(project.root()), environment, output, loops, models, closed: |_, _, _, _| {} }
     }
 
     /// A run of the default loop with these replies.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::scenes::commit::Scene;
 
 /// What the service says that an answer used.
-fn used() -> Value {
+pub fn used() -> Value {
     json!({ "promptTokenCount": 1000, "cachedContentTokenCount": 100, "candidatesTokenCount": 200, "totalTokenCount": 1200 })
 }
 
@@ -60,7 +60,7 @@ fn every_run_is_summed_up_by_loop_model_and_day_and_a_call_without_usage_says_so
 }
 
 /// Where the user's own file gives the model a price.
-fn price(scene: &Scene) -> std::path::PathBuf {
+pub fn price(scene: &Scene) -> std::path::PathBuf {
     let folder = scene.project.beside().join(".config/code-commit");
     std::fs::create_dir_all(&folder).unwrap();
     let price = b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\n";

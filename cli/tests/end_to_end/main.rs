@@ -34,6 +34,7 @@ mod estimate;
 mod every_dialect;
 mod exercises;
 mod file_systems;
+mod forge;
 mod hostile;
 mod house;
 mod implement;

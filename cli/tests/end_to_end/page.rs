@@ -16,13 +16,18 @@ use crate::scenes::kills::chosen;
 const HOSTILE: &str =
     "</pre></title><script>alert(1)</script><img src=http://127.0.0.1:9/x onerror=alert(2)>";
 
-/// Nothing is said, loaded, opened or badly accessible, and keys reach what a mouse reaches.
+/// Nothing is said, loaded, opened, badly accessible, wider than its window or folded on paper, and keys reach what a mouse reaches.
 #[track_caller]
 fn assert_quiet(seen: &Seen) {
     assert_eq!(seen.messages, [""; 0], "{}", seen.file);
     assert!(seen.requests.iter().all(|url| url.starts_with("file://")), "{:?}", seen.requests);
     assert_eq!((seen.requests.len(), seen.dialogs), (1, 0), "{:?}", seen.requests);
     assert_eq!(seen.findings, [""; 0], "{}", seen.file);
+    for (look, too_wide) in &seen.too_wide {
+        assert_eq!(too_wide, &[""; 0], "{look} of {} scrolls sideways", seen.file);
+    }
+    assert!(seen.too_wide.contains_key("narrow"), "{}", seen.file);
+    assert_eq!(seen.folded, [""; 0], "{} in print", seen.file);
     assert!(seen.keyboard["first"].as_str().is_some_and(|text| text.starts_with("Skip to")), "{}", seen.file);
     for key in ["unfolded", "side"] {
         assert_ne!(seen.keyboard[key], false, "{key} of {}", seen.file);
@@ -92,6 +97,9 @@ fn hundreds_of_runs_can_be_sorted_and_filtered() {
         (&seen.keyboard["sorted"], &seen.keyboard["shown"]),
         (&"run-0000".into(), &format!("1 of {count}").into())
     );
+    // Every fifth is of this loop, and every third has this verdict.
+    let chosen = (0..count).filter(|number| number % 15 == 0).count();
+    assert_eq!(seen.keyboard["chosen"], format!("{chosen} of {count}"));
     println!("{count} runs open in {:.2} s of CPU", seen.cpu_seconds);
 }
 

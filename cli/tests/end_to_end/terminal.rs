@@ -1,6 +1,7 @@
 //! What a person sees: on terminals of three widths, with and without colour, and every error message.
 
 mod errors;
+mod live;
 mod records;
 mod widths;
 

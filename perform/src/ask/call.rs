@@ -6,6 +6,7 @@ use code_commit_engine::{Attempted, Note};
 use code_commit_llm::{Attempt, ModelId, Progress, Waited, Watch};
 use code_commit_runner::Cancel;
 
+use super::arriving::Arriving;
 use super::partial::Partial;
 use crate::Event;
 use crate::record::{Record, RecordError};
@@ -20,7 +21,7 @@ pub(super) struct Call<'c> {
     pub(super) cancel: &'c Cancel,
     pub(super) began: Instant,
     pub(super) is_streamed: bool,
-    pub(super) has_text: bool,
+    pub(super) arriving: Arriving,
     /// The record could not be kept; this stops the run, not the call.
     pub(super) failed: Option<RecordError>,
     pub(super) bill: CallSpending<'c>,
@@ -30,24 +31,46 @@ pub(super) struct Call<'c> {
     pub(super) partial: Partial,
 }
 
+impl Call<'_> {
+    fn tell_progress(&mut self) {
+        let text_bytes = self.arriving.text_bytes();
+        self.record.tell(&Event::Receiving {
+            round: self.round,
+            elapsed: self.began.elapsed(),
+            bytes: self.arriving.bytes,
+            is_thinking: self.is_streamed && text_bytes == 0,
+            text_bytes,
+            files: self.arriving.files(),
+        });
+    }
+
+    fn tell_cost(&mut self) {
+        if let Some(usd) = self.bill.spending.known_cost_usd() {
+            self.record.tell(&Event::Spent { usd });
+        }
+    }
+}
+
 impl Watch for Call<'_> {
     fn progress(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Bytes(bytes) => {
-                let (round, elapsed) = (self.round, self.began.elapsed());
-                let is_thinking = self.is_streamed && !self.has_text;
-                self.record.tell(&Event::Receiving { round, elapsed, bytes, is_thinking });
+                self.arriving.bytes = bytes;
+                self.tell_progress();
             }
             Progress::Text(text) => {
-                self.has_text = true;
+                self.arriving.add(text, self.record.folder().redactor());
                 self.partial.add(text.as_bytes(), self.record.folder());
+                self.tell_progress();
             }
             Progress::Body(bytes) => self.partial.add(bytes, self.record.folder()),
             Progress::Restarted => {
                 self.partial.end();
-                self.has_text = false;
+                self.arriving = Arriving::default();
             }
-            Progress::Connected | _ => {}
+            // Earlier parts of a resumed run have cost something, too.
+            Progress::Connected => self.tell_cost(),
+            _ => {}
         }
     }
 
@@ -59,6 +82,7 @@ impl Watch for Call<'_> {
         let model = Some(self.bill.model).filter(|model| *model != self.first);
         let attempt = &Attempt { model: model.map(ToString::to_string), ..attempt.clone() };
         self.bill.add(attempt);
+        self.tell_cost();
         if let Some(wait) = attempt.wait_ms {
             let reason = attempt.message.clone().unwrap_or_default();
             let reason = self.record.folder().redactor().redact(&reason).into_owned();

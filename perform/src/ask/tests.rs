@@ -28,7 +28,7 @@ fn with_call(
         cancel: &Cancel::new().unwrap(),
         began: now(),
         is_streamed: true,
-        has_text: false,
+        arriving: Arriving::default(),
         failed: None,
         bill: CallSpending { spending: &spending, forecast, model: model.id() },
         reserve: Reserve::hold(base.path()).unwrap(),
@@ -81,7 +81,7 @@ fn a_model_thinks_until_its_text_begins_and_again_when_it_begins_anew() {
         call.is_streamed = false;
         call.progress(Progress::Bytes(20));
     });
-    assert_eq!(shown.borrow().0, [true, true, false, true, false]);
+    assert_eq!(shown.borrow().0, [true, true, false, false, true, false]);
 }
 
 /// Sees whether the wait is counted down.

@@ -143,7 +143,7 @@ impl Lines {
 
     fn turn_is_over(&self, turned: &Turned) {
         self.end_of_text();
-        self.screen.borrow().live.clear();
+        self.screen.borrow_mut().live.clear();
         for path in &turned.put_back {
             self.output.warn(&put_back(path, &turned.role, &self.specs));
         }

@@ -82,7 +82,7 @@ impl Scene {
 
     fn host(&self) -> Host<'_> {
         let Self { root, environment, output, .. } = self;
-        Host { folder: Ok(root), environment, output, loops: ROWS, models: &Poet }
+        Host { folder: Ok(root), environment, output, loops: ROWS, models: &Poet, closed: |_, _, _, _| {} }
     }
 
     /// What was printed since it was asked last.

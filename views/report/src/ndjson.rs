@@ -41,6 +41,6 @@ fn object(event: &Event<'_>) -> Option<Value> {
         }
         Event::Warning(problem) => json!({ "event": "warning", "problem": problem }),
         Event::Line { json, .. } => json!({ "event": "fact", "fact": json }),
-        Event::Receiving { .. } | Event::CountingDown { .. } => return None,
+        Event::Receiving { .. } | Event::CountingDown { .. } | Event::Spent { .. } => return None,
     })
 }

@@ -1,7 +1,10 @@
 //! A run as a person sees it: one live line while the model thinks, then a line for each thing that
 //! happened.
 
+mod counts;
 mod printed;
+mod progress;
+mod rounds;
 
 use std::time::Duration;
 
@@ -15,40 +18,15 @@ use crate::live::LiveLine;
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use crate::phrases;
 use crate::show::by_command;
+pub use counts::Counts;
 use printed::Printed;
 pub use printed::{Printout, ReadPrintout};
+use progress::Progress;
+use rounds::Rounds;
 
 /// At most this many lines of a failed command are repeated on the terminal; the record has all of
 /// them.
 const SHOWN_LINES: usize = 12;
-
-/// What a run counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counts {
-    /// Rounds of a commit loop, this many at most.
-    Rounds(u32),
-    /// Attempts of a work order, this many at most.
-    Attempts(u32),
-}
-
-impl Counts {
-    /// `round 1/4`; an order's preflight has no attempt yet.
-    fn head(self, now: u32) -> String {
-        match (self, now) {
-            (Self::Attempts(_), 0) => "preflight".to_owned(),
-            (Self::Attempts(most), now) => format!("attempt {now}/{most}"),
-            (Self::Rounds(most), now) => format!("round {now}/{most}"),
-        }
-    }
-
-    /// The indentation of the lines below a line, aligned with its text.
-    fn indent(self) -> usize {
-        match self {
-            Self::Attempts(_) => 13,
-            Self::Rounds(_) => 11,
-        }
-    }
-}
 
 /// Renders the events of one run on standard error.
 pub struct Terminal {
@@ -61,31 +39,32 @@ pub struct Terminal {
     log: String,
     /// The file with the last reply.
     answer: String,
-    live: LiveLine,
+    progress: Progress,
     printed: Printed,
+    rounds: Rounds,
 }
 
 impl Terminal {
     /// For a run with `model`. `log` is the path of its record in messages; `read` reads from the
     /// record.
     pub fn new(output: Output, model: String, counts: Counts, log: String, read: ReadPrintout) -> Self {
-        let live = LiveLine::new(output.live);
-        let (answer, printed) = (String::new(), Printed::default());
-        Self { output, model, counts, now: 0, read, log, answer, live, printed }
+        let progress = Progress::new(LiveLine::new(output.live));
+        let (answer, printed, rounds) = (String::new(), Printed::default(), Rounds::of(&output, &log));
+        Self { output, model, counts, now: 0, read, log, answer, progress, printed, rounds }
     }
 
     fn line(&self, text: &str) {
         let head = self.output.paint_note(DIM, &self.counts.head(self.now));
-        self.live.above(|| self.output.note(&format!("{head}  {text}")));
+        self.progress.above(|| self.output.note(&format!("{head}  {text}")));
     }
 
     fn under(&self, text: &str) {
         let indent = self.counts.indent();
-        self.live.above(|| self.output.note(&format!("{:indent$}{text}", "")));
+        self.progress.above(|| self.output.note(&format!("{:indent$}{text}", "")));
     }
 
     fn warn(&self, problem: &Problem) {
-        self.live.above(|| self.output.warn(&printable(&problem.message)));
+        self.progress.above(|| self.output.warn(&printable(&problem.message)));
     }
 
     fn bad(&self, text: &str) {
@@ -97,7 +76,7 @@ impl Terminal {
         // A resumed run does not begin with a request to the model.
         self.now = line.round().unwrap_or(self.now);
         if matches!(line, Line::Unanswered(_)) {
-            self.live.clear();
+            self.progress.clear();
         }
         match line {
             Line::Answered(answered) => self.answered(answered),
@@ -119,16 +98,16 @@ impl Terminal {
             }
             Line::Restored(restored) => {
                 let text = format!("{} before the run", phrases::files_as_they_were(restored.paths.len()));
-                self.live.above(|| self.output.note(&text));
+                self.progress.above(|| self.output.note(&text));
             }
             Line::Written(Written { changes, warnings, .. }) => {
                 self.changed(changes, warnings);
-                self.live.begin(&format!("{}  running commands", self.counts.head(self.now)));
+                self.progress.begin(self.counts.head(self.now), "running commands");
             }
             Line::Refused(refused) => self.refused("proposal", &refused.problems),
             Line::Ran(ran) => self.ran(ran),
             Line::RolledBack(rolled_back) => {
-                self.live.clear();
+                self.progress.clear();
                 let is_whole = rolled_back.warnings.iter().all(|warning| warning.code != IGNORED_FILES);
                 let what = if is_whole { "the tree" } else { "what git does not ignore" };
                 self.line(&format!("rolled back: {what} is as it was"));
@@ -138,10 +117,15 @@ impl Terminal {
             Line::Resumed { .. } if matches!(self.counts, Counts::Attempts(_)) => {
                 self.output.note("continuing the run that was not finished");
             }
-            Line::Ended { .. } => self.live.clear(),
+            Line::Ended { .. } => self.ended(),
             // A warning is also an event; the rest is only for the record.
             _ => {}
         }
+    }
+
+    fn ended(&mut self) {
+        self.progress.clear();
+        self.rounds.end();
     }
 
     fn lacking(&self, failed: &[Condition]) {
@@ -155,7 +139,7 @@ impl Terminal {
     }
 
     fn answered(&mut self, answered: &Answered) {
-        self.live.clear();
+        self.progress.clear();
         self.answer.clone_from(&answered.reply.stored.file);
         let took = phrases::seconds(Duration::from_millis(answered.elapsed_ms));
         let size = phrases::bytes(answered.reply.stored.bytes);
@@ -173,7 +157,7 @@ impl Terminal {
                 printable(other),
                 printable(asked)
             );
-            self.live.above(|| self.output.warn(&text));
+            self.progress.above(|| self.output.warn(&text));
         }
     }
 
@@ -225,14 +209,14 @@ impl Terminal {
 
     /// Prints what follows the last complete line.
     fn rest(&mut self) {
-        self.live.clear();
+        self.progress.clear();
         let rest = self.printed.rest();
         self.print(rest.as_deref());
     }
 
     fn print(&self, lines: Option<&str>) {
         if let Some(lines) = lines {
-            self.live.above(|| self.output.note_block(lines));
+            self.progress.above(|| self.output.note_block(lines));
         }
     }
 
@@ -265,35 +249,35 @@ impl Observer for Terminal {
             Event::AskBegins { round, prompt_bytes, model } => {
                 self.now = *round;
                 self.model.clone_from(model);
+                self.rounds.enter(*round, &self.counts.head(*round));
                 let size = phrases::bytes(*prompt_bytes);
                 self.line(&format!("asking {} ({size})", printable(&self.model)));
-                self.live.begin(&format!("{}  waiting for the model", self.counts.head(self.now)));
+                self.progress.begin(self.counts.head(self.now), "waiting for the model");
             }
-            Event::Receiving { bytes, is_thinking, .. } => {
-                let doing = if *is_thinking { "thinking" } else { "receiving" };
-                self.live.say(&format!("{doing}, {}", phrases::bytes(*bytes)));
+            Event::Receiving { bytes, is_thinking, text_bytes, files, .. } => {
+                self.progress.received(*bytes, *is_thinking, *text_bytes, files);
             }
+            Event::Spent { usd } => self.progress.spent(*usd),
             Event::Waiting { wait, reason, .. } => {
                 let text = format!("{}; trying again in {}", printable(reason), phrases::seconds(*wait));
                 self.line(&self.output.paint_note(WARN, &text));
             }
-            Event::CountingDown { round, left } => {
-                let head = self.counts.head(*round);
-                self.live
-                    .say(&format!("{head}  out of quota, asking again in {}", phrases::countdown(*left)));
+            Event::CountingDown { left, .. } => {
+                self.progress.now(format!("out of quota, asking again in {}", phrases::countdown(*left)));
             }
             Event::Said { text, .. } => {
-                self.live.above(|| self.output.report_prose(&printable(text.trim_end())));
+                self.progress.above(|| self.output.report_prose(&printable(text.trim_end())));
             }
             Event::BuildBegins { round } => {
                 self.now = *round;
-                self.live.begin(&format!("{}  building", self.counts.head(self.now)));
+                self.rounds.enter(*round, &self.counts.head(*round));
+                self.progress.begin(self.counts.head(self.now), "building");
             }
             Event::BuildPrints { bytes } if self.output.volume == Volume::Verbose => {
                 let lines = self.printed.whole_lines(bytes);
                 self.print(lines.as_deref());
             }
-            Event::BuildPrints { .. } => {}
+            Event::BuildPrints { bytes } => self.progress.printed(bytes),
             Event::Warning(problem) => self.warn(problem),
             Event::Line { line, .. } => self.recorded(line),
         }

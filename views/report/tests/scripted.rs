@@ -184,7 +184,8 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
     let wait = Duration::from_millis(1500);
     let events = [
         Event::AskBegins { round: 1, prompt_bytes: 12_345, model: "gemini/a-model".to_owned() },
-        Event::Receiving { round: 1, elapsed: wait, bytes: 10, is_thinking: true },
+        Event::Receiving { round: 1, elapsed: wait, bytes: 10, is_thinking: true, text_bytes: 0, files: &[] },
+        Event::Spent { usd: 0.5 },
         Event::Waiting { round: 1, wait, reason: "busy".to_owned() },
         Event::CountingDown { round: 1, left: wait },
         Event::Said { round: 1, text: "Read \u{202e}this.\n" },

@@ -63,7 +63,6 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("settings/src/table.rs", 363),
             ("settings/src/values.rs", 327),
             ("views/report/src/summary.rs of", 57),
-            ("views/report/src/terminal.rs", 301),
             ("views/report/src/terminal.rs recorded", 50),
         ],
     ),

@@ -1,5 +1,6 @@
 //! Debian's Chromium, driven by Playwright, with axe: all three are installed by `.ci/run`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,6 +17,10 @@ pub(super) struct Seen {
     pub(super) dialogs: u32,
     /// Serious findings of axe.
     pub(super) findings: Vec<String>,
+    /// What is wider than the window, for each way to look at the page.
+    pub(super) too_wide: BTreeMap<String, Vec<String>>,
+    /// Folds that stay shut on paper.
+    pub(super) folded: Vec<String>,
     pub(super) text: String,
     pub(super) keyboard: Value,
     pub(super) without_script: Value,

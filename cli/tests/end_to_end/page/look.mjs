@@ -22,6 +22,31 @@ const context = await chromium.launchPersistentContext(profile, {
   ],
 });
 
+// How a page is looked at: a phone, a desk, a wide screen, in the dark, on paper (A4 at 96 dots per inch, without margins).
+const LOOKS = [
+  { name: "narrow", width: 360 },
+  { name: "narrow-dark", width: 360, colorScheme: "dark" },
+  { name: "light", width: 1280 },
+  { name: "dark", width: 1280, colorScheme: "dark" },
+  { name: "wide", width: 1600 },
+  { name: "print", width: 718, media: "print" },
+];
+
+// What makes the page wider than its window: a person would have to scroll sideways to read.
+function tooWide() {
+  const { scrollWidth, clientWidth } = document.documentElement;
+  if (scrollWidth <= clientWidth) return [];
+  const isOut = (one) => one.getBoundingClientRect().right > clientWidth && !one.closest(".wide");
+  return [scrollWidth + " of " + clientWidth, ...[...document.querySelectorAll("main *, header *")].filter(isOut).slice(0, 3).map(({ outerHTML }) => outerHTML.slice(0, 80))];
+}
+
+// Folds whose content nobody could read on paper.
+function folded() {
+  const content = (fold) => fold.querySelector(":scope > :not(summary)");
+  const isShut = (fold) => content(fold) && !content(fold).checkVisibility();
+  return [...document.querySelectorAll("details")].filter(isShut).map((fold) => fold.textContent.slice(0, 60));
+}
+
 // What a page says, loads and opens by itself.
 async function look(file) {
   const page = await context.newPage();
@@ -41,12 +66,15 @@ async function look(file) {
   found.scripts = await page.evaluate(() => document.scripts.length);
   found.text = await page.evaluate(() => document.body.innerText);
   found.keyboard = await keyboard(page);
-  if (shots !== "-") {
-    for (const scheme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme: scheme });
-      const fullPage = await page.evaluate(() => document.body.scrollHeight < 10_000);
-      await page.screenshot({ path: join(shots, found.file.replace(/html$/, "") + scheme + ".png"), fullPage });
-    }
+  found.too_wide = {};
+  for (const { name, width, ...media } of LOOKS) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ media: "screen", colorScheme: "light", ...media });
+    found.too_wide[name] = await page.evaluate(tooWide);
+    if (media.media) found.folded = await page.evaluate(folded);
+    if (shots === "-") continue;
+    const fullPage = await page.evaluate(() => document.body.scrollHeight < 10_000);
+    await page.screenshot({ path: join(shots, found.file.replace(/html$/, "") + name + ".png"), fullPage });
   }
   await page.close();
   return found;
@@ -79,13 +107,19 @@ async function keyboard(page) {
     await page.keyboard.type("run-0007");
     reached.shown = await page.locator("#shown").textContent();
     await page.locator("#find").fill("");
+    await page.locator("#kind").selectOption("commit");
+    await page.locator("#verdict").selectOption("done");
+    reached.chosen = await page.locator("#shown").textContent();
+    await page.locator(".filter").evaluate((form) => form.reset());
+    await page.locator("#find").dispatchEvent("input");
   }
   return reached;
 }
 
 // Serious and critical findings of axe in a colour scheme. The protocol runs its script, which the page's policy would refuse.
-async function check(file, scheme) {
+async function check(file, scheme, width) {
   const page = await context.newPage();
+  await page.setViewportSize({ width, height: 900 });
   await page.emulateMedia({ colorScheme: scheme });
   await page.goto("file://" + file);
   await page.evaluate(axe);
@@ -100,7 +134,7 @@ async function check(file, scheme) {
 const all = [];
 for (const file of pages) {
   const found = await look(file);
-  found.findings = [...await check(file, "light"), ...await check(file, "dark")];
+  found.findings = [...await check(file, "light", 1280), ...await check(file, "dark", 360)];
   all.push(found);
 }
 await context.close();

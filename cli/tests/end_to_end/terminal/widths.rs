@@ -1,7 +1,7 @@
 //! A run at 60, 80 and 120 columns.
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
-use code_commit_fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::screen::Terminal;
@@ -49,22 +49,6 @@ fn help_and_usage_errors_are_in_the_colour_that_was_asked_for() {
     }
     let piped = scene.keyed(&["runs", "--no-such-flag", "--color", "always"], &[]).output().unwrap();
     assert!(piped.stderr.contains(&b'\x1b'), "{}", String::from_utf8_lossy(&piped.stderr));
-}
-
-#[test]
-fn the_live_line_fits_the_terminal_and_is_gone_in_the_end() {
-    for columns in [30, 60, 120] {
-        let scene = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead)]));
-        let mut terminal = Terminal::start(scene.keyed(&scene.flags(), &[]), columns).unwrap();
-        assert!(terminal.wait_for("round 1/4  waiting"), "{:?}", terminal.lines());
-        let live: Vec<String> =
-            terminal.lines().into_iter().skip_while(|line| !line.contains("waiting")).collect();
-        terminal.kill().unwrap();
-        assert_eq!(live.len(), 1, "the live line takes more than a line of {columns}: {live:?}");
-    }
-    let (_, terminal) = run_at(60, &[]);
-    let lines = terminal.lines();
-    assert!(!lines.iter().any(|line| line.contains("waiting for") || line.contains("building")), "{lines:?}");
 }
 
 #[test]
