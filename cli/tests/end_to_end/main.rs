@@ -20,6 +20,7 @@ mod attacks;
 mod caches;
 mod clean;
 mod commit;
+mod committed;
 mod config;
 mod conversation;
 mod costs;
