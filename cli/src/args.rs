@@ -8,6 +8,7 @@ mod read;
 mod record;
 mod reply;
 mod retell;
+mod screen;
 mod setup;
 pub mod spec;
 

@@ -56,6 +56,7 @@ mod recovery;
 mod resume;
 mod runs_later;
 mod scenes;
+mod shells;
 mod spec;
 mod terminal;
 mod tls;
