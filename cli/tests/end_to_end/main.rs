@@ -43,6 +43,7 @@ mod limits;
 mod litellm;
 mod metadata;
 mod models;
+mod notification;
 mod order;
 mod pace;
 mod page;
