@@ -8,6 +8,7 @@ mod read;
 mod record;
 mod reply;
 mod retell;
+mod screen;
 mod setup;
 pub mod spec;
 
@@ -25,7 +26,9 @@ pub use record::{
 };
 pub use reply::{ApplyArgs, GuardArgs, ParseArgs};
 pub use retell::{PageArgs, PageFormat, TraceArgs, TraceFormat};
-pub use setup::{CheckArgs, CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
+pub use setup::{
+    CheckArgs, CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, RollupArgs, TrustArgs,
+};
 
 /// The model proposes, the harness decides.
 ///
@@ -219,6 +222,10 @@ pub struct RunArgs {
     /// Wait for a person before a green build counts: exit code 9, until `code-commit review` accepts or rejects the change
     #[arg(long)]
     pub review: bool,
+    /// Commit the files that a run changed, and nothing else, once its build is green and its review accepted; the message is
+    /// the first line of the query if none is given
+    #[arg(long, value_name = "MESSAGE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub commit: Option<String>,
     /// Say how many tokens the first prompt has and what it costs, and stop
     #[arg(long)]
     pub dry_run: bool,
@@ -255,11 +262,16 @@ impl RunArgs {
             on_unfit: if self.no_check { commit::OnUnfit::GoOn } else { commit::OnUnfit::End },
             key: self.key.clone(),
             review: self.review,
+            commit: self.commit.as_deref().map(message),
             parent: None,
             new: self.new,
             dry_run: self.dry_run,
         })
     }
+}
+
+fn message(given: &str) -> commit::Message {
+    if given.trim().is_empty() { commit::Message::OfQuery } else { commit::Message::Given(given.to_owned()) }
 }
 
 /// The tree that a failed run leaves.
@@ -269,22 +281,6 @@ pub enum OnFailure {
     Keep,
     /// Every file is restored
     Restore,
-}
-
-#[derive(Debug, Args)]
-pub struct RollupArgs {
-    /// Only files that this gitignore pattern matches; can be repeated
-    #[arg(long, value_name = "PATTERN")]
-    pub include: Vec<String>,
-    /// No files that this gitignore pattern matches; can be repeated
-    #[arg(long, value_name = "PATTERN")]
-    pub exclude: Vec<String>,
-    /// Show only the files that matter most for agent-config/query.txt, and list the others
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub budget: Option<u64>,
-    /// Say which files are shown and why
-    #[arg(long)]
-    pub explain: bool,
 }
 
 #[derive(Debug, Args)]

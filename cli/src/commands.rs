@@ -31,11 +31,18 @@ use crate::args::{Cli, Command};
 
 /// Runs the given command.
 pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
-    let output = host.output;
+    if completions::are_wanted(host) {
+        return Ok(completions::print(host));
+    }
     recover_first(cli.command.as_ref(), host)?;
     if cli.product() == Product::Work {
         remind(cli.command.as_ref(), host);
     }
+    perform(cli, host)
+}
+
+fn perform(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
     match &cli.command {
         None => commit::run(Which::Commit, &cli.run.request()?, host),
         Some(Command::Implement(args)) => commit::run(Which::Implement, &args.request()?, host),

@@ -339,7 +339,7 @@ impl Answer for Measured {}
 /// person can commit.
 #[derive(Debug, Clone, Serialize)]
 pub struct Commit {
-    /// Names the run, so that the commit of a harness that was killed is found again.
+    /// Names the run, so that the commit of a killed harness is found again. In a commit loop the world adds that line.
     pub message: String,
 }
 

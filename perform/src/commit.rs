@@ -10,8 +10,9 @@ use std::time::SystemTime;
 
 use code_commit_apply::Action;
 use code_commit_engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Digest, Ended,
-    Live, Note, Outcome, Problem, Recorded, Rejected, Restore, Restored, Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Commit,
+    CommitAnswer, Digest, Ended, Live, NotCommitted, Note, Outcome, Problem, Recorded, Rejected, Restore,
+    Restored, Text, World,
 };
 use code_commit_llm::Model;
 use code_commit_logging::{Layout, Stamp};
@@ -20,6 +21,7 @@ use code_commit_runner::{Cancel, RunError};
 use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
+use crate::commits::Commits;
 use crate::fault::Fault;
 use crate::identity::HoldsNow;
 use crate::intake::{Intake, Rules, Shown, untidy};
@@ -48,6 +50,8 @@ pub struct CommitWorld<'w> {
     pub layout: Layout,
     /// Where the model's messages to the user are kept, besides the terminal (S0 §Implementation Details).
     pub said_log: Option<PathBuf>,
+    /// How a run that passes is committed, if it is.
+    pub commits: Option<Commits>,
     /// What a verdict given now holds for.
     pub holds_for: HoldsNow<'w>,
     /// Raised by Ctrl-C.
@@ -208,6 +212,18 @@ impl Live<Restore> for CommitWorld<'_> {
         };
         let undone = undone.map_err(Fault::Restore)?;
         Ok(Restored { paths: undone.applied.changes.into_iter().map(|change| change.path).collect() })
+    }
+}
+
+impl Live<Commit> for CommitWorld<'_> {
+    fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Fault> {
+        self.cancel_point()?;
+        self.settle()?;
+        let Some(commits) = &self.commits else {
+            let message = "nothing is committed here".to_owned();
+            return Ok(CommitAnswer::NotCommitted(NotCommitted { message }));
+        };
+        commits.commit(&self.rules.root, &mut self.record, message)
     }
 }
 

@@ -3,7 +3,6 @@
 mod accounted;
 mod baseline;
 mod command;
-mod commit;
 mod ignored;
 mod world;
 

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Difference,
-    Digest, Doubt, Doubted, Live, Outcome, Problem, Recorded, Request, Restore, Restored, Text, World,
+    Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Commit,
+    CommitAnswer, Difference, Digest, Doubt, Doubted, Live, Outcome, Problem, Recorded, Request, Restore,
+    Restored, Text, World,
 };
 use code_commit_logging::RunFolder;
 
@@ -228,6 +229,12 @@ impl Live<Doubt> for Replayed<'_> {
 impl Live<Restore> for Replayed<'_> {
     fn perform(&mut self, restore: &Restore) -> Result<Restored, ReplayFault> {
         self.only.perform(restore)
+    }
+}
+
+impl Live<Commit> for Replayed<'_> {
+    fn perform(&mut self, commit: &Commit) -> Result<CommitAnswer, ReplayFault> {
+        self.only.perform(commit)
     }
 }
 

@@ -95,6 +95,7 @@ pub(crate) fn with(settings: Settings, tree: &WorkTree, of: Of<'_>, host: Host<'
         codebase: plan.task.codebase().clone(),
         layout: plan.task.layout(),
         said_log: None,
+        commits: None,
         holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),
         cancel: crate::interrupt::watched()?,
     };

@@ -2,6 +2,7 @@
 
 mod begun;
 pub(crate) mod changed;
+pub(crate) mod commits;
 mod edit;
 mod fault;
 mod files;
@@ -18,6 +19,7 @@ mod tree_checks;
 
 pub(crate) use self::begun::seal;
 pub use self::begun::{guard, plan, protected_for_model};
+pub use self::commits::Message;
 pub(crate) use self::fault::fault;
 pub use self::fault::leaves_tree_changed;
 pub use self::inputs::SYSTEM_PROMPT;
@@ -75,6 +77,7 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         no_check: args.on_unfit == OnUnfit::GoOn,
         key: args.key.clone(),
         review: args.review,
+        commit: args.commit.as_ref().map(|message| message.text(ready.task.query(), redactor)),
         parent: args.parent.clone(),
         ..plan(settings, tree, ready.task.clone())?
     };

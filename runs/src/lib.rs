@@ -19,6 +19,7 @@ pub mod lock;
 mod loops;
 pub mod model;
 mod note;
+mod notification;
 mod observer;
 pub mod order;
 pub mod phase;

@@ -29,6 +29,7 @@ use crate::changes;
 pub use crate::estimate::tell_of_agent as forecast;
 use crate::exit::Failure;
 use crate::lock;
+use crate::notification;
 pub use crate::records::NewRun;
 use crate::records::{self, Head, cannot_begin};
 use crate::registry::Known;
@@ -144,7 +145,21 @@ impl<L: Loop> Life<'_, L> {
         record: Record,
         past: &Past,
     ) -> Result<Finished<L::Ended>, Failure> {
-        let (began, run, is_new) = (now(), record.folder().clone(), past.lines.is_empty());
+        let (began, name) = (now(), records::name(record.folder().path()));
+        let done = self.to_the_end(plan, ready, (record, past), began);
+        let exit = done.as_ref().map_or_else(|failure| failure.exit, |done| done.exit);
+        notification::ended(&name, exit, began.elapsed(), self.site, &self.cancel);
+        done
+    }
+
+    fn to_the_end(
+        &self,
+        plan: &L::Plan,
+        ready: L::Ready,
+        (record, past): (Record, &Past),
+        began: Instant,
+    ) -> Result<Finished<L::Ended>, Failure> {
+        let (run, is_new) = (record.folder().clone(), past.lines.is_empty());
         let folder = run.clone();
         let ground = Ground {
             record: record.about(&self.site.root),

@@ -6,7 +6,7 @@ use code_commit_report::phrases;
 use serde_json::json;
 
 use crate::check::{self, Of};
-use crate::commit::{self, Plan, Query};
+use crate::commit::{self, Message, Plan, Query, commits};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::records;
@@ -50,11 +50,12 @@ pub fn find(named: Option<&str>, site: &Site<'_>) -> Result<Known, Failure> {
     Ok(known)
 }
 
-/// The plan of a run that waits.
+/// The plan of a run that waits: for the person, or, once accepted, for its commit.
 fn waiting(known: &Known, site: &Site<'_>) -> Option<Plan> {
     let plan = Plan::load(&folder(known, site), known).ok().filter(|plan| plan.review)?;
     let past = records::intact(&folder(known, site)).ok()?;
-    past.outcome().is_some_and(|outcome| known.waits(outcome)).then_some(plan)
+    let waits = |outcome| known.waits(outcome) || commits::is_due(&plan, known, &past);
+    past.outcome().is_some_and(waits).then_some(plan)
 }
 
 fn folder(known: &Known, site: &Site<'_>) -> RunFolder {
@@ -73,7 +74,9 @@ pub fn carry_out(known: &Known, decision: Decision<'_>, host: Host<'_>) -> Resul
         }
         Decision::Words(words) => {
             let query = Query::Given { by: "review", text: words.into_bytes() };
-            let request = commit::Request { query, review: true, ..commit::Request::default() };
+            let message = waiting(known, &site).and_then(|plan| plan.commit).map(Message::Given);
+            let request =
+                commit::Request { query, review: true, commit: message, ..commit::Request::default() };
             again::run(Some(&name), request, host)
         }
     }
@@ -102,8 +105,20 @@ pub fn settle(known: &Known, host: Host<'_>) -> Result<Exit, Failure> {
 fn accept(known: &Known, site: &Site<'_>) -> Result<Exit, Failure> {
     let (name, output) = (known.name(&site.root), site.host.output);
     let _lock = site.lock()?;
+    // First: if this is killed now, or git refuses, the run waits for its commit.
     site.registry().accept(&known.path(&site.root))?;
-    output.object(&json!({ "event": "review", "run": name, "review": "accepted" }));
-    output.report(&format!("{name} is accepted"));
+    let mut known = known.clone();
+    known.accepted = true;
+    let commit = match waiting(&known, site) {
+        Some(plan) => commits::accepted(&plan, folder(&known, site), site)?,
+        None => None,
+    };
+    let mut line = json!({ "event": "review", "run": name, "review": "accepted" });
+    line.as_object_mut().into_iter().zip(&commit).for_each(|(line, commit)| {
+        line.insert("commit".to_owned(), json!(commit));
+    });
+    output.object(&line);
+    let committed = commit.map_or_else(String::new, |commit| format!(", and committed as {commit}"));
+    output.report(&format!("{name} is accepted{committed}"));
     Ok(Exit::Done)
 }

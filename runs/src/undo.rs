@@ -10,7 +10,7 @@ pub use code_commit_apply::Force;
 
 use anyhow::anyhow;
 use code_commit_apply::{Action, Becomes, Part, UndoError};
-use code_commit_perform::{Format, JOURNAL, UNDO, folders_to_undo};
+use code_commit_perform::{Format, JOURNAL, Past, UNDO, folders_to_undo};
 use code_commit_report::{phrases, printable, printable_name};
 use serde_json::json;
 
@@ -66,6 +66,11 @@ pub fn run(request: &Request<'_>, choose: Option<Choose<'_>>, host: Host<'_>) ->
         site.registry().mark(&sets.run, Undone::Yes)?;
     }
     let count = tell(&undone, &sets.run, "restored", host);
+    if let Some(commit) = sets.commit() {
+        host.output.note(&format!(
+            "{commit} stays in the history: commit the restored files to take it back there, too"
+        ));
+    }
     host.output.report(&format!(
         "{} before {}",
         phrases::files_as_they_were(count),
@@ -152,6 +157,11 @@ impl Sets {
             Failure::refused(error, help)
         })?;
         Ok(Self { root: tree.root().to_owned(), run, rounds })
+    }
+
+    /// The commit of the run, if it made one. An undo is about files; the history is git's.
+    fn commit(&self) -> Option<String> {
+        Past::read(&self.run).ok()?.steps_held().commit().map(str::to_owned)
     }
 
     /// What differs from before the run.

@@ -34,7 +34,7 @@ macro_rules! settings {
         $(#[$table_meta:meta])*
         $Table:ident $name:literal $(.$path:ident)* { $($(#[$sub_meta:meta])* $sub:ident: $Sub:ident,)* } {$(
             $(#[$meta:meta])*
-            $key:ident: $File:ty => $field:ident: $Setting:ty = $default:expr, $weakens:expr $(, $flag:expr)?;
+            $key:ident: $File:ty => $(#[$field_meta:meta])* $field:ident: $Setting:ty = $default:expr, $weakens:expr $(, $flag:expr)?;
         )*}
     )*) => {
         $(
@@ -58,13 +58,16 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Settings {
-            $($(#[doc = concat!("`", $name, stringify!($key), "`")] pub $field: $Setting,)*)*
+            $($(#[doc = concat!("`", $name, stringify!($key), "`")] $(#[$field_meta])* pub $field: $Setting,)*)*
         }
 
         impl Settings {
-            /// Whether both say the same, wherever they say it: the same flag may stand in a file one day.
+            /// Whether both say the same, wherever they say it: the same flag may stand in a file one day. Who is told the end
+            /// changes nothing in a run.
             #[must_use]
             pub fn has_same_values(&self, other: &Self) -> bool {
+                let (notify_command, notify_after) = (self.notify_command.clone(), self.notify_after.clone());
+                let other = &Self { notify_command, notify_after, ..other.clone() };
                 $($($crate::setting::Values::are_same(&self.$field, &other.$field) &&)*)* true
             }
         }
@@ -231,6 +234,15 @@ settings! {
         notify: Option<CommandLine> => notify: Setting<Option<CommandLine>> = unset(), differs;
     }
 
+    /// `[notify]`. Tells a person the end of a long run.
+    // Not in the record of a run: whoever resumes it elsewhere is another person.
+    Notify "notify." .notify {} {
+        /// A program that is called when a long run has ended, with its verdict and its name as the last argument. Trusted files only.
+        command: Option<CommandLine> => #[serde(skip)] notify_command: Setting<Option<CommandLine>> = unset(), differs;
+        /// How long a run has to take.
+        after: Option<Time> => #[serde(skip)] notify_after: Setting<Duration> = Setting::default(Duration::from_mins(1)), never;
+    }
+
     /// `[order]`.
     Order "order." .order {} {
         /// What becomes of the changes of commands outside of `allowed_files` when an order passes: `restore` or `keep`.
@@ -270,6 +282,8 @@ settings! {
         sandbox: Isolation,
         /// Settings of `code-commit spec` that `.cuggino.json` does not have.
         spec: Spec,
+        /// Who is told the end of a long run.
+        notify: Notify,
         /// Settings of `code-commit order`.
         order: Order,
         /// What prompts hold.

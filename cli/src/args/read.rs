@@ -10,7 +10,12 @@ use clap::{Arg, ArgMatches, ColorChoice, Command, CommandFactory as _, Error, Fr
 use code_commit_loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use code_commit_settings::Bases;
 
-use super::{Cli, Command as Asked};
+use super::{Cli, Command as Asked, screen};
+
+/// With `-h` the program's own help is one screen; clap would list every flag.
+fn with_short_help(command: Command, words: &[OsString]) -> Command {
+    if words.iter().any(|word| word == "-h") { command.override_help(screen::HELP) } else { command }
+}
 
 impl Cli {
     /// Reads the arguments, starting with the program's name. A flag of the default loop before a command is
@@ -18,7 +23,7 @@ impl Cli {
     /// format.
     pub fn read(words: impl IntoIterator<Item = OsString>, bases: Bases<'_>) -> Result<Self, Error> {
         let words: Vec<OsString> = words.into_iter().collect();
-        let mut command = Self::command().color(colour(&words));
+        let mut command = with_short_help(Self::command().color(colour(&words)), &words);
         let matches = command.try_get_matches_from_mut(words)?;
         if let Some(error) = misplaced(&mut command, &matches) {
             return Err(error);

@@ -63,3 +63,19 @@ pub struct ManArgs {
     /// One page for each command goes here; without it the main page goes to standard output
     pub folder: Option<PathBuf>,
 }
+
+#[derive(Debug, Args)]
+pub struct RollupArgs {
+    /// Only files that this gitignore pattern matches; can be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub include: Vec<String>,
+    /// No files that this gitignore pattern matches; can be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+    /// Show only the files that matter most for agent-config/query.txt, and list the others
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub budget: Option<u64>,
+    /// Say which files are shown and why
+    #[arg(long)]
+    pub explain: bool,
+}

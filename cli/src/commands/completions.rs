@@ -1,5 +1,7 @@
 //! `code-commit completions` and `code-commit man`: files that a package installs beside the program.
 
+mod run_names;
+
 use std::fs;
 
 use anyhow::Context as _;
@@ -8,16 +10,18 @@ use clap_complete::Shell;
 use code_commit_report::Output;
 use code_commit_runs::{Exit, Failure};
 
+pub use self::run_names::{are_wanted, print};
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 
 /// Prints the completion script for a shell.
 pub fn completions(args: &CompletionsArgs, output: &Output) -> Exit {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "code-commit", &mut script);
+    let mut script = String::from_utf8_lossy(&script).into_owned();
     if args.shell == Shell::Bash {
-        script = String::from_utf8_lossy(&script).replace(CASES_OF_NOBODY, CASES).into_bytes();
+        script = script.replace(CASES_OF_NOBODY, CASES);
     }
-    output.raw(&script);
+    output.raw(run_names::offered_by(args.shell, &script).as_bytes());
     Exit::Done
 }
 

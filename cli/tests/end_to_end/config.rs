@@ -89,6 +89,8 @@ fn every_setting_is_shown_with_its_origin() {
     sandbox.env                 CC  user file
     spec.commit_scope           -  default
     spec.notify                 -  default
+    notify.command              -  default
+    notify.after                1m  default
     order.byproducts            restore  default
     prompt.repair               whole  default
     rollup.include              -  default

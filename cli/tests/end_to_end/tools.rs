@@ -49,6 +49,45 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
 }
 
 #[test]
+fn the_short_help_is_one_screen_and_that_of_a_command_lists_its_flags() {
+    let scene = Scene::with_replies([]);
+    insta::assert_snapshot!(scene.run(&["-h"]), @r#"
+    exit 0
+    --- out
+    The model proposes, the harness decides.
+    Usage: code-commit [-m QUERY] [OPTIONS]    change this project until it builds
+           code-commit COMMAND [OPTIONS]       all flags: code-commit COMMAND --help
+
+    Change
+      implement, order, phase, spec    the other loops: rounds, work orders, agents
+      again, resume                    go on from a finished run, or a stopped one
+      check, apply                     run only the build, or apply a reply you have
+    Look
+      runs, show, diff, costs          the runs; what one did, changed and cost
+      page, trace, why                 a page or a trace of a run; who wrote a line
+      parse, guard, replay             a reply, a path, the decisions of a run
+    Steer
+      review, undo, redo               accept a change, take it back, reapply it
+      export, import, verify, clean    carry runs elsewhere; remove old ones
+    Set up
+      init, rollup, demo               a new project; the code to show; an example
+      config, trust, doctor            settings in force; what works on this machine
+      completions, man, help           for your shell; manual pages; help
+
+    Examples:
+      code-commit demo                                 a complete run without a key
+      code-commit -m "Add a --quiet flag." --commit    change, build and commit
+      code-commit undo                                 take the newest run back
+    --- err
+    "#);
+    let show = scene.run(&["show", "-h"]);
+    assert!(
+        show.out.contains("Usage: code-commit show [OPTIONS] [RUN]") && show.out.contains("--json"),
+        "{show}"
+    );
+}
+
+#[test]
 fn init_makes_the_system_prompt_that_implement_asks_for() {
     let reply = code_commit_fixtures::server::Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
     let scene = Scene::with_files(

@@ -3,6 +3,7 @@
 mod changed;
 mod check;
 mod commit;
+mod committed;
 mod excerpt;
 mod implement;
 mod resume;
@@ -11,6 +12,7 @@ mod stuck;
 
 pub use check::{Fitness, check};
 pub use commit::{COMMIT_ROUNDS, Inputs, commit};
+pub use committed::committed;
 pub use implement::{Brief, IMPLEMENT_ROUNDS, implement};
 pub use resume::still_holds;
 pub use rounds::{BUILD_OUTPUT_BYTES, Limits, OnFailure, OnUnfit};

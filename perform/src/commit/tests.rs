@@ -33,6 +33,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
         codebase: "".into(),
         layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),
+        commits: None,
         holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),
         cancel: Cancel::new().unwrap(),
     };

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use code_commit_engine::{
-    Ask, AskAnswer, Broke, Commit, CommitAnswer, Committed, Condition, Digest, Keep, Kept, Live, Look,
-    Looked, Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, Request as _, RollBack,
-    RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
+    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Live, Look, Looked, Measure,
+    Measured, Note, Outcome, Problem, Ran, Recorded, Refused, Request as _, RollBack, RolledBack, Run, Stamp,
+    Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use code_commit_llm::Model;
 use code_commit_runner::{Cancel, RunError};
@@ -15,12 +15,12 @@ use rustix::fs::FileType;
 
 use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
+use crate::commits::commit;
 use crate::fault::{Fault, is_of_the_machine};
 use crate::identity::HoldsNow;
 use crate::intake::{InPrompt, Rules, Taken, untidy};
 use crate::order::baseline::Baseline;
 use crate::order::command::CommandSettings;
-use crate::order::commit::commit;
 use crate::record::{NoteCommit, Record, UNDO};
 
 /// The world of a work order.
@@ -174,15 +174,7 @@ impl Live<Measure> for OrderWorld<'_> {
 impl Live<Commit> for OrderWorld<'_> {
     fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Fault> {
         self.cancel_point()?;
-        // After a power cut the commit is found again by what led to it.
-        self.record.sync()?;
-        let answer = commit(&self.baseline.git, &self.rules.root, &self.record, message)?;
-        if let CommitAnswer::Committed(Committed { commit: Some(commit), .. }) = &answer {
-            // The answer is not in the journal yet: a run that is killed here finds its commit, and notes it again.
-            let noted = (self.notes)(&self.baseline.git, self.record.folder(), commit, None);
-            noted.or_else(|problem| self.record.warn(problem))?;
-        }
-        Ok(answer)
+        commit(&self.baseline.git, self.notes, &self.rules.root, &mut self.record, message)
     }
 }
 

@@ -47,9 +47,31 @@ impl Git {
         let Some((commit, parents)) = listed.lines().next().and_then(|line| line.split_once(' ')) else {
             return Ok(None);
         };
-        let message = self.run(&["cat-file", "commit", commit])?;
-        let is_it = parents == base && message.trim_end().lines().next_back() == Some(last_line);
+        let is_it = parents == base && self.ends_in(commit, last_line)?;
         Ok(is_it.then(|| commit.to_owned()))
+    }
+
+    /// The newest commit of `HEAD` since `base`, or since the first one, whose message has this last line. Others may have
+    /// been made in between. Plumbing, for the same reason.
+    pub fn commit_since(&self, base: Option<&str>, last_line: &str) -> Result<Option<String>, GitError> {
+        if self.commit_of("HEAD")?.is_none() {
+            return Ok(None);
+        }
+        let base = base.map(|base| self.commit_of(base)).transpose()?.flatten();
+        let range = base.map_or_else(|| "HEAD".to_owned(), |base| format!("{base}..HEAD"));
+        let grep = format!("--grep={last_line}");
+        let listed = self.run(&["rev-list", "--first-parent", "--fixed-strings", &grep, &range])?;
+        for commit in listed.lines() {
+            if self.ends_in(commit, last_line)? {
+                return Ok(Some(commit.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn ends_in(&self, commit: &str, last_line: &str) -> Result<bool, GitError> {
+        let message = self.run(&["cat-file", "commit", commit])?;
+        Ok(message.trim_end().lines().next_back() == Some(last_line))
     }
 
     /// Commits everything that is not ignored, except below the `exclude`d paths; returns the

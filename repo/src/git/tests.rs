@@ -188,6 +188,25 @@ fn the_commit_upon_another_is_known_by_the_last_line_of_its_message() {
 }
 
 #[test]
+fn a_commit_since_another_is_found_behind_those_that_came_later() {
+    let scratch = Scratch::with_files();
+    let git = scratch.hardened(&[]);
+    let base = git.commit_of("HEAD").unwrap();
+    let found = |since: Option<&str>, line: &str| git.commit_since(since, line).unwrap();
+    git.commit_all(NONE, "another", ME).unwrap();
+    scratch.write("kept", "two, longer\n");
+    let made = git.commit_paths(&["kept"], "Title\n\nRun: a.b\n", ME).unwrap();
+    git.commit_all(NONE, "Run: a.b is not its last line\n\nof this one", ME).unwrap();
+    assert_eq!(found(base.as_deref(), "Run: a.b"), Some(made.clone()));
+    assert_eq!(found(None, "Run: a.b"), Some(made.clone()), "in a repository that had no commit then");
+    assert_eq!(found(base.as_deref(), "Run: aXb"), None, "a dot is a dot");
+    assert_eq!(found(Some(&made), "Run: a.b"), None);
+    let empty = tempfile::tempdir().unwrap();
+    crate::init(empty.path()).unwrap();
+    assert_eq!(git.at(empty.path()).commit_since(None, "Run: a.b").unwrap(), None);
+}
+
+#[test]
 fn a_commit_from_a_folder_below_the_top_is_of_the_paths_below_it() {
     let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]).at(scratch.path().join("folder"));

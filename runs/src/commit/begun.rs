@@ -34,6 +34,8 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         no_check: false,
         key: None,
         review: false,
+        commit: None,
+        accepted: false,
         parent: None,
         sealed: sealed(&settings, tree, task.binds()),
         head,

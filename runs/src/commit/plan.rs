@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Restore};
+use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Commit, Doubt, Harness, Outcome, Restore};
 use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
-use code_commit_loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, implement};
+use code_commit_loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, committed, implement};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{INPUTS, Writer};
 use code_commit_perform::{Account, Format};
@@ -56,6 +56,12 @@ pub struct Plan {
     /// Whether a person looks at what the run made before it counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub review: bool,
+    /// The message of the commit that is made once the run counts, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Whether the commit waits for nobody any more. Not part of the plan: the list of runs says so.
+    #[serde(skip)]
+    pub accepted: bool,
     /// The finished run that this one goes on from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
@@ -85,7 +91,7 @@ fn and_deciders(policy: Policy, settings: &Settings, root: &Path, git: Option<&W
 }
 
 /// What a run is asked for besides its settings: the texts, and what it may do. The roll-up may be newer.
-type AsksFor<'p> = (&'p str, Option<&'p str>, u32, Option<u32>, [bool; 3]);
+type AsksFor<'p> = (&'p str, Option<&'p str>, u32, Option<u32>, [bool; 3], Option<&'p str>);
 
 impl Plan {
     pub(super) fn asks_for(&self) -> AsksFor<'_> {
@@ -94,7 +100,7 @@ impl Plan {
             Task::Implement { system, query, .. } => (query.text(), Some(system.text())),
         };
         let may = [self.restore_on_failure, self.no_check, self.review];
-        (query, system, self.rounds, self.same_failures, may)
+        (query, system, self.rounds, self.same_failures, may, self.commit.as_deref())
     }
 
     /// What it is asked for.
@@ -102,8 +108,20 @@ impl Plan {
         self.asks_for().0
     }
 
-    /// Runs the loop to its end.
+    /// Runs the loop to its end, then commits. With `--review` a person comes first.
     pub fn run<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
+    where
+        H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
+        H: Harness<Doubt> + Harness<Commit>,
+    {
+        let outcome = self.rounds(harness)?;
+        match self.commit.as_ref().filter(|_| self.accepted || !self.review) {
+            Some(message) => committed(harness, outcome, message),
+            None => Ok(outcome),
+        }
+    }
+
+    fn rounds<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
     where
         H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
         H: Harness<Doubt>,
@@ -211,7 +229,8 @@ impl Plan {
             return Err(anyhow!("{name} was made by code-commit apply, which asks no model"));
         }
         Format::readable(folder.path())?;
-        let mut plan: Self = known.plan(folder)?;
+        let plan: Self = known.plan(folder)?;
+        let mut plan = Self { accepted: known.accepted, ..plan };
         let first = plan.task.layout().query(1);
         let prompt =
             folder.read(&first).with_context(|| format!("{name} was ended before it asked the model"))?;

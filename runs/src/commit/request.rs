@@ -7,6 +7,7 @@ pub use code_commit_loop_commit::{OnFailure, OnUnfit};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_settings::Layer;
 
+use crate::commit::commits::Message;
 use crate::commit::query::Query;
 use crate::exit::Failure;
 use crate::preflight::Missing;
@@ -40,6 +41,8 @@ pub struct Request {
     pub key: Option<String>,
     /// Whether a person looks at what the run made before it counts.
     pub review: bool,
+    /// Commit what the run changed, once it counts.
+    pub commit: Option<Message>,
     /// The finished run that this one goes on from.
     pub parent: Option<String>,
     /// Begin a new run, whatever is recorded.

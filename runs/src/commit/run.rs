@@ -23,7 +23,7 @@ use super::files::{self, SaidLog};
 use super::inputs::{self, Rules as IgnoreRules};
 use super::plan::Plan;
 use super::request::Request;
-use super::{begun, changed, fault, paid, tree_checks};
+use super::{begun, changed, commits, fault, paid, tree_checks};
 use crate::exit::{Exit, Failure};
 use crate::life::{Facts, Finished, Ground, Life, Loop, Over, short_log};
 use crate::model::asking;
@@ -86,6 +86,7 @@ impl<'c> Commit<'c> {
     }
 
     fn open(&self, plan: &Plan) -> Result<Rc<dyn Model>, Failure> {
+        commits::can_commit(self.site, plan)?;
         let model = self.site.host.models.open(&plan.settings, self.keys, self.tree, self.site.host)?;
         Ok(model.into())
     }
@@ -180,10 +181,7 @@ impl Loop for Commit<'_> {
                 seal(self.tree, &guard, plan)?;
                 Ok(Opened { guard, model, paid: (*paid).clone() })
             }
-            (From::Record { .. } | From::Caller, _) => {
-                let model = self.open(plan)?;
-                self.opened(plan, model, &Past::default())
-            }
+            (From::Record { .. } | From::Caller, _) => self.opened(plan, self.open(plan)?, &Past::default()),
         }
     }
 
@@ -224,6 +222,7 @@ impl Loop for Commit<'_> {
             codebase: plan.task.codebase().clone(),
             layout: plan.task.layout(),
             said_log: plan.task.said_log(root),
+            commits: commits::commits(self.site, plan)?,
             rules: Rules { root: root.to_owned(), guard, lock },
             holds_for,
             model,
@@ -261,7 +260,7 @@ impl Loop for Commit<'_> {
             over.output.note(&phrases::waits_for_review(&name));
             line.insert("review".to_owned(), "waits".into());
         }
-        Ok(line)
+        commits::refusal(over.past, &name).map_or(Ok(line), Err)
     }
 }
 

@@ -139,6 +139,13 @@ impl Task {
         }
     }
 
+    /// What the user asks for.
+    pub(super) fn query(&self) -> &str {
+        match self {
+            Self::Commit { query, .. } | Self::Implement { query, .. } => query.text(),
+        }
+    }
+
     /// The byte range of the query in the first prompt.
     pub(crate) fn query_in_prompt(&self) -> std::ops::Range<usize> {
         match self {

@@ -1,6 +1,5 @@
 //! `spec watch`: works through the backlog until Ctrl-C.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,12 +14,13 @@ use code_commit_loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Wa
 use code_commit_loop_spec::{BACKLOG, ISSUES, STORE};
 use code_commit_perform::AgentFault;
 use code_commit_report::{Output, phrases};
-use code_commit_runner::{Cancel, Command, Confinement, Env};
+use code_commit_runner::Cancel;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::life::Finished;
+use crate::notification;
 use crate::registry::Known;
 use crate::site::Site;
 use crate::spec::act::{Begun, Spec};
@@ -231,22 +231,8 @@ impl Watching<'_> {
             workspace.host.output.note("\u{7}");
         }
         let Some(line) = &workspace.settings.notify.value else { return };
-        let Some((name, arguments)) = line.argv.split_first() else { return };
-        let program = match workspace.trusted.programs().find(name) {
-            Ok(program) => program.into_os_string(),
-            Err(error) => return workspace.host.output.warn(&format!("spec.notify: {error}")),
-        };
-        let words = arguments.iter().map(String::as_str).chain([message]).map(OsString::from);
-        let argv = [program].into_iter().chain(words);
-        let env = Env::allowed(workspace.trusted.environment().all().clone(), &[]);
-        let command =
-            Command { deadline: Some(Duration::from_mins(1)), ..Command::new(argv, &workspace.root, env) };
-        let done = code_commit_runner::run(&command, &Confinement::off(), &workspace.cancel, &mut |_, _| {});
-        match done {
-            Ok(done) if done.ended.exit_code() == Some(0) => {}
-            Ok(done) => workspace.host.output.warn(&format!("spec.notify: `{}` {}", line.text, done.ended)),
-            Err(error) => workspace.host.output.warn(&format!("spec.notify: {error}")),
-        }
+        let (trusted, output) = (&workspace.trusted, workspace.host.output);
+        notification::call(("spec.notify", line), message, trusted, &workspace.cancel, output);
     }
 }
 

@@ -115,6 +115,7 @@ impl Loop for Haiku<'_> {
             codebase: "".into(),
             layout: Layout::NumberFirst,
             said_log: None,
+            commits: None,
             holds_for,
             cancel,
         })

@@ -63,6 +63,9 @@ pub struct Summary {
     answers_usd: Option<f64>,
     /// From start to end.
     pub elapsed_ms: u64,
+    /// The commit that holds these files, in hex.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// What the verdict holds for.
     #[serde(skip_serializing_if = "HoldsFor::is_empty")]
     pub holds_for: HoldsFor,
@@ -95,6 +98,7 @@ impl Summary {
             lost,
             answers_usd,
             elapsed_ms: millis(elapsed),
+            commit: steps.commit().map(str::to_owned),
             holds_for: steps.holds_for.clone(),
             log,
             has_built: false,
@@ -156,6 +160,9 @@ impl Summary {
         }
         if let Some(more) = phrases::rest(self.warnings.len(), MOST_WARNINGS) {
             output.report(&format!("  {more}: code-commit show"));
+        }
+        if let Some(commit) = &self.commit {
+            output.report(&format!("committed as {commit}"));
         }
         output.report(&self.figures());
         output.report(&format!("log: {}", printable(&self.log)));

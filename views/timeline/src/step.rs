@@ -249,6 +249,14 @@ impl Steps {
         self.answers_usd().filter(|_| is_known)
     }
 
+    /// The last commit that the run made, in hex; `None` for a loop that commits to several repositories.
+    pub fn commit(&self) -> Option<&str> {
+        self.all.iter().rev().find_map(|step| match &step.what {
+            What::Event(event) => event.commit.as_deref().filter(|_| event.repository.is_none()),
+            What::Call(_) | What::Change(_) | What::Command(_) => None,
+        })
+    }
+
     /// From the first line to the last one.
     pub fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.to_ms - self.from_ms).unwrap_or_default()

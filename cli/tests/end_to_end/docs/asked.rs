@@ -20,7 +20,7 @@ fn answered() -> BTreeSet<String> {
 fn of_every_flag_it_is_said_who_asked_for_it() {
     let commands = text(Path::new("docs/reference/commands.md"));
     let lines = commands.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
-    let flags = lines.flat_map(|line| line.split([' ', ',', '='])).filter(|word| word.starts_with("--"));
+    let flags = lines.flat_map(|line| line.split([' ', ',', '=', '['])).filter(|word| word.starts_with("--"));
     let flags: BTreeSet<String> = flags.map(str::to_owned).collect();
     assert!(flags.len() > 80, "{flags:?}");
     let answered = answered();

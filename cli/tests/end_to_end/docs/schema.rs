@@ -39,7 +39,7 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
         "code-commit --model scripted/agent-config/all.json",
         "code-commit --model scripted/agent-config/all.json --on-failure restore --rounds 3",
         "code-commit --model scripted/agent-config/all.json --max-calls 1",
-        "code-commit --model scripted/agent-config/right.json",
+        "code-commit --model scripted/agent-config/right.json --commit",
         "code-commit implement --model scripted/agent-config/right.json",
         "printf '#!/bin/sh\\necho >> build.sh\\n' > build.sh; code-commit --model scripted/agent-config/right.json --rounds 1",
     ];
@@ -73,7 +73,7 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
     seen.dedup();
     insta::assert_snapshot!(
         seen.join(" "),
-        @"answered applied ask-begins asked attempted baseline-built build-begins build-prints built doubted ended fact rejected restored said summary unanswered waiting warned warning"
+        @"answered applied ask-begins asked attempted baseline-built build-begins build-prints built committed doubted ended fact rejected restored said summary unanswered waiting warned warning"
     );
 }
 
