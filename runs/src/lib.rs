@@ -18,6 +18,7 @@ pub mod life;
 pub mod lock;
 mod loops;
 pub mod model;
+pub mod next;
 mod note;
 mod notification;
 mod observer;

@@ -78,11 +78,11 @@ pub fn run(args: &DoctorArgs, host: Host<'_>) -> Result<Exit, Failure> {
     for check in &checks {
         check.print(output);
     }
-    let bad = checks.iter().filter(|check| check.state == State::Bad).count();
-    if bad == 0 {
+    let bad: Vec<&Check> = checks.iter().filter(|check| check.state == State::Bad).collect();
+    let Some(first) = bad.first() else {
         output.report("a run can start");
         return Ok(Exit::Done);
-    }
-    output.report(&format!("no run can start: {bad} to fix"));
+    };
+    output.report(&format!("no run can start: {} to fix, first: {}", bad.len(), first.name.trim()));
     Ok(Exit::Refused)
 }

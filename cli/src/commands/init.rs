@@ -8,10 +8,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_names::ours::{AGENT_CONFIG, BUILD};
+use code_commit_names::ours::BUILD;
 use code_commit_repo::{OpenError, WorkTree};
 use code_commit_runs::preflight::{self, QUERY};
-use code_commit_runs::{Exit, Failure, Host, place};
+use code_commit_runs::{Exit, Failure, Host, next, place};
+use code_commit_settings::Layer;
 
 use crate::args::InitArgs;
 use crate::commands::commit;
@@ -39,12 +40,12 @@ pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
     if made.is_empty() {
         output.report("everything already exists");
     }
-    output.report(&format!(
-        "\nnext:\n  1. put your key into GEMINI_API_KEY or {AGENT_CONFIG}/gemini-key.txt\n  2. make sure that ./{BUILD} passes if and only if \
-the project is correct: code-commit check\n  3. git add and commit the project's files\n  4. describe the change in {QUERY}\n  \
-         5. code-commit rollup && code-commit{}",
-        if args.implement { " implement" } else { "" }
-    ));
+    let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
+    let run = if args.implement { "code-commit implement" } else { "code-commit" };
+    // The tree is read anew: files have been made.
+    let steps = next::steps(&place::work_tree(here)?, &settings, run, host);
+    let lines = steps.iter().enumerate().map(|(index, step)| format!("\n  {}. {step}", index + 1));
+    output.report(&format!("\nnext:{}", lines.collect::<String>()));
     Ok(Exit::Done)
 }
 

@@ -102,7 +102,7 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
     ok  code roll-up    agent-config/codeRollup.txt, made anew when a run begins
     NO  build           there is no build.sh
                         help: write one that exits with 0 if and only if the project is correct: code-commit init writes a first build.sh
-    no run can start: 5 to fix
+    no run can start: 5 to fix, first: configuration
     --- err
     ");
 }

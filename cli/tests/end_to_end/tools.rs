@@ -28,17 +28,27 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
     build.sh: fails until you add the commands that build and test the project
 
     next:
-      1. put your key into GEMINI_API_KEY or agent-config/gemini-key.txt
+      1. set GEMINI_API_KEY, or put the key into agent-config/gemini-key.txt
       2. make sure that ./build.sh passes if and only if the project is correct: code-commit check
       3. git add and commit the project's files
       4. describe the change in agent-config/query.txt
       5. code-commit rollup && code-commit
     --- err
     ");
-    let again = scene.run(&["init"]);
-    assert!(again.out.starts_with("everything already exists"), "{again}");
     assert!(scene.project.status().unwrap().contains("?? build.sh"));
     assert!(!scene.project.status().unwrap().contains("agent-config"));
+    scene.project.write("agent-config/query.txt", b"Say you.\n").unwrap();
+    scene.project.commit("prepared").unwrap();
+    insta::assert_snapshot!(scene.run_keyed(&["init"]), @r"
+    exit 0
+    --- out
+    everything already exists
+
+    next:
+      1. make sure that ./build.sh passes if and only if the project is correct: code-commit check
+      2. code-commit rollup && code-commit
+    --- err
+    ");
     scene.project.write("build.sh", b"#!/bin/sh\ngrep -q you hello.sh\n").unwrap();
     scene.project.write("agent-config/query.txt", b"Say you.\n").unwrap();
     assert_eq!(scene.commit(&[]).code, Some(3), "nobody makes the roll-up unasked");

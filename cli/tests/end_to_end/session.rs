@@ -1,0 +1,155 @@
+//! A session of ten steps, two of them killed at a random system call and done again. `SESSIONS=50` plays as many; `SESSION_SEED`
+//! chooses other places.
+
+use std::fs;
+
+use code_commit_fixtures::server::{Script, Step};
+
+use crate::scenes::commit::Scene;
+use crate::scenes::kills::{Dice, chosen, places, strace_works, traced};
+use crate::scenes::program::Ran;
+use crate::typed;
+
+const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";
+const QUIET: &str = "ONE\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nTEN\n";
+const LOUD: &str = "ONE!\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nTEN!\n";
+/// The kills of a session.
+const KILLS: usize = 2;
+
+/// Something that a person does, which can be done again after a kill.
+struct Deed {
+    words: &'static [&'static str],
+    code: i32,
+    /// Whether a model is asked.
+    asks: bool,
+    /// What `lines.txt` and `french.txt` hold afterwards.
+    then: (&'static str, Option<&'static str>),
+}
+
+const MAKE: Deed = asks(&["-m", "Make it pass.", "--key", "1"], 0, (QUIET, None));
+const SAY_IT_LOUD: Deed = asks(&["again", "-m", "Say it loud.", "--key", "2"], 0, (LOUD, None));
+const REDO: Deed = does(&["redo"], 0, (LOUD, None));
+const UNDO_A_FILE: Deed = does(&["undo", "@", "lines.txt"], 0, (QUIET, None));
+const LOOK: Deed = does(&["diff", "@"], 0, (LOUD, None));
+const IN_FRENCH: Deed =
+    asks(&["again", "--review", "-m", "In French, too.", "--key", "3"], 9, (LOUD, Some("un\n")));
+const REJECT_A_FILE: Deed = does(&["review", "@", "--reject", "french.txt"], 0, (LOUD, None));
+const PAGES: Deed = does(&["page", "--all", "-o", "site"], 0, (LOUD, None));
+
+const fn asks(words: &'static [&'static str], code: i32, then: (&'static str, Option<&'static str>)) -> Deed {
+    Deed { words, code, asks: true, then }
+}
+
+const fn does(words: &'static [&'static str], code: i32, then: (&'static str, Option<&'static str>)) -> Deed {
+    Deed { words, code, asks: false, then }
+}
+
+/// A person at work, who does again what was killed.
+struct Session {
+    scene: Scene,
+    dice: Dice,
+    /// The steps that are killed.
+    killed: Vec<usize>,
+    step: usize,
+    story: String,
+}
+
+impl Session {
+    fn new(seed: usize) -> Self {
+        let file = |path: &str, text: &str| format!("^^^{path}\n{text}^^^end\n");
+        let french = Script::new([]).rule("In French", Step::text(&file("french.txt", "un\n")));
+        let loud = french.rule("Say it loud", Step::text(&file("lines.txt", LOUD)));
+        let made = file("lines.txt", QUIET) + &file("made.txt", "made\n");
+        let files = [
+            (".gitignore", "/agent-config\n/site\n"),
+            ("build.sh", "#!/bin/sh\ntest -e made.txt\n"),
+            ("lines.txt", LINES),
+        ];
+        let scene = Scene::with_files(&files, loud.rule("enerateContent", Step::text(&made)));
+        let mut dice = Dice::of(seed);
+        let killed = (0..KILLS).map(|_| dice.below(9)).collect();
+        Self { scene, dice, killed, step: 0, story: format!("SESSION_SEED={seed}\n") }
+    }
+
+    fn command(&self, deed: &Deed) -> std::process::Command {
+        let flags = self.scene.flags();
+        let words = if deed.words[0].starts_with('-') {
+            [&flags[..], deed.words].concat()
+        } else if deed.asks {
+            [deed.words, &["--sandbox", "off"]].concat()
+        } else {
+            deed.words.to_vec()
+        };
+        self.scene.keyed(&words, &[])
+    }
+
+    /// The answers in the record, and the calls of the model.
+    fn answers_and_calls(&self) -> (usize, usize) {
+        let record = self.scene.record();
+        let journals = record.iter().filter(|(name, _)| name.ends_with("events.jsonl"));
+        let answers = journals.map(|(_, text)| text.matches("\"what\":\"answered\"").count()).sum();
+        (answers, self.scene.server.requests().len())
+    }
+
+    fn does(&mut self, deed: &Deed) {
+        self.step += 1;
+        if self.killed.contains(&self.step) {
+            self.is_killed_at(deed);
+        }
+        let before = self.answers_and_calls();
+        let ran = Ran::of(&mut self.command(deed));
+        self.story += &format!("{}: {:?}\n{ran}\n", self.step, deed.words);
+        let (answers, calls) = self.answers_and_calls();
+        assert_eq!(answers - before.0, calls - before.1, "an answer in the record is asked for again: {}", self.story);
+        // What a killed command had done already is not done twice.
+        let is_done = ran.code == Some(deed.code) || (self.killed.contains(&self.step) && ran.code == Some(7));
+        assert!(is_done, "{}", self.story);
+        self.looks(deed.then);
+    }
+
+    fn is_killed_at(&mut self, deed: &Deed) {
+        // Those of a command that changes nothing are in every command.
+        let log = self.scene.project.beside().join("strace");
+        let all = places(&log, &self.scene.command(&["undo", "--help"], &[]));
+        let (call, _) = &all[self.dice.below(all.len())];
+        let inject = format!("inject={call}:signal=KILL:when={}", 1 + self.dice.below(60));
+        let ran = Ran::of(&mut traced(&log, &self.command(deed), &["-e", &inject]));
+        self.story += &format!("{} with {inject}\n{ran}\n", self.step);
+    }
+
+    /// At a terminal: not killed.
+    fn types(&mut self, words: &[&str], input: &str, then: (&str, Option<&str>)) -> Option<()> {
+        self.step += 1;
+        let ran = typed::run(&self.scene, words, &[], input)?;
+        self.story += &format!("{}: {words:?}\n{ran}\n", self.step);
+        assert_eq!(ran.code, Some(0), "{}", self.story);
+        self.looks(then);
+        Some(())
+    }
+
+    fn looks(&self, then: (&str, Option<&str>)) {
+        let read = |path: &str| fs::read_to_string(self.scene.project.root().join(path)).ok();
+        assert_eq!((read("lines.txt").as_deref(), read("french.txt").as_deref()), (Some(then.0), then.1), "{}", self.story);
+    }
+}
+
+#[test]
+fn a_session_that_is_killed_twice_loses_nothing_and_pays_for_nothing_twice() {
+    if !strace_works() {
+        return;
+    }
+    let first = chosen("SESSION_SEED", 1);
+    for seed in first..first + chosen("SESSIONS", 3) {
+        let mut session = Session::new(seed);
+        session.does(&MAKE);
+        session.does(&SAY_IT_LOUD);
+        let half = LOUD.replacen("ONE!", "ONE", 1);
+        let Some(()) = session.types(&["undo", "--patch"], "y\nn\n", (&half, None)) else { return };
+        for deed in [REDO, UNDO_A_FILE, REDO, LOOK, IN_FRENCH, REJECT_A_FILE, PAGES] {
+            session.does(&deed);
+        }
+        let calls = session.scene.server.requests().len();
+        assert!((3..=3 + KILLS).contains(&calls), "{calls} calls: {}", session.story);
+        assert_eq!(session.scene.runs().len(), 3, "{}", session.story);
+    }
+}

@@ -1,0 +1,26 @@
+//! The next steps of a person who prepares a project, by what it has already.
+
+use code_commit_names::ours::BUILD;
+use code_commit_repo::WorkTree;
+use code_commit_settings::{Keys, Settings};
+
+use crate::host::Host;
+use crate::preflight::{self, Missing, QUERY};
+
+/// What is left to do until a run of the default loop can begin, one step a line, in their order. `run` is the command.
+pub fn steps(tree: &WorkTree, settings: &Settings, run: &str, host: Host<'_>) -> Vec<String> {
+    let (root, environment) = (tree.root(), host.environment);
+    let hint = |missing: Missing| missing.hint;
+    let merge = tree.under_way().map(|what| format!("finish the {what} that is in progress (git status)"));
+    let key = preflight::key(settings, &Keys::find(environment, root)).err().map(hint);
+    let cannot_start = preflight::build_command(root, &settings.build.value, environment).err().map(hint);
+    let build =
+        format!("make sure that ./{BUILD} passes if and only if the project is correct: code-commit check");
+    let is_clean = tree.dirty_paths().is_ok_and(|paths| paths.is_empty())
+        && tree.tracked().is_ok_and(|all| !all.is_empty());
+    let commit = (!is_clean).then(|| "git add and commit the project's files".to_owned());
+    let query = preflight::input(root, QUERY, "").is_err();
+    let query = query.then(|| format!("describe the change in {QUERY}"));
+    let run = format!("code-commit rollup && {run}");
+    [merge, key, cannot_start, Some(build), commit, query, Some(run)].into_iter().flatten().collect()
+}
