@@ -224,8 +224,9 @@ pub struct RunArgs {
     pub review: bool,
     /// Commit the files that a run changed, and nothing else, once its build is green and its review accepted; the message is
     /// the first line of the query if none is given
-    #[arg(long, value_name = "MESSAGE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub commit: Option<String>,
+    #[arg(long, value_name = "MESSAGE", num_args = 0..=1, require_equals = true, value_parser = flags::commit_message)]
+    #[expect(clippy::option_option, reason = "the flag can be given without a message")]
+    pub commit: Option<Option<String>>,
     /// Say how many tokens the first prompt has and what it costs, and stop
     #[arg(long)]
     pub dry_run: bool,
@@ -262,7 +263,7 @@ impl RunArgs {
             on_unfit: if self.no_check { commit::OnUnfit::GoOn } else { commit::OnUnfit::End },
             key: self.key.clone(),
             review: self.review,
-            commit: self.commit.as_deref().map(message),
+            commit: self.commit.clone().map(message),
             parent: None,
             new: self.new,
             dry_run: self.dry_run,
@@ -270,8 +271,8 @@ impl RunArgs {
     }
 }
 
-fn message(given: &str) -> commit::Message {
-    if given.trim().is_empty() { commit::Message::OfQuery } else { commit::Message::Given(given.to_owned()) }
+fn message(given: Option<String>) -> commit::Message {
+    given.map_or(commit::Message::OfQuery, commit::Message::Given)
 }
 
 /// The tree that a failed run leaves.

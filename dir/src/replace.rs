@@ -35,8 +35,9 @@ pub fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>)
     // Left by an earlier, killed write. A symlink there must not be followed.
     remove(&staged)?;
     let mut file = OpenOptions::new().write(true).create_new(true).open(&staged)?;
-    fill(&mut file)?;
-    fs::rename(&staged, path)
+    let replaced = fill(&mut file).and_then(|()| fs::rename(&staged, path));
+    // Whoever named a folder, or filled the disk, must not find a file beside it that nobody asked for.
+    replaced.inspect_err(|_| drop(fs::remove_file(&staged)))
 }
 
 /// Removes a file or a folder with all its content, if it exists; never through a symlink.
@@ -62,6 +63,18 @@ mod tests {
             (fs::read(&file).unwrap(), fs::read(&target).unwrap()),
             (b"{}".to_vec(), b"mine".to_vec())
         );
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_no_file_behind() {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::create_dir(scratch.path().join("folder")).unwrap();
+        replace(&scratch.path().join("folder"), b"{}").unwrap_err();
+        let cannot_fill = |_: &mut File| Err(io::ErrorKind::StorageFull.into());
+        replace_with(&scratch.path().join("file"), cannot_fill).unwrap_err();
+        let names: Vec<_> =
+            fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["folder"]);
     }
 
     #[test]

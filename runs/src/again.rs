@@ -3,6 +3,7 @@
 use anyhow::anyhow;
 use code_commit_logging::RunFolder;
 use code_commit_prompt::again::{FollowUp, query};
+use code_commit_report::printable;
 use code_commit_settings::{Address, Keys, Layer, ModelNames, Origin, Settings};
 use code_commit_timeline::{Command, Run, What};
 
@@ -19,7 +20,8 @@ const MOST_BYTES: u64 = 64 << 10;
 /// Goes on from the named run, or the newest. `request` is for the new run; its query holds the new words.
 pub fn run(named: Option<&str>, request: commit::Request, host: Host<'_>) -> Result<Exit, Failure> {
     let site = Site::here(host)?;
-    let found = Found::of(site.registry().find(named)?, &site.root);
+    let known = site.registry().find(named).map_err(|error| named.and_then(as_words).unwrap_or(error))?;
+    let found = Found::of(known, &site.root);
     let redactor = host.output.strike_out(Keys::find(host.environment, &site.root).exposed());
     let run = found.whole(&site.root, &redactor)?;
     let words = words(&run, &request.query)?;
@@ -54,6 +56,14 @@ pub fn run(named: Option<&str>, request: commit::Request, host: Host<'_>) -> Res
     commit::run(which, &request, host)
 }
 
+const SAY: &str = "say it: code-commit again -m \"not like that: …\"";
+
+/// No name of a run has blanks: these are words to the model.
+fn as_words(named: &str) -> Option<Failure> {
+    let error = || anyhow!("`{}` is not the name of a run", printable(named));
+    named.contains(char::is_whitespace).then(|| Failure::new(Exit::Usage, error()).help(SAY))
+}
+
 /// What the person says to the run. Refuses one that nothing can follow.
 fn words(run: &Run, query: &Query) -> Result<String, Failure> {
     let name = &run.name;
@@ -71,12 +81,12 @@ fn words(run: &Run, query: &Query) -> Result<String, Failure> {
             Failure::new(Exit::Usage, error).help("say them with -m, or give -m - and standard input")
         );
     }
-    let given = query.text().transpose().map_err(|missing| commit::refused(vec![missing]))?;
+    let given = query.text().transpose().map_err(|missing| Failure::refused(anyhow!(missing.what), SAY))?;
     match given {
         Some(words) => Ok(words),
         None if run.is_good == Some(true) => {
             let error = anyhow!("{name} reached its goal, and nothing says what should be different");
-            Err(Failure::refused(error, "say it: code-commit again -m \"not like that: …\""))
+            Err(Failure::refused(error, SAY))
         }
         None => Ok("Finish the request above: it is not done yet.".to_owned()),
     }

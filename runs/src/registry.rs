@@ -13,6 +13,7 @@ use anyhow::{Context as _, anyhow};
 use code_commit_engine::Stored;
 use code_commit_names::ours::{ABL, LOGS, STATE};
 use code_commit_repo::WorkTree;
+use code_commit_report::printable_name;
 
 mod known;
 
@@ -105,16 +106,25 @@ impl<'p> Registry<'p> {
             let what = named.map_or("there is no run here yet".to_owned(), |name| {
                 format!("no run named {name} was made here")
             });
-            let help = if all.is_empty() {
-                "start the first one with code-commit; code-commit demo shows an example".to_owned()
-            } else {
-                let newest: Vec<String> =
-                    all.iter().take(NAMED_RUNS).map(|run| run.name(self.root)).collect();
-                format!("code-commit runs lists them all; the newest: {}", newest.join(", "))
-            };
+            let help = self.hint(named, &all);
             let exit = if named.is_none() { Exit::NothingToDo } else { Exit::Refused };
             Failure::new(exit, anyhow!(what)).help(help)
         })
+    }
+
+    /// What to do if no run is found.
+    fn hint(&self, named: Option<&str>, all: &[Known]) -> String {
+        if all.is_empty() {
+            return "start the first one with code-commit; code-commit demo shows an example".to_owned();
+        }
+        if let Some(file) = named.filter(|name| self.root.join(name).is_file()) {
+            let file = printable_name(file);
+            return format!(
+                "{file} is a file; its runs: code-commit why {file}; to undo its change: code-commit undo @ {file}"
+            );
+        }
+        let newest: Vec<String> = all.iter().take(NAMED_RUNS).map(|run| run.name(self.root)).collect();
+        format!("code-commit runs lists them all; the newest: {}", newest.join(", "))
     }
 
     /// The folders that hold runs on the list, and those that held one when a command was killed.

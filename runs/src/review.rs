@@ -42,12 +42,19 @@ pub fn find(named: Option<&str>, site: &Site<'_>) -> Result<Known, Failure> {
     };
     let known = site.registry().find(Some(named))?;
     if waiting(&known, site).is_none() {
-        let name = known.name(&site.root);
-        let help =
-            format!("to see what it did: code-commit show {name}; to take it back: code-commit undo {name}");
-        return Err(Failure::nothing_to_do(anyhow!("{name} does not wait for review"), help));
+        return Err(not_waiting(&known, &known.name(&site.root)));
     }
     Ok(known)
+}
+
+fn not_waiting(known: &Known, name: &str) -> Failure {
+    if known.undone {
+        let error = anyhow!("{name} is undone, so it does not wait for review");
+        return Failure::nothing_to_do(error, format!("to reapply its change: code-commit redo {name}"));
+    }
+    let help =
+        format!("to see what it did: code-commit show {name}; to take it back: code-commit undo {name}");
+    Failure::nothing_to_do(anyhow!("{name} does not wait for review"), help)
 }
 
 /// The plan of a run that waits: for the person, or, once accepted, for its commit.
@@ -71,6 +78,10 @@ pub fn carry_out(known: &Known, decision: Decision<'_>, host: Host<'_>) -> Resul
         Decision::Reject(files) => {
             undo::run(&undo::Request { run: Some(&name), files, ..undo::Request::default() }, None, host)?;
             settle(known, host)
+        }
+        Decision::Words(words) if words.trim().is_empty() => {
+            let error = anyhow!("nothing says what should be different");
+            Err(Failure::refused(error, "say it: code-commit review -m \"not like that: …\""))
         }
         Decision::Words(words) => {
             let query = Query::Given { by: "review", text: words.into_bytes() };

@@ -21,7 +21,7 @@ pub use self::note::{Options, Stored};
 use self::on_disk::{Found, OnDisk};
 use self::window::{Fit, fit};
 use crate::exit::Failure;
-use crate::preflight::{self, CODE_ROLLUP};
+use crate::preflight::{self, CODE_ROLLUP, Missing};
 
 /// Omitted files named in a message.
 const NAMED_FILES: usize = 10;
@@ -45,6 +45,10 @@ pub struct RollUp {
     pub left_out: Vec<(String, LeftOut)>,
     /// Files in it that contain a key: no run sends it.
     pub with_key: Vec<String>,
+    /// The number of tracked files that the patterns do not want.
+    pub unwanted: usize,
+    /// The number of files that a budget had to choose from.
+    pub candidates: usize,
     /// Entries that are not regular files with a name that a model could write.
     pub besides: Besides,
 }
@@ -76,7 +80,7 @@ pub fn make(sources: Sources<'_>, options: &Options) -> Result<RollUp, Failure> 
             })?;
             let (chosen, too_large) = chosen::add(&mut builder, &files, sources, budget);
             let unmet = [rollup.unmet, too_large].concat();
-            RollUp { chosen, unmet, ..rollup }
+            RollUp { chosen, unmet, candidates: files.len(), ..rollup }
         }
     };
     rollup.files = builder.files();
@@ -112,7 +116,10 @@ fn read(
     let on_disk =
         OnDisk::at(tree.root()).map_err(|error| Failure::refused(error, "make the folder readable"))?;
     let mut content = Vec::new();
-    for Tracked { path, .. } in tree.tracked()?.into_iter().filter(|file| is_wanted(&file.path)) {
+    let (wanted, unwanted): (Vec<_>, Vec<_>) =
+        tree.tracked()?.into_iter().partition(|file| is_wanted(&file.path));
+    rollup.unwanted = unwanted.len();
+    for Tracked { path, .. } in wanted {
         let found = on_disk
             .read(&path, &mut content)
             .with_context(|| format!("cannot read {path}"))
@@ -168,6 +175,23 @@ impl RollUp {
     pub fn size(&self) -> String {
         let files = phrases::count(self.files as u64, "file");
         format!("{files}, {}", phrases::bytes(self.text.len() as u64))
+    }
+
+    /// Why it shows no file, and what to do; `None` if it shows one.
+    pub fn empty(&self) -> Option<Missing> {
+        let missing = if self.files > 0 {
+            return None;
+        } else if self.candidates > 0 {
+            Missing::new("no file fits the budget", "raise --budget, or `budget` of [rollup]")
+        } else if !self.left_out.is_empty() {
+            Missing::new("every tracked file is left out", "git add files that a model may be shown")
+        } else if self.unwanted > 0 {
+            let hint = "change --include and --exclude, or those of [rollup]";
+            Missing::new("no tracked file matches the patterns", hint)
+        } else {
+            Missing::new("git tracks no files here", "git add the project's files")
+        };
+        Some(missing)
     }
 
     /// Tracked names that no text can hold.

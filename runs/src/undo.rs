@@ -45,6 +45,7 @@ pub type Choose<'c> = &'c mut dyn FnMut(&str, &[String]) -> Result<Vec<bool>, Fa
 
 /// Undoes the named run, or the newest, in one transaction. With `choose`, hunk by hunk.
 pub fn run(request: &Request<'_>, choose: Option<Choose<'_>>, host: Host<'_>) -> Result<Exit, Failure> {
+    let patch = choose.is_some().then_some("--patch");
     let site = Site::here(host)?;
     let lock = site.lock()?;
     let known = site.registry().find(request.run)?;
@@ -60,7 +61,7 @@ pub fn run(request: &Request<'_>, choose: Option<Choose<'_>>, host: Host<'_>) ->
     }
     let part = files.as_ref().map_or(Part::All, Part::Files);
     let undone = code_commit_apply::undo_part(&lock, &sets.root, &sets.rounds, part, request.force)
-        .map_err(|error| failed(error, &sets.run))?;
+        .map_err(|error| failed(error, &sets.run, &again(request, patch, &sets.run)))?;
     // A part of it may have been the last part.
     if files.is_none() || sets.changes()?.is_empty() {
         site.registry().mark(&sets.run, Undone::Yes)?;
@@ -92,7 +93,7 @@ pub fn redo(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, F
         return Err(Failure::nothing_to_do(anyhow!("nothing of {name} is undone"), help));
     }
     let redone = code_commit_apply::undo(&lock, &sets.root, &undos, force)
-        .map_err(|error| failed(error, &sets.run))?;
+        .map_err(|error| failed(error, &sets.run, &format!("code-commit redo {name}")))?;
     code_commit_perform::put_away(&undos).map_err(anyhow::Error::from)?;
     site.registry().mark(&sets.run, Undone::No)?;
     let count = tell(&redone, &sets.run, "changed", host);
@@ -255,11 +256,22 @@ fn with_git(run: &Path, kind: &str) -> Failure {
     Failure::refused(what, help)
 }
 
-/// Either everything was restored or nothing; in both cases the old contents stay in the run folder.
-fn failed(error: UndoError, run: &Path) -> Failure {
+/// The command for the same undo: that of a decision in a review has no `--force`.
+fn again(request: &Request<'_>, patch: Option<&str>, run: &Path) -> String {
+    let files = request.files.iter().map(|path| printable_name(path));
+    let words = [format!("code-commit undo {}", records::name(run))];
+    words.into_iter().chain(files).chain(patch.map(str::to_owned)).collect::<Vec<String>>().join(" ")
+}
+
+/// Either everything was restored or nothing; in both cases the old contents stay in the run folder. `command` is the
+/// same undo.
+fn failed(error: UndoError, run: &Path, command: &str) -> Failure {
     let kept = run.join(UNDO);
     if matches!(error, UndoError::ChangedSince { .. }) {
-        return Failure::refused(error, "look at these files; --force restores them anyway");
+        return Failure::refused(
+            error,
+            format!("look at these files; to replace them anyway: {command} --force"),
+        );
     }
     let help = if matches!(error, UndoError::OtherVersion { .. }) {
         format!("undo with that version; the old contents are in {}", kept.display())

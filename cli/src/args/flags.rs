@@ -191,6 +191,24 @@ pub(super) fn key(text: &str) -> Result<String, String> {
     if is_good { Ok(text.to_owned()) } else { Err("it must be one line of 1 to 200 bytes".to_owned()) }
 }
 
+/// An empty one is most likely a variable that is not set.
+pub(super) fn commit_message(text: &str) -> Result<String, String> {
+    let is_blank = text.trim().is_empty();
+    if is_blank {
+        Err("it is empty; for the first line of the query write --commit".to_owned())
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
+/// How many tokens a roll-up may have.
+pub(super) fn token_budget(text: &str) -> Result<u64, String> {
+    match whole_number(text)? {
+        0 => Err("0 would show nothing; for no budget leave it out".to_owned()),
+        tokens => Ok(tokens),
+    }
+}
+
 /// One failure is not a repetition yet.
 pub(super) fn two_or_more(text: &str) -> Result<u32, String> {
     text.parse()

@@ -1,9 +1,9 @@
 //! Interprets the command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path};
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, ColorChoice, Command, CommandFactory as _, Error, FromArgMatches as _};
 
@@ -24,7 +24,8 @@ impl Cli {
     pub fn read(words: impl IntoIterator<Item = OsString>, bases: Bases<'_>) -> Result<Self, Error> {
         let words: Vec<OsString> = words.into_iter().collect();
         let mut command = with_short_help(Self::command().color(colour(&words)), &words);
-        let matches = command.try_get_matches_from_mut(words)?;
+        let matches =
+            command.try_get_matches_from_mut(&words).map_err(|error| with_flag_named(error, &words))?;
         if let Some(error) = misplaced(&mut command, &matches) {
             return Err(error);
         }
@@ -84,6 +85,21 @@ fn is_below(folder: &Path, root: &Path) -> bool {
     let there = folder.ancestors().find_map(|above| above.canonicalize().ok());
     let is_plain = !folder.components().any(|part| part == Component::ParentDir);
     is_plain && there.is_some_and(|there| there.starts_with(root))
+}
+
+/// `code-commit "Greet the world."`: says which flag the words are the value of.
+fn with_flag_named(mut error: Error, words: &[OsString]) -> Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let behind_commit = words.windows(2).any(|pair| pair == [OsStr::new("--commit"), OsStr::new(word)]);
+    let tip = if behind_commit {
+        "the message of a commit follows an equals sign: --commit=\"…\""
+    } else if word.contains(char::is_whitespace) {
+        "a query is the value of -m: code-commit -m \"…\""
+    } else {
+        return error;
+    };
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    error
 }
 
 fn misplaced(command: &mut Command, matches: &ArgMatches) -> Option<Error> {
@@ -153,6 +169,36 @@ mod tests {
             assert!(error.lines().next().is_some_and(|first| first.ends_with(&said)), "{error}");
         }
         assert!(read("code-commit config --rounds 8").is_ok());
+    }
+
+    #[test]
+    fn words_without_their_flag_are_told_which_it_is() {
+        let bases = Bases { root: Path::new("/"), home: None };
+        for (words, tip) in [
+            (&["code-commit", "Greet the world."][..], "a query is the value of -m: code-commit -m"),
+            (&["code-commit", "--commit", "greet"], "follows an equals sign: --commit="),
+            (&["code-commit", "--commit", "a message"], "follows an equals sign: --commit="),
+        ] {
+            let error = Cli::read(words.iter().map(OsString::from), bases).unwrap_err().to_string();
+            assert!(error.contains(tip), "{error}");
+        }
+        assert!(!read("code-commit greet").unwrap_err().contains("-m"));
+    }
+
+    #[test]
+    fn no_flag_is_dropped_because_of_another() {
+        for line in [
+            "code-commit review @ --accept a.txt",
+            "code-commit review @ -m no a.txt",
+            "code-commit review @ a.txt",
+            "code-commit --commit=",
+        ] {
+            assert!(read(line).is_err(), "{line}");
+        }
+        for line in ["code-commit review @ --reject a.txt", "code-commit --commit", "code-commit --commit=a"]
+        {
+            assert!(read(line).is_ok(), "{line}");
+        }
     }
 
     #[test]

@@ -69,7 +69,8 @@ pub struct ReviewArgs {
     /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest that waits if not named
     pub run: Option<String>,
     /// Of what is rejected, only these files; the rest is built again before it counts
-    #[arg(value_name = "FILE", requires = "reject")]
+    // The conflicts are not redundant: clap drops a requirement that conflicts with a flag that is given.
+    #[arg(value_name = "FILE", requires = "reject", conflicts_with_all = ["accept", "message"])]
     pub files: Vec<String>,
     /// Keep the change
     #[arg(long)]
@@ -91,11 +92,14 @@ pub struct RedoArgs {
     pub force: bool,
 }
 
+/// What a record can name as the loop of its run.
+const LOOPS: [&str; 6] = ["commit", "implement", "order", "phase", "spec", "apply"];
+
 /// Which runs to list.
 #[derive(Debug, Args)]
 pub struct RunsArgs {
     /// Only runs of this loop: commit, implement, order, phase, spec, apply
-    #[arg(long = "loop", value_name = "LOOP")]
+    #[arg(long = "loop", value_name = "LOOP", value_parser = LOOPS, hide_possible_values = true)]
     pub kind: Option<String>,
     /// Only runs that ended like this
     #[arg(long, value_name = "STATUS")]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::flags::{BuildArgs, SettingArgs};
+use super::flags::{BuildArgs, SettingArgs, token_budget};
 
 #[derive(Debug, Args)]
 pub struct CheckArgs {
@@ -73,7 +73,7 @@ pub struct RollupArgs {
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
     /// Show only the files that matter most for agent-config/query.txt, and list the others
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "TOKENS", value_parser = token_budget, allow_negative_numbers = true)]
     pub budget: Option<u64>,
     /// Say which files are shown and why
     #[arg(long)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use code_commit_logging::Redactor;
 use code_commit_page::Excerpt;
 use code_commit_report::{phrases, printable};
@@ -21,6 +21,10 @@ pub fn page(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
     if args.all {
         let folder = args.output.as_deref().filter(|path| is_folder(path));
         return all(args.output.as_deref(), folder, &root, host);
+    }
+    if let Some(folder) = args.output.as_deref().filter(|path| path.is_dir()) {
+        let error = anyhow!("{} is a folder, and the page of a run is a file", folder.display());
+        return Err(Failure::refused(error, "name a file, or write the pages of all runs there with --all"));
     }
     let found = chronicle::find(args.run.as_deref(), host)?;
     let text = one(&found, args.format, &redactor(&root, host), &root)?;

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_prompt::rollup::files;
 use code_commit_report::{Output, phrases, printable_name};
-use code_commit_runs::preflight::{CODE_ROLLUP, QUERY};
+use code_commit_runs::preflight::{CODE_ROLLUP, Missing, QUERY};
 use code_commit_runs::rollup::{self, Chosen, Options, RollUp, Sources};
 use code_commit_runs::{Exit, Failure, Host, place, preflight};
 use code_commit_settings::{Keys, Layer, Settings};
@@ -32,8 +32,8 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
         explain(&rollup, output);
     }
     rollup.tell(output);
-    if rollup.files == 0 {
-        output.warn("git tracks no files here, so the model would see none: git add the project's files");
+    if let Some(Missing { what, hint }) = rollup.empty() {
+        output.warn(&format!("{what}, so the model would see none: {hint}"));
     }
     let left_out = rollup.left_out.iter().map(|(path, why)| (path.clone(), why.reason()));
     let links = rollup.besides.links.iter().map(|path| (path.clone(), "a symlink"));

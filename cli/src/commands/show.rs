@@ -35,7 +35,7 @@ pub fn list(args: &RunsArgs, host: Host<'_>) -> Result<Exit, Failure> {
     });
     all.sort_by_key(|(began, ..)| std::cmp::Reverse(*began));
     if all.is_empty() {
-        host.output.note(if is_any { "no run is like that" } else { "there is no run yet" });
+        host.output.note(if is_any { "no run matches" } else { "there is no run yet" });
     }
     all.iter().for_each(|(began, found, run)| line(*began, found, run, host));
     Ok(Exit::Done)

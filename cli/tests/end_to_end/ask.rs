@@ -109,6 +109,23 @@ fn a_given_query_that_is_no_text_is_refused_and_nothing_is_made() {
 }
 
 #[test]
+fn a_roll_up_without_a_file_says_why_and_what_to_do() {
+    let scene = fresh(&[]);
+    for (flags, hint) in [
+        (&["--budget", "1"][..], "no file fits the budget, so the model would see none: raise --budget"),
+        (
+            &["--include", "*.none"],
+            "no tracked file matches the patterns, so the model would see none: change --include",
+        ),
+    ] {
+        let ran = scene.run(&[&["rollup"], flags].concat());
+        assert!(ran.code == Some(0) && ran.err.contains(hint) && !ran.err.contains("git add"), "{ran}");
+    }
+    let none = scene.run(&["rollup", "--budget", "many"]);
+    assert!(none.code == Some(2) && none.err.contains("`many` is not a whole number"), "{none}");
+}
+
+#[test]
 fn a_first_run_that_lacks_something_makes_nothing() {
     let scene = fresh(&[MENDS_IT]);
     std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();

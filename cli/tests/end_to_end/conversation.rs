@@ -89,6 +89,8 @@ fn runs_are_listed_by_what_they_are() {
     );
     let wrong = scene.run(&["runs", "--since", "yesterday"]);
     assert!(wrong.code == Some(2) && wrong.err.contains("90m, 12h or 7d"), "{wrong}");
+    let wrong = scene.run(&["runs", "--loop", "build"]);
+    assert!(wrong.code == Some(2) && wrong.err.contains("commit, implement, order"), "{wrong}");
 }
 
 #[test]
@@ -288,6 +290,29 @@ fn a_person_takes_back_all_of_it_or_a_part_and_the_rest_is_built_again() {
     let (code, said) = last(&["review", "--reject"]);
     assert_eq!((code, said["review"].as_str()), (Some(0), Some("rejected")), "{said}");
     assert_eq!((tree(&scene), scene.run(&["review"]).code), (state(BEFORE, None, Some("gone\n")), Some(7)));
+    let late = scene.run(&["review", "@", "--accept"]);
+    assert!(late.code == Some(7) && late.err.contains("code-commit redo"), "{late}");
+}
+
+#[test]
+fn the_next_step_of_a_refused_decision_is_a_command_that_exists() {
+    let scene = scene();
+    assert_eq!(scene.commit(&["--review"]).code, Some(9));
+    let all = scene.run(&["review", "@", "--accept", "made.txt"]);
+    assert_eq!((all.code, scene.run(&["review"]).code), (Some(2), Some(3)), "nothing is accepted: {all}");
+    let silent = scene.run_keyed(&["review", "-m", ""]);
+    assert!(silent.code == Some(3) && silent.err.contains("code-commit review -m"), "{silent}");
+    scene.project.write("lines.txt", b"mine\n").unwrap();
+    let refused = scene.run(&["review", "@", "--reject", "lines.txt"]);
+    assert!(refused.code == Some(3) && refused.err.contains("-commit lines.txt --force"), "{refused}");
+    assert_eq!(scene.run(&["undo", &names(&scene)[0], "lines.txt", "--force"]).code, Some(0));
+    assert_eq!(tree(&scene), state(BEFORE, Some("made\n"), None));
+    let file = scene.run(&["undo", "lines.txt"]);
+    assert!(file.code == Some(3) && file.err.contains("code-commit undo @ lines.txt"), "{file}");
+    let words = scene.run_keyed(&["again", "not like that"]);
+    assert!(words.code == Some(2) && words.err.contains("code-commit again -m"), "{words}");
+    let silent = scene.run_keyed(&["again", "-m", " "]);
+    assert!(silent.code == Some(3) && silent.err.contains("code-commit again -m"), "{silent}");
 }
 
 #[test]
@@ -327,6 +352,8 @@ fn a_page_begins_with_what_was_asked_and_all_pages_are_linked() {
             && hashes > page.out.find("id=\"rounds\"").unwrap()
     );
     assert_eq!(scene.run(&["page", "--all", "-o", "site"]).code, Some(0));
+    let one = scene.run(&["page", "-o", "site"]);
+    assert!(one.code == Some(3) && one.err.contains("with --all"), "{one}");
     let name = &names(&scene)[0];
     let index = scene.project.read("site/index.html").unwrap();
     assert!(index.contains(&format!("href=\"./{name}.html\"")) && index.contains(">undone</td>"), "{index}");

@@ -3,9 +3,33 @@
 use std::path::Path;
 
 use super::lack::{Kind, Lack, Machine, between};
+use super::tool::is_plain;
 
 pub(super) fn missing(output: &str, machine: &impl Machine) -> Option<Lack> {
-    output.lines().find_map(|line| python(line, machine).or_else(|| node(line, machine)))
+    let of_line =
+        |line| environment(line, machine).or_else(|| python(line, machine)).or_else(|| node(line, machine));
+    output.lines().find_map(of_line)
+}
+
+/// `./build.sh: line 2: .venv/bin/activate: No such file or directory`; of dash `.: cannot open .venv/bin/activate: No
+/// such file`; `.venv/bin/python: not found`. It is ignored by git, so that no model may make it.
+fn environment(line: &str, machine: &impl Machine) -> Option<Lack> {
+    let ends = [": No such file or directory", ": No such file", ": not found"];
+    let before = ends.iter().find_map(|end| line.trim_end().strip_suffix(end))?;
+    let path = before.rsplit_once(": ").map_or(before, |(_, path)| path);
+    let path = path.strip_prefix("cannot open ").unwrap_or(path);
+    let (folder, program) = path.rsplit_once("/bin/")?;
+    let is_its = ["activate", "python", "pip", "pytest"].iter().any(|name| program.starts_with(name));
+    if !is_its || path.starts_with('/') || !is_plain(path) || machine.is_file(Path::new(path)) {
+        return None;
+    }
+    let install = format!(" && {folder}/bin/pip install -r requirements.txt");
+    let install = if machine.is_file(Path::new("requirements.txt")) { &*install } else { "" };
+    Some(Lack::new(
+        Kind::Module,
+        format!("the virtual environment `{folder}` does not exist"),
+        format!("make it: python3 -m venv {folder}{install}"),
+    ))
 }
 
 /// `ModuleNotFoundError: No module named 'yaml.nodes'`; `/usr/bin/python3: No module named pytest`.

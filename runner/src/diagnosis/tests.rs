@@ -190,6 +190,23 @@ fn a_library_is_missing_only_if_a_manifest_names_it() {
     assert!(lacked(&[manifest], 1, text).unwrap().contains("`@scope/part`"));
 }
 
+#[test]
+fn a_virtual_environment_is_missing_only_if_it_is_not_there() {
+    let of_bash = "./build.sh: line 2: .venv/bin/activate: No such file or directory\n";
+    let of_dash = "./build.sh: 2: .: cannot open .venv/bin/activate: No such file\n";
+    let of_python = "./build.sh: 3: .venv/bin/python: not found\n";
+    let missing = "module-missing: the virtual environment `.venv` does not exist";
+    for (code, text) in [(1, of_bash), (2, of_dash), (127, of_python)] {
+        assert_eq!(lacked(&[], code, text).as_deref(), Some(missing), "{text}");
+    }
+    assert_eq!(lacked(&[(".venv/bin/activate", "")], 2, of_dash), None);
+    assert_eq!(lacked(&[], 2, "cat: tools/bin/python3.txt: No such file or directory, says a test\n"), None);
+    let failed = Failed { exit_code: 2, output: of_dash };
+    let with_list = Given { file: "requirements.txt", ..WHOLE };
+    insta::assert_snapshot!(lack(&failed, &WHOLE).unwrap().help, @"make it: python3 -m venv .venv");
+    insta::assert_snapshot!(lack(&failed, &with_list).unwrap().help, @"make it: python3 -m venv .venv && .venv/bin/pip install -r requirements.txt");
+}
+
 proptest! {
     #[test]
     fn no_output_breaks_it(exit_code in any::<i32>(), output in "(?s).{0,400}") {

@@ -82,7 +82,7 @@ fn absent(name: &str, machine: &impl Machine) -> Option<Lack> {
 
 /// Whether a name can stand in a command that a user copies: it comes from the output of the build, so that
 /// somebody may have chosen it for its meaning to a shell.
-fn is_plain(name: &str) -> bool {
+pub(super) fn is_plain(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "._/+@-".contains(c);
     !name.is_empty() && !name.starts_with('-') && name.chars().all(is_part)
 }

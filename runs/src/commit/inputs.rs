@@ -138,9 +138,8 @@ impl Sources<'_> {
         let Self { tree, environment, redactor, .. } = *self;
         let sources = rollup::Sources { tree, environment, redactor, query };
         let rollup = rollup::make_within(sources, &options, self.settings)?;
-        if rollup.files == 0 {
-            let what = "git tracks no files here that a model could be shown";
-            return Ok(Err(Missing::new(what, "git add the project's files")));
+        if let Some(missing) = rollup.empty() {
+            return Ok(Err(missing));
         }
         Ok(Ok(Codebase::Ours(Box::new(Made { rollup, options, old }))))
     }

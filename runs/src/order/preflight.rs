@@ -69,12 +69,8 @@ pub fn bounded(source: impl io::Read) -> io::Result<Vec<u8>> {
 pub fn refused(file: &Path, problems: &[FieldProblem]) -> Failure {
     let mut lines: Vec<String> = problems.iter().take(NAMED_PROBLEMS).map(ToString::to_string).collect();
     lines.extend(phrases::rest(problems.len(), NAMED_PROBLEMS));
-    let error = anyhow!(
-        "{} is no order that can be carried out:\n       {}",
-        file.display(),
-        lines.join("\n       ")
-    );
-    Failure::refused(error, "see S2's fields in the template: code-commit order new -")
+    let error = anyhow!("{} cannot be carried out:\n       {}", file.display(), lines.join("\n       "));
+    Failure::refused(error, "compare it with the template: code-commit order new -")
 }
 
 /// The repository at the top of its work tree: a rollback would affect all of it.

@@ -84,7 +84,7 @@ fn an_order_that_cannot_be_carried_out_is_found_before_the_first_one_is_paid_for
         scene.place("c.json", order(&over).to_string().as_bytes());
         let ran = run(&scene, &["--commit", "--keep-going"]);
         assert_eq!((ran.code, scene.server.requests().len(), scene.runs().len()), (Some(3), 0, 0));
-        assert!(ran.err.contains("c.json is no order that can be carried out"), "{}", ran.err);
+        assert!(ran.err.contains("c.json cannot be carried out"), "{}", ran.err);
     }
 }
 

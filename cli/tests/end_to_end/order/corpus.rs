@@ -91,7 +91,7 @@ fn no_hostile_order_is_begun() {
         }
         let ran = scene.run(&["--work-order", file.to_str().unwrap()]);
         assert_eq!(ran.code, Some(3), "{}: {}{}", file.display(), ran.out, ran.err);
-        assert!(ran.err.contains("is no order that can be carried out"), "{}: {}", file.display(), ran.err);
+        assert!(ran.err.contains("cannot be carried out"), "{}: {}", file.display(), ran.err);
     }
     assert_eq!((scene.runs().len(), scene.server.requests().len()), (0, 0));
     assert_eq!(scene.state(), before);
