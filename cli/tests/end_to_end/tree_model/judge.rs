@@ -176,8 +176,11 @@ fn is_later(path: &str) -> bool {
 }
 
 impl Rules {
+    /// What stands in the place of a tracked file is accounted for like that file.
     pub fn accounts_for(&self, path: &str) -> bool {
-        !is_ignored(path) || self.forced.contains(path)
+        !is_ignored(path)
+            || self.forced.contains(path)
+            || above(path).any(|above| self.forced.contains(above))
     }
 
     /// Whether nothing at this path may be left by a command.
