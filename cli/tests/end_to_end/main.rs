@@ -59,6 +59,7 @@ mod recovery;
 mod resume;
 mod runs_later;
 mod scenes;
+mod session;
 mod shells;
 mod spec;
 mod terminal;
