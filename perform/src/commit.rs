@@ -124,13 +124,13 @@ impl Live<Apply> for CommitWorld<'_> {
                 let prompt = folder.path().join(self.layout.query(round));
                 warnings.extend(written_over(&applied, &prompt, &undo, &self.rules)?);
                 let warnings = warnings.into_iter().map(|one| self.record.portable(one)).collect();
-                let (changes, edited) = (applied.changes, self.store_edited(round, &edited)?);
+                let (changes, edited) = (applied.changes, self.store_shown(round, &edited)?);
                 Ok(ApplyAnswer::Applied(Applied { round, changes, warnings, edited, no_change }))
             }
             Intake::Rejected { problems, report, said, shown } => {
                 let report = store(&self.record, &report_file, &report)?;
                 self.say(round, &said, append)?;
-                let shown = self.store_edited(round, &shown)?;
+                let shown = self.store_shown(round, &shown)?;
                 Ok(ApplyAnswer::Rejected(Rejected { round, problems, report, shown }))
             }
         }

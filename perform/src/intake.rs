@@ -81,6 +81,11 @@ const NOT_USED: &str = "The reply was not used and no file was changed, because:
 
 impl Intake {
     fn rejected(problems: Vec<Problem>, said: Vec<String>) -> Self {
+        Self::rejected_showing(Vec::new(), problems, said)
+    }
+
+    /// The next prompt shows these files.
+    fn rejected_showing(shown: Vec<(String, String)>, problems: Vec<Problem>, said: Vec<String>) -> Self {
         let mut report = NOT_USED.to_owned();
         problems
             .iter()
@@ -90,17 +95,7 @@ impl Intake {
         if more > 0 {
             report.push_str(&format!("- and {more} more of the kind.\n"));
         }
-        Self::Rejected { problems, report, said, shown: Vec::new() }
-    }
-
-    /// The same, with files that the next prompt shows.
-    fn with(self, files: Vec<(String, String)>) -> Self {
-        match self {
-            Self::Rejected { problems, report, said, .. } => {
-                Self::Rejected { problems, report, said, shown: files }
-            }
-            Self::Applied { .. } => self,
-        }
+        Self::Rejected { problems, report, said, shown }
     }
 }
 
@@ -136,7 +131,7 @@ impl Rules {
         };
         let contents = match edits::contents(&reply, &admitted, shown) {
             Ok(contents) => contents,
-            Err(Misfits { problems, shown }) => return Ok(Intake::rejected(problems, said).with(shown)),
+            Err(Misfits { problems, shown }) => return Ok(Intake::rejected_showing(shown, problems, said)),
         };
         let mut warnings = habits(&reply, &contents.edited, &self.root);
         warnings.extend(contents.relaxed);

@@ -19,8 +19,7 @@ pub fn steps(tree: &WorkTree, settings: &Settings, run: &str, host: Host<'_>) ->
     let is_clean = tree.dirty_paths().is_ok_and(|paths| paths.is_empty())
         && tree.tracked().is_ok_and(|all| !all.is_empty());
     let commit = (!is_clean).then(|| "git add and commit the project's files".to_owned());
-    let query = preflight::input(root, QUERY, "").is_err();
-    let query = query.then(|| format!("describe the change in {QUERY}"));
+    let query = preflight::input(root, QUERY, "").err().map(|_| format!("describe the change in {QUERY}"));
     let run = format!("code-commit rollup && {run}");
     [merge, key, cannot_start, Some(build), commit, query, Some(run)].into_iter().flatten().collect()
 }

@@ -20,27 +20,21 @@ const KILLS: usize = 2;
 struct Deed {
     words: &'static [&'static str],
     code: i32,
-    /// Whether a model is asked.
-    asks: bool,
     /// What `lines.txt` and `french.txt` hold afterwards.
     then: (&'static str, Option<&'static str>),
 }
 
-const MAKE: Deed = asks(&["-m", "Make it pass."], 0, (QUIET, None));
-const SAY_IT_LOUD: Deed = asks(&["again", "-m", "Say it loud."], 0, (LOUD, None));
-const REDO: Deed = does(&["redo"], 0, (LOUD, None));
-const UNDO_A_FILE: Deed = does(&["undo", "@", "lines.txt"], 0, (QUIET, None));
-const LOOK: Deed = does(&["diff", "@"], 0, (LOUD, None));
-const IN_FRENCH: Deed = asks(&["again", "--review", "-m", "In French, too."], 9, (LOUD, Some("un\n")));
-const REJECT_A_FILE: Deed = does(&["review", "@", "--reject", "french.txt"], 0, (LOUD, None));
-const PAGES: Deed = does(&["page", "--all", "-o", "site"], 0, (LOUD, None));
+const MAKE: Deed = deed(&["-m", "Make it pass."], 0, (QUIET, None));
+const SAY_IT_LOUD: Deed = deed(&["again", "-m", "Say it loud."], 0, (LOUD, None));
+const REDO: Deed = deed(&["redo"], 0, (LOUD, None));
+const UNDO_A_FILE: Deed = deed(&["undo", "@", "lines.txt"], 0, (QUIET, None));
+const LOOK: Deed = deed(&["diff", "@"], 0, (LOUD, None));
+const IN_FRENCH: Deed = deed(&["again", "--review", "-m", "In French, too."], 9, (LOUD, Some("un\n")));
+const REJECT_A_FILE: Deed = deed(&["review", "@", "--reject", "french.txt"], 0, (LOUD, None));
+const PAGES: Deed = deed(&["page", "--all", "-o", "site"], 0, (LOUD, None));
 
-const fn asks(words: &'static [&'static str], code: i32, then: (&'static str, Option<&'static str>)) -> Deed {
-    Deed { words, code, asks: true, then }
-}
-
-const fn does(words: &'static [&'static str], code: i32, then: (&'static str, Option<&'static str>)) -> Deed {
-    Deed { words, code, asks: false, then }
+const fn deed(words: &'static [&'static str], code: i32, then: (&'static str, Option<&'static str>)) -> Deed {
+    Deed { words, code, then }
 }
 
 /// A person at work, who does again what was killed.
@@ -74,7 +68,7 @@ impl Session {
         let flags = self.scene.flags();
         let words = if deed.words[0].starts_with('-') {
             [&flags[..], deed.words].concat()
-        } else if deed.asks {
+        } else if deed.words[0] == "again" {
             [deed.words, &["--sandbox", "off"]].concat()
         } else {
             deed.words.to_vec()

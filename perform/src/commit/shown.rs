@@ -16,17 +16,13 @@ use crate::record::store;
 
 impl CommitWorld<'_> {
     /// Stores the content of files that the next prompt shows.
-    pub(super) fn store_edited(
-        &self,
-        round: u32,
-        edited: &[(String, String)],
-    ) -> Result<Vec<Present>, Fault> {
+    pub(super) fn store_shown(&self, round: u32, files: &[(String, String)]) -> Result<Vec<Present>, Fault> {
         let store = |(number, (path, content)): (usize, &(String, String))| {
             let file = self.layout.edited(round, number);
             let text = store(&self.record, &file, content)?;
             Ok(Present { path: path.clone(), text })
         };
-        edited.iter().enumerate().map(store).collect()
+        files.iter().enumerate().map(store).collect()
     }
 
     /// Stores what a build made of text files that the model knows, which the next prompt shows. One that was
@@ -37,8 +33,7 @@ impl CommitWorld<'_> {
         if written.is_empty() {
             return Ok(Vec::new());
         }
-        let replies = folders_of_replies(self.record.folder().path())?;
-        let own = code_commit_apply::hashes_after(&replies).map_err(Fault::Undo)?;
+        let knows = self.knows()?;
         let mut present = Vec::new();
         for Changed { path, after_sha256, .. } in written {
             let read = code_commit_dir::read(
@@ -48,7 +43,7 @@ impl CommitWorld<'_> {
             );
             let read = read.ok().flatten().filter(|bytes| *after_sha256 == Some(sha256_hex(bytes)));
             let Some(text) = read.and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
-            if own.contains_key(path) || self.is_shown(path, &text) {
+            if knows(path, &text) {
                 let file = self.layout.rebuilt(round, present.len());
                 let text = store(&self.record, &file, &text)?;
                 present.push(Present { path: path.clone(), text });
@@ -57,17 +52,18 @@ impl CommitWorld<'_> {
         Ok(present)
     }
 
-    /// Whether the code that the model was sent shows a file, or its outline.
-    fn is_shown(&self, path: &str, text: &str) -> bool {
-        rollup::shown(&self.codebase, path, text).is_some()
+    /// Whether the model knows a file with this text: it has written it, or the code that it was sent shows it or its outline.
+    fn knows(&self) -> Result<impl Fn(&str, &str) -> bool, Fault> {
+        let replies = folders_of_replies(self.record.folder().path())?;
+        let own = code_commit_apply::hashes_after(&replies).map_err(Fault::Undo)?;
+        Ok(move |path: &str, text: &str| {
+            own.contains_key(path) || rollup::shown(&self.codebase, path, text).is_some()
+        })
     }
 
     /// The output names lines of any file; only those of files that the model was shown, or has written, are quoted.
     pub(super) fn hints(&self, output: &str) -> Result<String, Fault> {
-        let replies = folders_of_replies(self.record.folder().path())?;
-        let own = code_commit_apply::hashes_after(&replies).map_err(Fault::Undo)?;
-        let may_see = |path: &str, text: &str| own.contains_key(path) || self.is_shown(path, text);
-        let hints = hints::of(output, &self.rules.root, may_see);
+        let hints = hints::of(output, &self.rules.root, self.knows()?);
         Ok(self.record.folder().redactor().redact(&hints).into_owned())
     }
 

@@ -32,24 +32,23 @@ pub(super) fn fit(text: &str, query: &str, settings: &Settings) -> Fit {
         price.as_ref().and_then(|price| price.window).or(provider.and_then(|provider| provider.window));
     let answer =
         price.and_then(|price| price.max_output).or(provider.and_then(|provider| provider.max_output));
-    let is_known = window.is_some();
     let rest = answer.unwrap_or_default() + tokens(query.len()) + INSTRUCTIONS;
     let budget = window.map_or(ALWAYS_FITS, |window| window.saturating_sub(rest));
     let all = phrases::count(size, "token");
-    if size <= budget {
-        Fit::Fits
-    } else if is_known {
-        let budget_said = phrases::thousands(budget);
-        let about = format!(
-            "all files have {all}, so there is a budget: {budget_said} tokens, the window of {model} less its answer; \
-             the largest are {}",
-            largest(text)
-        );
-        Fit::TooLarge(budget, about)
-    } else {
-        Fit::Unknown(format!(
+    match window {
+        _ if size <= budget => Fit::Fits,
+        Some(_) => {
+            let about = format!(
+                "all files have {all}, so there is a budget: {} tokens, the window of {model} less its answer; \
+                 the largest are {}",
+                phrases::thousands(budget),
+                largest(text)
+            );
+            Fit::TooLarge(budget, about)
+        }
+        None => Fit::Unknown(format!(
             "the roll-up has {all}, and nobody knows how many {model} takes; --budget TOKENS limits it"
-        ))
+        )),
     }
 }
 
