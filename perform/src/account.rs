@@ -94,6 +94,12 @@ impl Account {
         layers.view().map(Some).map_err(Fault::file("make", &layers.upper()))
     }
 
+    /// The folders of another view, for a command of which nothing stays; none if commands work in no view.
+    pub(crate) fn beside_view(&self) -> Option<Layers> {
+        let State::InView(layers) = &self.state else { return None };
+        Some(layers.beside())
+    }
+
     /// From now on commands work in the tree itself.
     pub(crate) fn leave_view(&mut self) {
         self.layers = None;
@@ -113,6 +119,7 @@ impl Account {
         self.own.extend(own.ok().filter(|own| !self.own.contains(own)));
         self.tracked = self.tracked_in(guard)?;
         if let Some(layers) = self.layers.clone() {
+            layers.beside().remove().map_err(Fault::file("remove", &layers.upper()))?;
             layers.renew(run.path()).map_err(Fault::file("make", &layers.upper()))?;
             self.state = State::InView(layers);
             return Ok(None);

@@ -13,6 +13,7 @@ use code_commit_runner::{Cancel, Captured, Command, Confinement, Ended, Env, Lac
 
 use crate::Event;
 use crate::account::Account;
+use crate::examine::{Examine, Failed};
 use crate::fault::Fault;
 use crate::record::{Record, output_text};
 use crate::spending::Spending;
@@ -33,6 +34,8 @@ pub struct BuildCommand {
     pub confinement: Confinement,
     /// What it may not change, relative to the root; restored if it does.
     pub sealed: Vec<PathBuf>,
+    /// When it is examined what the sandbox hides from it.
+    pub examine: Examine,
 }
 
 impl BuildCommand {
@@ -56,7 +59,12 @@ impl BuildCommand {
             }
         };
         let ran = Ran { output: &output, root: guard.root(), env: &self.env, confinement: &self.confinement };
-        let lack = broken.note.is_none().then(|| ran.lack()).flatten();
+        let mut lack = broken.note.is_none().then(|| ran.lack()).flatten();
+        if lack.is_none() && broken.note.is_none() {
+            let timeout = self.timeout.into_iter().chain(spending.time_left()).min();
+            let run = &record.folder().clone();
+            lack = Failed { build: self, guard, account, run, cancel, timeout }.lack(&ran)?;
+        }
         Ok(Built {
             round,
             ended: output.ended,

@@ -26,6 +26,9 @@ pub struct Command {
     pub limits: Limits,
     /// What happens to processes that outlive the command.
     pub leftovers: Leftovers,
+    /// Whether [`Output::denied`](crate::Output::denied) is noted, which takes time. Only with
+    /// [`Rung::Namespaces`](crate::Rung::Namespaces).
+    pub watched: bool,
 }
 
 impl Command {
@@ -44,6 +47,7 @@ impl Command {
             streams: Streams::Merged,
             limits: Limits::default(),
             leftovers: Leftovers::Sweep,
+            watched: false,
         }
     }
 }

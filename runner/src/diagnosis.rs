@@ -8,6 +8,7 @@ use crate::program::programs_in;
 use crate::resolve::shows;
 use crate::{Confinement, Env, Output, Rung};
 
+mod hidden;
 mod hint;
 mod judged;
 mod lack;
@@ -15,6 +16,7 @@ mod module;
 mod refused;
 mod tool;
 
+pub use hidden::hidden;
 pub use hint::explain;
 pub use lack::{Kind, Lack};
 
@@ -48,6 +50,11 @@ pub struct Ran<'r> {
 }
 
 impl Ran<'_> {
+    /// Whether it said something about code.
+    pub fn has_judged(&self) -> bool {
+        judged::is_judged(&self.output.text())
+    }
+
     /// What it lacked; `None` if it may have judged the code. The words may be of the program that ran.
     pub fn lack(&self) -> Option<Lack> {
         let exit_code = self.output.ended.exit_code()?;

@@ -1,6 +1,7 @@
 //! The result of a command.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,6 +25,19 @@ pub struct Output {
     /// How many processes are still there: those of another user, and those that were not gone
     /// after two seconds (stuck in a system call), including the command itself.
     pub survivors_left: usize,
+    /// What it asked for in vain, each once, if it was [watched](crate::Command::watched).
+    pub denied: Vec<Denied>,
+}
+
+/// What a sandboxed command asked for in vain. It may not exist outside either.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Denied {
+    /// A path that is not there, or may not be read.
+    Read(PathBuf),
+    /// A path that may not be written, or whose folder is not there.
+    Write(PathBuf),
+    /// An address that nothing leads to, or where nobody listens.
+    Connection(SocketAddr),
 }
 
 impl Output {

@@ -29,7 +29,10 @@ pub fn run(
 ) -> Result<Output, RunError> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let output = run_now(command, confinement, cancel, live);
+    let mut output = run_now(command, confinement, cancel, live);
+    if matches!(&output, Err(RunError::Sandbox { message, .. }) if sandbox::may_start_again(message)) {
+        output = run_now(command, confinement, cancel, live);
+    }
     if matches!(output, Err(RunError::Sandbox { .. })) {
         forget(confinement);
     }
@@ -79,7 +82,7 @@ fn run_now(
         (Stop::Interrupted, _) => Ended::Interrupted,
         (Stop::Exceeded(ended), _) => ended,
     };
-    Ok(output(ended, swept, pump, begun))
+    Ok(Output { denied: running.aftercare.denied(command.watched), ..output(ended, swept, pump, begun) })
 }
 
 fn check_folder(path: &Path) -> Result<(), RunError> {
@@ -92,5 +95,5 @@ fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant) -> Output 
     let (captured, apart) = pump.finish();
     let elapsed = now().saturating_duration_since(begun);
     let Swept { killed: survivors_killed, left: survivors_left } = swept;
-    Output { ended, captured, apart, elapsed, survivors_killed, survivors_left }
+    Output { ended, captured, apart, elapsed, survivors_killed, survivors_left, denied: Vec::new() }
 }

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::process::{ExitCode, ExitStatus};
 
 use crate::command::Group;
-use crate::{Command, Confinement, Ended, RunError, Rung, TemporaryFolder};
+use crate::{Command, Confinement, Denied, Ended, RunError, Rung, TemporaryFolder};
 
 pub(crate) mod access;
 mod bwrap;
@@ -19,6 +19,7 @@ mod mount;
 mod mount_table;
 mod namespaces;
 mod own_files;
+mod packages;
 mod plan;
 mod seccomp;
 mod sockets;
@@ -28,10 +29,11 @@ mod view;
 pub(crate) use caches::{lock as lock_caches, places as cache_places};
 pub(crate) use descriptors::memory_file;
 pub use docker::Containers;
-pub(crate) use docker::{Container, remove_orphans};
+pub(crate) use docker::{Container, may_start_again, remove_orphans};
 pub use helper::helper_is;
 pub(crate) use landlock::is_in_private_home;
 pub(crate) use launch::Launch;
+pub(crate) use packages::is_for_all;
 pub(crate) use plan::Visible;
 
 use launch::{direct, plainly};
@@ -90,6 +92,16 @@ impl Aftercare {
         }
     }
 
+    /// What the command was denied, if it was watched.
+    pub(crate) fn denied(&self, watched: bool) -> Vec<Denied> {
+        match self {
+            Self::Namespaces(control) if watched => control.denied(),
+            Self::Namespaces(_) | Self::Plain | Self::Bwrap(_) | Self::Landlock(_) | Self::Docker(_) => {
+                Vec::new()
+            }
+        }
+    }
+
     /// How the command ended, given how its launcher ended. `text` is what was printed.
     pub(crate) fn read(&self, status: ExitStatus, text: impl FnOnce() -> String) -> Result<Ended, RunError> {
         match self {
@@ -110,6 +122,7 @@ pub fn helper() -> Option<ExitCode> {
         Some(helper::VIEW) => Some(view::run_helper(words)),
         Some(helper::OUTER) => Some(namespaces::outer(words)),
         Some(helper::FIRST) => Some(namespaces::first(words)),
+        Some(helper::TRACED) => Some(namespaces::traced(words)),
         Some(_) | None => {
             helper_is("/proc/self/exe");
             close_fds::set_fds_cloexec(3, &[]);

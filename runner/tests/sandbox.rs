@@ -10,7 +10,11 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
-use code_commit_runner::{Access, AllowedHost, Cancel, Command, Confinement, Ended, Rung, run};
+use std::path::PathBuf;
+
+use code_commit_runner::{
+    Access, AllowedHost, Cancel, Command, Confinement, Denied, Ended, Rung, hidden, run,
+};
 use support::{Scratch, rungs, works};
 
 /// What the standard library of most languages does before it listens or connects.
@@ -42,6 +46,7 @@ fn a_user_without_rights_is_confined_like_root() {
         "no_folder_is_made_through_a_link_that_a_build_planted",
         "a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link",
         "localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback",
+        "what_a_watched_command_asks_for_in_vain_is_noted",
     ]);
 }
 
@@ -76,6 +81,36 @@ fn each_ending_is_told_apart_in_every_sandbox() {
         assert_eq!(ended(&["./src/no-such-program"]), Ended::NotFound, "{rung}");
         assert_eq!(ended(&["./src/plain"]), Ended::NotExecutable, "{rung}");
     }
+}
+
+/// As `strace` would tell it, by processes and threads of all kinds.
+#[test]
+fn what_a_watched_command_asks_for_in_vain_is_noted() {
+    if !works(Rung::Namespaces) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let line = "cat /etc/issue; cd src && cat not-there; (mkdir /etc/new; : > /usr/new) & wait; \
+        : > /dev/tcp/192.0.2.1/80; kill -URG $$; kill -RTMIN $$ 2>/dev/null; exit 7";
+    let command = |watched| Command { watched, ..scratch.command(&["bash", "-c", line]) };
+    let output = scratch.run(Rung::Namespaces, &command(true));
+    assert_eq!(output.ended, Ended::Exited(7), "{}", output.text());
+    for expected in [
+        Denied::Read("/etc/issue".into()),
+        Denied::Read(scratch.at("tree/src/not-there")),
+        Denied::Write("/etc/new".into()),
+        Denied::Write("/usr/new".into()),
+        Denied::Connection("192.0.2.1:80".parse().unwrap()),
+    ] {
+        assert!(output.denied.contains(&expected), "{expected:?}: {:?}", output.denied);
+    }
+    assert_eq!(hidden(&output.denied, &scratch.access()), [PathBuf::from("/etc/issue")]);
+    assert_eq!(scratch.run(Rung::Namespaces, &command(false)).denied, []);
+    // Nobody inside may trace anybody.
+    let traces = "import ctypes, os\nassert ctypes.CDLL(None, use_errno=True).ptrace(0, 0, 0, 0) == -1 and ctypes.get_errno() == 1";
+    let command = Command { watched: true, ..scratch.command(&["python3", "-c", traces]) };
+    let output = scratch.run(Rung::Namespaces, &command);
+    assert!(output.success(), "{}", output.text());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use code_commit_engine::{Built, Cause, Journaled};
 use code_commit_guard::Guard;
 use code_commit_logging::Stamp;
 use code_commit_loop_commit::{Fitness, check};
-use code_commit_perform::{BuildCommand, CommitWorld, Event, Observer, Rules};
+use code_commit_perform::{BuildCommand, CommitWorld, Event, Examine, Observer, Rules};
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, GOOD, Output, phrases, printable};
 use code_commit_settings::{Keys, Layer, Settings};
@@ -146,7 +146,7 @@ fn build(tree: &WorkTree, guard: &Guard, plan: &mut Plan, host: Host<'_>) -> Res
         .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
     seal(tree, guard, plan)?;
     let confinement = sandbox::confine(tree, plan, Otherwise::Refuse, host)?;
-    Ok(build_command(plan, host.environment, confinement))
+    Ok(BuildCommand { examine: Examine::Any, ..build_command(plan, host.environment, confinement) })
 }
 
 /// What a machine lacks comes before what the code lacks.

@@ -59,6 +59,33 @@ fn check_tells_programs_what_is_lacking_by_its_code() {
     assert_eq!(verdict["ended"]["code"], 127);
 }
 
+/// The file is there for everybody, and no sandbox shows it.
+#[test]
+fn what_the_sandbox_hides_is_found_by_trying_and_not_by_words() {
+    let scene = with_build(
+        "#!/bin/sh\ngrep -q . /etc/issue 2>/dev/null || { echo 'tests: 2 failed'; exit 1; }\n",
+        &[],
+    );
+    let checked = |more: &[&str]| scene.run(&[&["check", "--sandbox", "namespaces"], more].concat());
+    let unfit = checked(&[]);
+    if unfit.code == Some(3) || !std::path::Path::new("/etc/issue").is_file() {
+        eprintln!("SKIPPED: what the sandbox hides, because there are no namespaces here: {unfit}");
+        return;
+    }
+    assert_eq!(unfit.code, Some(8), "{unfit}");
+    assert!(unfit.out.contains("unfit: the sandbox hides /etc/issue, which the build reads"), "{unfit}");
+    assert!(unfit.out.contains("`--readable /etc/issue`"), "{unfit}");
+    assert_eq!(checked(&["--readable", "/etc/issue"]).code, Some(0));
+    // What no file of the host mends is red, however often it is tried.
+    scene
+        .project
+        .write("build.sh", b"#!/bin/sh\ncat /etc/issue /etc/deluser.conf; echo 'tests: 2 failed'; exit 1\n")
+        .unwrap();
+    assert_eq!(checked(&[]).code, Some(1));
+    let state = scene.project.root().join(".git/code-commit");
+    assert!(!state.join("view-beside").exists() && scene.run(&["runs"]).out.is_empty());
+}
+
 #[test]
 fn check_runs_the_commands_of_an_order_and_says_what_each_lacks() {
     let scene = order::Scene::with(&[]);

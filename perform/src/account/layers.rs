@@ -1,5 +1,6 @@
 //! The folders of a view of the tree.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -12,6 +13,8 @@ use crate::attic::Attic;
 
 /// Folder in the state folder: on the file system of the tree, since changes are moved.
 const VIEW: &str = "view";
+/// Of a command of which nothing stays.
+const BESIDE: &str = "view-beside";
 const UPPER: &str = "upper";
 
 const WORK: &str = "work";
@@ -22,7 +25,7 @@ pub(super) const SINCE: &str = "since";
 
 /// The layers of one command after the other.
 #[derive(Debug, Clone)]
-pub(super) struct Layers {
+pub(crate) struct Layers {
     pub(super) folder: PathBuf,
 }
 
@@ -31,12 +34,17 @@ impl Layers {
         Self { folder: state.join(VIEW) }
     }
 
-    pub(super) fn upper(&self) -> PathBuf {
+    /// Others, in the same state folder.
+    pub(super) fn beside(&self) -> Self {
+        Self { folder: self.folder.with_file_name(BESIDE) }
+    }
+
+    pub(crate) fn upper(&self) -> PathBuf {
         self.folder.join(UPPER)
     }
 
     /// An empty layer.
-    pub(super) fn renew(&self, run: &Path) -> io::Result<()> {
+    pub(crate) fn renew(&self, run: &Path) -> io::Result<()> {
         self.clear(&mut self.attic(run))?;
         fs::create_dir_all(self.upper())?;
         fs::File::create_new(self.folder.join(SINCE)).map(drop)
@@ -45,7 +53,7 @@ impl Layers {
     /// The view for the next command, which sees what the commands before it changed in the same layer. Only the
     /// work folder is new: the kernel refuses that of a volatile mount, since a crash of the machine could have
     /// left the layer incomplete.
-    pub(super) fn view(&self) -> io::Result<View> {
+    pub(crate) fn view(&self) -> io::Result<View> {
         let view = View { upper: self.upper(), work: self.folder.join(WORK) };
         code_commit_dir::reach::remove(
             &Folder::open(&self.folder)?.as_fd().try_clone_to_owned()?,
@@ -66,7 +74,7 @@ impl Layers {
 
     /// Moves the layer to the attic.
     pub(super) fn keep(&self, attic: &mut Attic<'_>) -> io::Result<()> {
-        attic.take_in(&Folder::open(self.state())?, VIEW.as_ref(), VIEW.as_ref())
+        attic.take_in(&Folder::open(self.state())?, self.name(), self.name().as_ref())
     }
 
     /// An attic for it.
@@ -78,9 +86,13 @@ impl Layers {
         self.folder.parent().unwrap_or(&self.folder)
     }
 
-    pub(super) fn remove(&self) -> io::Result<()> {
+    pub(crate) fn remove(&self) -> io::Result<()> {
         let Some(state) = self.folder.parent().filter(|state| state.is_dir()) else { return Ok(()) };
         // The kernel and the command leave folders that even their owner may not enter.
-        code_commit_dir::reach::remove(&Folder::open(state)?.as_fd().try_clone_to_owned()?, VIEW.as_ref())
+        code_commit_dir::reach::remove(&Folder::open(state)?.as_fd().try_clone_to_owned()?, self.name())
+    }
+
+    fn name(&self) -> &OsStr {
+        self.folder.file_name().unwrap_or_default()
     }
 }

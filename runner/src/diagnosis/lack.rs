@@ -25,6 +25,8 @@ pub enum Kind {
     Cache,
     /// The right to write.
     Permission,
+    /// What the sandbox hides.
+    Hidden,
 }
 
 /// Why a command could not do its work here.
@@ -47,6 +49,7 @@ impl Kind {
             Self::Network => "no-network",
             Self::Cache => "cache-refused",
             Self::Permission => "write-refused",
+            Self::Hidden => "hidden",
         }
     }
 }

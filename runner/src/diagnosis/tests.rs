@@ -163,6 +163,7 @@ fn lacked(files: &[(&str, &str)], code: i32, text: &str) -> Option<String> {
         elapsed: Duration::ZERO,
         survivors_killed: 0,
         survivors_left: 0,
+        denied: Vec::new(),
     };
     let env = Env::allowed([("PATH".into(), "/usr/bin:/bin".into())], &[]);
     let access = Access::new(folder.path(), &env);

@@ -206,9 +206,28 @@ pub(super) fn read(status: ExitStatus, text: &str) -> Result<Ended, NotStarted> 
     }
 }
 
+/// Whether the daemon made the container and failed to start anything in it, as a busy one does now and then.
+pub(crate) fn may_start_again(refusal: &str) -> bool {
+    refusal.starts_with("docker: ")
+        && refusal.contains("failed to create task for container")
+        && !refusal.contains("exec: ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_container_in_which_nothing_began_is_started_again() {
+        let refused = |why: &str| {
+            format!("docker: Error response from daemon: failed to create task for container: {why}")
+        };
+        assert!(may_start_again(&refused("failed to create shim task: ttrpc: closed: unknown")));
+        assert!(!may_start_again(&refused(
+            "OCI runtime create failed: exec: \"x\": not found in $PATH: unknown"
+        )));
+        assert!(!may_start_again("docker: Error response from daemon: No such image: x"));
+    }
 
     #[test]
     fn what_is_mounted_below_a_read_only_folder_is_read_only_as_well() {

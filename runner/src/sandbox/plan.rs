@@ -8,7 +8,7 @@ use code_commit_names::Kind;
 
 use super::access::{Access, CARGO};
 use super::mount::{Mount, Overlay, SYSTEM};
-use super::{caches, own_files, sockets, toolchains};
+use super::{caches, own_files, packages, sockets, toolchains};
 use crate::trusted::Changeable;
 
 /// The files in `/etc` that programs read, without accounts, keys and host configuration.
@@ -89,7 +89,10 @@ pub(super) fn etc(access: &Access) -> Vec<PathBuf> {
     let network: &[&str] = if access.network { &ETC_NETWORK } else { &[] };
     let names = ETC.iter().chain(network);
     let files = names.map(|name| Path::new("/etc").join(name)).filter(|path| path.exists());
-    files.chain(toolchains::java_settings(Path::new("/etc"))).collect()
+    let settings = files.chain(toolchains::java_settings(Path::new("/etc"))).collect::<Vec<_>>();
+    let is_apart = |path: &&PathBuf| !settings.iter().any(|shown| shown.starts_with(path));
+    let of_packages = packages::shown(access).iter().filter(is_apart).cloned().collect();
+    [settings, of_packages].concat()
 }
 
 /// What the caller opens in the hidden home directory.
@@ -255,6 +258,11 @@ impl Visible {
         let tools = tools.chain(caches::all(access).into_iter().map(|cache| cache.place));
         let shown = own.chain(etc(access)).chain(tools).chain(given).collect();
         Self { shown, masked: masked(access) }
+    }
+
+    /// Whether it shows something in this folder, or hides it on purpose.
+    pub(crate) fn shows_part_of(&self, folder: &Path) -> bool {
+        self.shown.iter().chain(&self.masked).any(|path| path.starts_with(folder))
     }
 
     pub(crate) fn has(&self, path: &Path) -> bool {

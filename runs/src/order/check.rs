@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_guard::Guard;
-use code_commit_perform::BuildCommand;
+use code_commit_perform::{BuildCommand, Examine};
 use code_commit_repo::WorkTree;
 use code_commit_settings::Settings;
 
@@ -42,6 +42,7 @@ pub(crate) fn commands(
         limits: sandbox::limits(settings),
         confinement: confinement.clone(),
         sealed: sealed.clone(),
+        examine: Examine::Any,
     };
     Ok(all.into_iter().map(|(line, argv)| (line, command(argv))).collect())
 }

@@ -9,7 +9,9 @@ use code_commit_guard::{Guard, Policy};
 use code_commit_llm::Model;
 use code_commit_logging::{Layout, Redactor, RunFolder};
 use code_commit_names::Binds;
-use code_commit_perform::{Account, Asking, BuildCommand, CommitWorld, Fault, Observer, Past, Rules, Silent};
+use code_commit_perform::{
+    Account, Asking, BuildCommand, CommitWorld, Examine, Fault, Observer, Past, Rules, Silent,
+};
 use code_commit_runner::{Cancel, Confinement, Env, Limits};
 use code_commit_runs::life::{Asked, Facts, Finished, Ground, Life, Loop, NewRun, Over, Row};
 use code_commit_runs::registry::Known;
@@ -103,8 +105,15 @@ impl Loop for Haiku<'_> {
         let root = self.site.root.clone();
         let guard = Guard::open(&root, Policy::commit()).unwrap();
         let (argv, sealed, env, limits) = (Vec::new(), Vec::new(), Env::default(), Limits::default());
-        let build =
-            BuildCommand { argv, env, timeout: None, limits, confinement: Confinement::off(), sealed };
+        let build = BuildCommand {
+            argv,
+            env,
+            timeout: None,
+            limits,
+            confinement: Confinement::off(),
+            sealed,
+            examine: Examine::Unjudged,
+        };
         Ok(CommitWorld {
             record,
             rules: Rules { root, guard, lock },

@@ -24,6 +24,7 @@ fn output(line: &str) -> Output {
         elapsed: Duration::ZERO,
         survivors_killed: 0,
         survivors_left: 0,
+        denied: Vec::new(),
     }
 }
 
@@ -173,6 +174,7 @@ fn a_success_is_not_explained() {
         elapsed: Duration::ZERO,
         survivors_killed: 0,
         survivors_left: 0,
+        denied: Vec::new(),
     };
     let confinement = Confinement { rung: Rung::Bwrap, access: Access::default() };
     assert_eq!(explain(&output, &confinement), None);
@@ -192,6 +194,7 @@ fn of_many_lines_the_sandbox_is_looked_at_once() {
         elapsed: Duration::ZERO,
         survivors_killed: 0,
         survivors_left: 0,
+        denied: Vec::new(),
     };
     let begun = crate::wait::now();
     assert_eq!(explain(&output, &Confinement { rung: Rung::Bwrap, access }), None);

@@ -22,9 +22,9 @@ pub(super) struct Task {
     pub(super) temporary_bytes: Option<u64>,
     pub(super) processes: Option<u64>,
     pub(super) has_network: bool,
-    /// Whether the harness waits for a listener, for which it is the proxy.
-    pub(super) has_proxy: bool,
     pub(super) has_terminal: bool,
+    /// Whether what the command is denied comes back in the file of the task.
+    pub(super) is_watched: bool,
     pub(super) cwd: PathBuf,
     pub(super) env: Env,
     pub(super) argv: Vec<OsString>,
@@ -47,8 +47,8 @@ impl Task {
         words.limit(self.temporary_bytes);
         words.limit(self.processes);
         words.flag(self.has_network);
-        words.flag(self.has_proxy);
         words.flag(self.has_terminal);
+        words.flag(self.is_watched);
         words.word(&self.cwd);
         words.count(self.env.iter().count());
         self.env.iter().for_each(|(name, value)| {
@@ -68,7 +68,7 @@ impl Task {
         let files = words.list(|words| Some((words.path()?, words.word()?)))?;
         let limit = |number| (number != NO_LIMIT).then_some(number);
         let (temporary_bytes, processes) = (limit(words.number()?), limit(words.number()?));
-        let (has_network, has_proxy, has_terminal) = (words.flag()?, words.flag()?, words.flag()?);
+        let (has_network, has_terminal, is_watched) = (words.flag()?, words.flag()?, words.flag()?);
         let cwd = words.path()?;
         let mut env = Env::default();
         for (name, value) in words.list(|words| Some((words.word()?, words.word()?)))? {
@@ -83,8 +83,8 @@ impl Task {
             temporary_bytes,
             processes,
             has_network,
-            has_proxy,
             has_terminal,
+            is_watched,
             cwd,
             env,
             argv,
@@ -286,8 +286,8 @@ mod tests {
             temporary_bytes: Some(1 << 40),
             processes: None,
             has_network: true,
-            has_proxy: false,
             has_terminal: false,
+            is_watched: true,
             cwd: OsStr::from_bytes(b"/t/\xff").into(),
             env,
             argv: vec!["sh".into(), "-c".into(), "".into()],
