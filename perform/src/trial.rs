@@ -175,6 +175,7 @@ mod tests {
                 elapsed: Duration::ZERO,
                 survivors_killed: 0,
                 survivors_left,
+                refused: Vec::new(),
             };
             tell_about(&output, &Confinement::off(), Hints::Recorded, &mut record).unwrap();
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Captured, Ended, Rung};
+use crate::{Captured, Ended, RefusedHost, Rung};
 
 /// The result of a command: how it ended, and the part of its output that is kept in memory.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub struct Output {
     /// How many processes are still there: those of another user, and those that were not gone
     /// after two seconds (stuck in a system call), including the command itself.
     pub survivors_left: usize,
+    /// The hosts that it did not reach by the proxy, in the order of the first time; at most 32.
+    pub refused: Vec<RefusedHost>,
 }
 
 impl Output {

@@ -79,7 +79,7 @@ fn run_now(
         (Stop::Interrupted, _) => Ended::Interrupted,
         (Stop::Exceeded(ended), _) => ended,
     };
-    Ok(output(ended, swept, pump, begun))
+    Ok(Output { refused: running.aftercare.refused(), ..output(ended, swept, pump, begun) })
 }
 
 fn check_folder(path: &Path) -> Result<(), RunError> {
@@ -92,5 +92,5 @@ fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant) -> Output 
     let (captured, apart) = pump.finish();
     let elapsed = now().saturating_duration_since(begun);
     let Swept { killed: survivors_killed, left: survivors_left } = swept;
-    Output { ended, captured, apart, elapsed, survivors_killed, survivors_left }
+    Output { ended, captured, apart, elapsed, survivors_killed, survivors_left, refused: Vec::new() }
 }

@@ -16,6 +16,7 @@ fn shown(head: &str, out: u64, tail: &str) -> String {
         elapsed: Duration::ZERO,
         survivors_killed: 0,
         survivors_left: 0,
+        refused: Vec::new(),
     };
     outcome(Kind::Gemini, &spawn, Collected::default(), &output, false).stderr
 }

@@ -30,7 +30,7 @@ use crate::command::Group;
 use crate::procfs::own_pid;
 use crate::program::program;
 use crate::proxy::Proxy;
-use crate::{Command, Ended, RUN_MARKER};
+use crate::{Command, Ended, RUN_MARKER, RefusedHost};
 
 mod first;
 mod outer;
@@ -130,6 +130,10 @@ impl Control {
         let proxy = self.proxy.iter().map(|(_, socket)| socket.as_fd());
         let descriptors: Vec<_> = [task.as_fd(), stdin].into_iter().chain(proxy).collect();
         send_descriptors(self.socket.as_fd(), &descriptors)
+    }
+
+    pub(super) fn refused(&self) -> Vec<RefusedHost> {
+        self.proxy.iter().flat_map(|(proxy, _)| proxy.refused()).collect()
     }
 
     /// How the command ended, as the first process reported it.
