@@ -176,6 +176,7 @@ mod tests {
                 survivors_killed: 0,
                 survivors_left,
                 denied: Vec::new(),
+                refused: Vec::new(),
             };
             tell_about(&output, &Confinement::off(), Hints::Recorded, &mut record).unwrap();
         }

@@ -10,6 +10,7 @@ use crate::{Confinement, Env, Output, Rung};
 
 mod hidden;
 mod hint;
+mod hosts;
 mod judged;
 mod lack;
 mod module;
@@ -58,12 +59,20 @@ impl Ran<'_> {
     /// What it lacked; `None` if it may have judged the code. The words may be of the program that ran.
     pub fn lack(&self) -> Option<Lack> {
         let exit_code = self.output.ended.exit_code()?;
-        lack(&Failed { exit_code, output: &self.output.text() }, self)
+        let text = self.output.text();
+        // What the proxy refused is certain, whatever was printed about it.
+        let refused = hosts::of_log(&self.output.refused).filter(|_| may_be_unfit(exit_code, &text));
+        let refused = refused.map(|(what, help)| Lack::new(Kind::Network, what, help));
+        refused.or_else(|| lack(&Failed { exit_code, output: &text }, self))
     }
 }
 
+fn may_be_unfit(exit_code: i32, text: &str) -> bool {
+    exit_code != 0 && !judged::is_judged(text)
+}
+
 fn lack(failed: &Failed<'_>, machine: &impl Machine) -> Option<Lack> {
-    if failed.exit_code == 0 || judged::is_judged(failed.output) {
+    if !may_be_unfit(failed.exit_code, failed.output) {
         return None;
     }
     tool::missing(failed, machine)
@@ -100,6 +109,10 @@ impl Machine for Ran<'_> {
 
     fn has_network(&self) -> bool {
         self.confinement.rung == Rung::Off || self.confinement.access.network
+    }
+
+    fn rung(&self) -> Rung {
+        self.confinement.rung
     }
 
     fn blocked(&self) -> Option<String> {

@@ -36,7 +36,7 @@ pub use orphans::{Orphans, remove_orphans};
 pub use output::{Apart, Denied, Output, RunError};
 pub use probe::{NoSandbox, Probed, Reason, how_to_get_namespaces, probe, survey, works};
 pub use program::{is_program, programs_in};
-pub use proxy::AllowedHost;
+pub use proxy::{AddressRange, AllowedHost, Refusal, RefusedHost};
 pub use reap::{Swept, sweep};
 pub use resolve::{Differs, differing, shows};
 pub use run::run;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Captured, Ended, Rung};
+use crate::{Captured, Ended, RefusedHost, Rung};
 
 /// The result of a command: how it ended, and the part of its output that is kept in memory.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Output {
     pub survivors_left: usize,
     /// What it asked for in vain, each once, if it was [watched](crate::Command::watched).
     pub denied: Vec<Denied>,
+    /// The hosts that it did not reach by the proxy, in the order of the first time; at most 32.
+    pub refused: Vec<RefusedHost>,
 }
 
 /// What a sandboxed command asked for in vain. It may not exist outside either.

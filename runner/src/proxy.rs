@@ -3,52 +3,35 @@
 //! The command's side of it is a socket that listens on the loopback of the sandbox. It was made there and sent
 //! out to the harness, so that nothing has to run inside. The proxy speaks `CONNECT` and plain HTTP, and resolves
 //! names itself: the command gets no answers of a name server. A name that leads into a network of the host's is
-//! refused; whoever wants that names the address. TLS in a tunnel must name the host for which the tunnel was asked.
+//! refused, unless the user named the address with it. What was refused is listed for the user. TLS in a tunnel must name the host for which the tunnel was asked.
 
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::net::{
     IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _,
 };
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use serde::{Deserialize, Serialize};
 
+mod allowed;
 mod request;
 mod tunnel;
 
-use request::{Request, authority, head};
+pub(crate) use allowed::is_of_web;
+pub use allowed::{AddressRange, AllowedHost, Refusal, RefusedHost};
+use request::{Request, head};
 use tunnel::{Begun, begin};
-
-/// A host that a command may reach.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AllowedHost {
-    /// A name in lower case, or an address.
-    pub name: String,
-    /// `None` means those of HTTPS and HTTP.
-    pub port: Option<u16>,
-}
-
-impl AllowedHost {
-    /// `HOST`, `HOST:PORT`, or the same with an IPv6 address in brackets.
-    pub fn parse(text: &str) -> Option<Self> {
-        authority(text).map(|(name, port)| Self { name, port })
-    }
-
-    fn is(&self, name: &str, port: u16) -> bool {
-        let is_port = self.port.map_or(matches!(port, 443 | 80), |own| own == port);
-        is_port && self.name == name
-    }
-}
 
 /// How long a connection and the head of a request may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// More connections at once are closed.
 const MOST: usize = 256;
+/// How many refused hosts are listed.
+const MOST_REFUSED: usize = 32;
 /// The answer of a TLS server that does not know the name: a fatal `unrecognized_name` (RFC 8446 §6).
 const WRONG_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 
@@ -56,6 +39,32 @@ const WRONG_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 pub(crate) struct Proxy {
     #[expect(dead_code, reason = "closed when dropped, which ends the proxy")]
     stop: PipeWriter,
+    rules: Arc<Rules>,
+}
+
+/// What is allowed, and what was refused.
+struct Rules {
+    hosts: Vec<AllowedHost>,
+    refused: Mutex<Vec<RefusedHost>>,
+}
+
+impl Rules {
+    /// Lists it, unless it is listed already, and tells the command.
+    fn refuse(&self, client: &mut impl io::Write, request: &Request, why: Refusal) -> io::Result<()> {
+        let body = format!("code-commit: {}: {why}\n", request.place());
+        self.note(request, why);
+        let length = body.len();
+        write!(
+            client,
+            "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        )
+    }
+
+    fn note(&self, request: &Request, why: Refusal) {
+        let mut all = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = RefusedHost::new(request, why).filter(|new| all.len() < MOST_REFUSED && !all.contains(new));
+        all.extend(new);
+    }
 }
 
 impl Proxy {
@@ -65,13 +74,20 @@ impl Proxy {
         wait: impl FnOnce(&dyn Fn(BorrowedFd<'_>) -> bool) -> Option<TcpListener> + Send + 'static,
     ) -> io::Result<Self> {
         let (end, stop) = io::pipe()?;
+        let rules = Arc::new(Rules { hosts, refused: Mutex::default() });
+        let own = Arc::clone(&rules);
         let serve = move || {
             if let Some(listener) = wait(&|other| is_ready(other, &end)) {
-                serve(&listener, &end, &Arc::new(hosts));
+                serve(&listener, &end, &own);
             }
         };
         thread::Builder::new().name("proxy".to_owned()).spawn(serve)?;
-        Ok(Self { stop })
+        Ok(Self { stop, rules })
+    }
+
+    /// The hosts that were refused so far, in the order of the first time.
+    pub(crate) fn refused(&self) -> Vec<RefusedHost> {
+        self.rules.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -84,7 +100,7 @@ fn is_ready(other: BorrowedFd<'_>, end: &PipeReader) -> bool {
     end.revents().is_empty() && !other.revents().is_empty()
 }
 
-fn serve(listener: &TcpListener, end: &PipeReader, hosts: &Arc<Vec<AllowedHost>>) {
+fn serve(listener: &TcpListener, end: &PipeReader, rules: &Arc<Rules>) {
     let open = Arc::new(AtomicUsize::new(0));
     while is_ready(listener.as_fd(), end) {
         let Ok((client, _)) = listener.accept() else { continue };
@@ -92,10 +108,10 @@ fn serve(listener: &TcpListener, end: &PipeReader, hosts: &Arc<Vec<AllowedHost>>
             open.fetch_sub(1, Ordering::Relaxed);
             continue;
         }
-        let (hosts, left) = (Arc::clone(hosts), Arc::clone(&open));
+        let (rules, left) = (Arc::clone(rules), Arc::clone(&open));
         let work = move || {
             // Whatever fails, both ends are closed, and the command sees that.
-            let _ = connection(client, &hosts);
+            let _ = connection(client, &rules);
             left.fetch_sub(1, Ordering::Relaxed);
         };
         if thread::Builder::new().spawn(work).is_err() {
@@ -105,18 +121,15 @@ fn serve(listener: &TcpListener, end: &PipeReader, hosts: &Arc<Vec<AllowedHost>>
 }
 
 /// One connection of the command, to its end.
-fn connection(mut client: TcpStream, hosts: &[AllowedHost]) -> io::Result<()> {
+fn connection(mut client: TcpStream, rules: &Rules) -> io::Result<()> {
     client.set_read_timeout(Some(PATIENCE))?;
     let (bytes, rest) = head(&mut client)?;
     let Some(request) = Request::parse(&bytes) else {
         return client.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
     };
-    if !hosts.iter().any(|host| host.is(&request.host, request.port)) {
-        return refuse(&mut client, &format!("{} is not an allowed host", request.place()));
-    }
-    let mut server = match reach(&request.host, request.port) {
+    let mut server = match reach(&request, &rules.hosts) {
         Ok(server) => server,
-        Err(error) => return refuse(&mut client, &format!("{}: {error}", request.place())),
+        Err(why) => return rules.refuse(&mut client, &request, why),
     };
     client.set_read_timeout(None)?;
     match &request.forward {
@@ -129,40 +142,43 @@ fn connection(mut client: TcpStream, hosts: &[AllowedHost]) -> io::Result<()> {
         }
         match begin(&mut rest.chain(&client), &request)? {
             Begun::Passes(bytes) => return (&server).write_all(&bytes),
-            Begun::OtherHost => (&client).write_all(&WRONG_NAME)?,
-            Begun::NoTls => {
-                refuse(&mut &client, &format!("a tunnel to {} is for TLS only", request.place()))?;
+            Begun::OtherHost => {
+                rules.note(&request, Refusal::Tls);
+                (&client).write_all(&WRONG_NAME)?;
             }
+            Begun::NoTls => rules.refuse(&mut &client, &request, Refusal::Tls)?,
         }
         Err(io::ErrorKind::PermissionDenied.into())
     })
 }
 
-fn refuse(client: &mut impl io::Write, why: &str) -> io::Result<()> {
-    let body = format!("code-commit: {why}\n");
-    let length = body.len();
-    write!(
-        client,
-        "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )
-}
-
-/// Connects to a host that is allowed. A name may not lead to an address that only the host reaches; an address
-/// was named by the user.
-fn reach(host: &str, port: u16) -> io::Result<TcpStream> {
-    if let Ok(address) = host.parse::<IpAddr>() {
-        return TcpStream::connect_timeout(&SocketAddr::new(address, port), PATIENCE);
+/// Connects to a host that is allowed. A name may lead to an address that only the host reaches if the user named that
+/// as well; an address was named by the user.
+fn reach(request: &Request, hosts: &[AllowedHost]) -> Result<TcpStream, Refusal> {
+    let Request { host: name, port, .. } = request;
+    let allowed: Vec<&AllowedHost> = hosts.iter().filter(|host| host.is(name, *port)).collect();
+    if allowed.is_empty() {
+        return Err(Refusal::NotAllowed);
     }
-    let mut failed = io::Error::other("the name leads to no address outside of this machine's networks");
-    for address in (host, port).to_socket_addrs()?.filter(|address| is_public(address.ip())) {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
-            // An address of this machine's own.
-            Ok(stream) if stream.local_addr()?.ip() == address.ip() => {}
-            Ok(stream) => return Ok(stream),
-            Err(error) => failed = error,
-        }
+    let failed = |error: io::Error| Refusal::Unreachable(error.to_string());
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return TcpStream::connect_timeout(&SocketAddr::new(address, *port), PATIENCE).map_err(failed);
     }
-    Err(failed)
+    let is_named = |address| allowed.iter().any(|host| host.range.is_some_and(|range| range.has(address)));
+    let may_be_public = allowed.iter().any(|host| host.range.is_none());
+    let mut why = Refusal::NotAllowed;
+    for address in (name.as_str(), *port).to_socket_addrs().map_err(failed)? {
+        let ip = address.ip();
+        // Not an address of this machine's own.
+        let is_apart = |stream: &TcpStream| stream.local_addr().is_ok_and(|own| own.ip() != ip);
+        let is_open = is_named(ip) || (may_be_public && is_public(ip));
+        why = match is_open.then(|| TcpStream::connect_timeout(&address, PATIENCE)) {
+            Some(Ok(stream)) if is_named(ip) || is_apart(&stream) => return Ok(stream),
+            None | Some(Ok(_)) => Refusal::Address(ip),
+            Some(Err(error)) => failed(error),
+        };
+    }
+    Err(why)
 }
 
 /// Copies in both directions until one of them ends: a command that is gone must leave no connection. `first` sends the

@@ -82,7 +82,8 @@ fn run_now(
         (Stop::Interrupted, _) => Ended::Interrupted,
         (Stop::Exceeded(ended), _) => ended,
     };
-    Ok(Output { denied: running.aftercare.denied(command.watched), ..output(ended, swept, pump, begun) })
+    let (denied, refused) = (running.aftercare.denied(command.watched), running.aftercare.refused());
+    Ok(Output { denied, refused, ..output(ended, swept, pump, begun) })
 }
 
 fn check_folder(path: &Path) -> Result<(), RunError> {
@@ -95,5 +96,6 @@ fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant) -> Output 
     let (captured, apart) = pump.finish();
     let elapsed = now().saturating_duration_since(begun);
     let Swept { killed: survivors_killed, left: survivors_left } = swept;
-    Output { ended, captured, apart, elapsed, survivors_killed, survivors_left, denied: Vec::new() }
+    let (denied, refused) = (Vec::new(), Vec::new());
+    Output { ended, captured, apart, elapsed, survivors_killed, survivors_left, denied, refused }
 }

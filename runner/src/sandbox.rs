@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::process::{ExitCode, ExitStatus};
 
 use crate::command::Group;
-use crate::{Command, Confinement, Denied, Ended, RunError, Rung, TemporaryFolder};
+use crate::{Command, Confinement, Denied, Ended, RefusedHost, RunError, Rung, TemporaryFolder};
 
 pub(crate) mod access;
 mod bwrap;
@@ -99,6 +99,14 @@ impl Aftercare {
             Self::Namespaces(_) | Self::Plain | Self::Bwrap(_) | Self::Landlock(_) | Self::Docker(_) => {
                 Vec::new()
             }
+        }
+    }
+
+    /// The hosts that the command did not reach by the proxy.
+    pub(crate) fn refused(&self) -> Vec<RefusedHost> {
+        match self {
+            Self::Namespaces(control) => control.refused(),
+            Self::Plain | Self::Bwrap(_) | Self::Landlock(_) | Self::Docker(_) => Vec::new(),
         }
     }
 

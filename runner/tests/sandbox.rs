@@ -232,11 +232,15 @@ fn an_allowed_host_is_reached_by_the_proxy_and_no_other() {
     let confinement = Confinement { rung: Rung::Namespaces, access: Access { hosts, ..scratch.access() } };
     let asked = |address: std::net::SocketAddr| {
         let command = scratch.command(&["bash", "-c", TUNNEL, "bash", &address.to_string()]);
-        run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().text()
+        run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap()
     };
-    assert_eq!(asked(allowed), "HTTP/1.1 200 Connection established\r\n\r\nfrom outside");
+    let reached = asked(allowed);
+    assert_eq!(reached.text(), "HTTP/1.1 200 Connection established\r\n\r\nfrom outside");
     answer.join().unwrap().unwrap();
-    assert!(asked(other).contains(&format!("{other} is not an allowed host")));
+    let refused = asked(other);
+    assert!(refused.text().contains(&format!("{other}: not an allowed host")));
+    let listed: Vec<String> = refused.refused.iter().map(ToString::to_string).collect();
+    assert_eq!((listed, reached.refused), (vec![format!("{other} (not an allowed host)")], vec![]));
     // Past the proxy there is nothing.
     let line = format!("exec 3<>/dev/tcp/{}/{}", allowed.ip(), allowed.port());
     let direct = scratch.command(&["bash", "-c", &line]);

@@ -63,9 +63,15 @@ pub(crate) fn size(state: &Path) -> u64 {
     size_below(&folder(state))
 }
 
-/// Removes all of it. The kernel and builds leave folders that even their owner may not enter.
+/// Removes all of it.
 pub(crate) fn remove(state: &Path) -> io::Result<()> {
-    code_commit_dir::reach::remove(&Folder::open(state)?.as_fd().try_clone_to_owned()?, CACHES.as_ref())
+    remove_layers(state, CACHES)
+}
+
+/// Removes a folder of layers in the state folder. The kernel and builds leave folders in them that even their owner
+/// may not enter.
+pub(crate) fn remove_layers(state: &Path, name: &str) -> io::Result<()> {
+    code_commit_dir::reach::remove(&Folder::open(state)?.as_fd().try_clone_to_owned()?, name.as_ref())
 }
 
 pub(crate) fn failed(state: &Path, error: &io::Error) -> Failure {

@@ -16,6 +16,7 @@ use code_commit_report::{BAD, GOOD, Output, phrases, printable};
 use code_commit_settings::{Keys, Layer, Settings};
 use serde_json::json;
 
+mod fetch;
 pub(crate) mod traces;
 
 use self::traces::{CHECK, put_away};
@@ -64,6 +65,15 @@ pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     let tree = place::work_tree(host.here()?)?;
     let settings = crate::config::load(tree.root(), layer.clone(), host)?;
     with(settings, &tree, of, host)
+}
+
+/// As [`run`], once the package managers of the project have fetched what it needs into the layers over their caches.
+/// Only they reach their public hosts. Where one of them fails, nothing is checked.
+pub fn fetch_and_run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
+    let tree = place::work_tree(host.here()?)?;
+    let settings = crate::config::load(tree.root(), layer.clone(), host)?;
+    let fetched = fetch::all(&settings, &tree, host)?;
+    if fetched == Exit::Done { with(settings, &tree, of, host) } else { Ok(fetched) }
 }
 
 /// As [`run`], with these settings.

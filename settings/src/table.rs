@@ -209,9 +209,9 @@ settings! {
         /// Whether the build may use the network.
         network: Option<bool> => network: Setting<bool> = Setting::default(false), raises,
             switch("network", "Let the build use the network", "no-network", "Do not let the build use the network, which is the default");
-        /// Hosts that the build may reach although it has no network, by a proxy: `HOST` (ports 443 and 80) or `HOST:PORT`. The lists of all layers are combined.
+        /// Hosts that the build may reach although it has no network, by a proxy: `HOST` (ports 443 and 80) or `HOST:PORT`. `NAME=RANGE` lets the name lead to these addresses, also private ones: `mirror.example=10.0.0.0/8`. The lists of all layers are combined.
         hosts: Vec<HostName> => hosts: Vec<Setting<String>> = Vec::new(), differs,
-            many("allow-host", "HOST[:PORT]", "Let the build reach this host by a proxy, without a network otherwise; can be repeated");
+            many("allow-host", "HOST[:PORT][=RANGE]", "Let the build reach this host by a proxy, without a network otherwise; can be repeated");
         /// Folders outside the project that the build may change. The lists of all layers are combined.
         writable: Vec<Place> => writable: Vec<Setting<PathBuf>> = Vec::new(), differs,
             many("writable", "DIR", "Let the build change this existing folder outside the project; can be repeated");

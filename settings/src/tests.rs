@@ -82,11 +82,40 @@ fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
     2 | timeout = "10"
       |           ^^^^
     "#);
-    for host in ["https://a", "a/b", "", "a:0", "a:b", "user@a", "[a]", "*.a", "a:+443"] {
+    for host in [
+        "https://a",
+        "a/b",
+        "",
+        "a:0",
+        "a:b",
+        "user@a",
+        "[a]",
+        "*.a",
+        "a:+443",
+        "a=",
+        "=10.0.0.1",
+        "a=corp",
+        "a=10.0.0.0/33",
+        "a=10.0.0.0/",
+        "a=::/129",
+        "a=10.0.0.0/+8",
+        "10.0.0.1=10.0.0.0/8",
+        "[::1]=::1",
+        "a=10.0.0.1:80",
+    ] {
         let error = wrong(&format!("[sandbox]\nhosts = [\"{host}\"]\n"));
         assert!(error.contains(&format!("`{host}` is not a valid host")), "{host}: {error}");
     }
-    for host in ["a", "a.example:8443", "[::1]", "[::1]:80", "10.0.0.1:80"] {
+    for host in [
+        "a",
+        "a.example:8443",
+        "[::1]",
+        "[::1]:80",
+        "10.0.0.1:80",
+        "a.corp=10.0.0.0/8",
+        "a:81=10.0.0.1",
+        "a=fd00::/8",
+    ] {
         assert_eq!(host.parse::<HostName>().unwrap().0, host);
     }
     insta::assert_snapshot!(wrong("protect = [\"a\", \"[b\"]\n"), @r#"

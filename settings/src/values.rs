@@ -68,8 +68,10 @@ macro_rules! text {
     };
 }
 
+mod hosts;
 mod numbers;
 
+use hosts::host;
 pub use numbers::{Count, Dollars, Temperature};
 
 text! {
@@ -100,8 +102,9 @@ text! {
     VariableName(String), variable_name, "^[^=]+$", "CC"
 }
 text! {
-    /// A host with or without a port: `example.org`, `example.org:8443`, `[2001:db8::1]:443`.
-    HostName(String), host, "^([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(:[0-9]+)?$", "static.crates.io"
+    /// A host with or without a port: `example.org`, `example.org:8443`, `[2001:db8::1]:443`; or a name with the
+    /// addresses to which it may lead: `mirror.example=10.0.0.0/8`.
+    HostName(String), host, "^([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(:[0-9]+)?(=[0-9A-Fa-f:.]+(/[0-9]+)?)?$", "static.crates.io"
 }
 text! {
     /// A file or folder: absolute, below the home (`~/…`), or relative to the project's root.
@@ -270,24 +273,6 @@ fn variable_name(text: &str) -> Result<String, String> {
     let is_name = !text.is_empty() && !text.contains(['=', '\0']);
     let escaped = || format!("`{}` is no name of a variable", text.escape_debug());
     is_name.then(|| text.to_owned()).ok_or_else(escaped)
-}
-
-fn host(text: &str) -> Result<String, String> {
-    let (name, port) = match text.rsplit_once(':') {
-        Some((name, port)) if !text.ends_with(']') => (name, port),
-        Some(_) | None => (text, "443"),
-    };
-    let address = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
-    let is_name = match address {
-        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => !name.is_empty() && name.chars().all(is_letter),
-    };
-    let is_host = is_name && numbers::number::<u16>(port).is_some_and(|port| port > 0);
-    let escaped = || {
-        format!("`{}` is not a valid host; write it like example.org or example.org:443", text.escape_debug())
-    };
-    is_host.then(|| text.to_owned()).ok_or_else(escaped)
 }
 
 fn place(text: &str) -> Result<String, String> {

@@ -17,6 +17,7 @@ fn shown(head: &str, out: u64, tail: &str) -> String {
         survivors_killed: 0,
         survivors_left: 0,
         denied: Vec::new(),
+        refused: Vec::new(),
     };
     outcome(Kind::Gemini, &spawn, Collected::default(), &output, false).stderr
 }

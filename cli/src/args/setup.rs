@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use code_commit_runs::check;
 
 use super::flags::{BuildArgs, SettingArgs, token_budget};
 
@@ -14,8 +15,20 @@ pub struct CheckArgs {
     /// Run the check command of the specs instead of the build
     #[arg(long, conflicts_with = "order")]
     pub spec: bool,
+    /// First let the project's package managers (cargo, npm, go …) fetch into layers over their caches; only they reach
+    /// their public hosts
+    #[arg(long)]
+    pub fetch: bool,
     #[command(flatten)]
     pub settings: BuildArgs,
+}
+
+impl CheckArgs {
+    /// Whose commands are checked.
+    pub fn of(&self) -> check::Of<'_> {
+        let build = if self.spec { check::Of::Specs } else { check::Of::Build };
+        self.order.as_deref().map_or(build, check::Of::Order)
+    }
 }
 
 #[derive(Debug, Args)]

@@ -28,6 +28,7 @@ mod daily;
 mod disk_errors;
 mod docs;
 mod doctor;
+mod downloads;
 mod durable;
 mod edits;
 mod elsewhere;

@@ -5,40 +5,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::hosts;
 use crate::sandbox::{Visible, cache_places, is_in_private_home};
 use crate::{Access, Confinement, Output, Rung};
-
-/// Messages of programs without a network.
-const NETWORK: [&str; 16] = [
-    "Could not resolve host",
-    "could not resolve",
-    "Couldn't resolve host",
-    "Temporary failure in name resolution",
-    "Name or service not known",
-    "Network is unreachable",
-    "network is unreachable",
-    "ENOTFOUND",
-    "EAI_AGAIN",
-    "ENETUNREACH",
-    "Could not resolve proxy",
-    "failed to lookup address",
-    "no such host",
-    "--offline was specified",
-    "you're using offline mode",
-    "without --offline",
-];
-
-/// Messages of programs to which the proxy refused a host.
-const NOT_ALLOWED: [&str; 6] = [
-    "is not an allowed host",
-    "403 from proxy",
-    "tunnel failed, response 403",
-    "connection failed: 403",
-    "unrecognized name",
-    "is for TLS only",
-];
-const NO_HOST: &str = "the sandbox lets a build reach only the allowed hosts: allow another with \
-    `--allow-host HOST` or `[sandbox] hosts = [\"HOST\"]`";
 
 /// The system's messages if a file system is full, or a file is as large as it may be.
 const FULL: [&str; 3] = ["No space left on device", "ENOSPC", "os error 28"];
@@ -65,9 +34,6 @@ const PYTHON_TRACE: usize = 4;
 /// Messages of programs without a network that can also have other causes.
 const REFUSED: [&str; 4] =
     ["Connection refused", "connection refused", "ECONNREFUSED", "Couldn't connect to server"];
-
-const NO_NETWORK: &str =
-    "the sandbox has no network: allow it with `--network` or `[sandbox] network = true`";
 
 const NO_HOME: &str = "the sandbox hides your home directory from every build: \
     a toolchain in it is visible if its `bin` is in PATH; show a folder with `--readable ~/FOLDER` or \
@@ -110,13 +76,16 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
         return None;
     }
     let (text, access) = (output.text(), &confinement.access);
+    if let Some((what, help)) = hosts::of_log(&output.refused) {
+        return Some(format!("{what}: {help}"));
+    }
+    let no_network = || {
+        format!("the sandbox has no network: {}", hosts::allow(&hosts::asked_for(&text), confinement.rung))
+    };
     // Only the filter's message counts here; other lines may name files that the build does not
     // need.
     if !access.network && is_refused_a_socket(&text) {
-        return Some(NO_NETWORK.to_owned());
-    }
-    if access.has_proxy() && text.lines().any(|line| says(line, &NOT_ALLOWED)) {
-        return Some(NO_HOST.to_owned());
+        return Some(no_network());
     }
     if let Some(limit) = of_a_limit(&text, confinement.rung) {
         return Some(limit.to_owned());
@@ -124,8 +93,11 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
     let seen = Visible::behind(access);
     let perhaps = || !access.network && REFUSED.iter().any(|phrase| text.contains(phrase));
     text.lines()
-        .find_map(|line| of_line(line, confinement, &seen))
-        .or_else(|| perhaps().then(|| NO_NETWORK.to_owned()))
+        .find_map(|line| {
+            let is_of_network = !access.network && hosts::is_of_network(line);
+            if is_of_network { Some(no_network()) } else { of_line(line, confinement, &seen) }
+        })
+        .or_else(|| perhaps().then(no_network))
         .or_else(|| {
             text.lines().any(|line| misses_home(line, confinement, &seen)).then(|| NO_HOME.to_owned())
         })
@@ -153,9 +125,6 @@ fn is_refused_a_socket(text: &str) -> bool {
 
 fn of_line(line: &str, confinement: &Confinement, seen: &Visible) -> Option<String> {
     let access = &confinement.access;
-    if !access.network && says(line, &NETWORK) {
-        return Some(NO_NETWORK.to_owned());
-    }
     // The last path: the first one is often the program that prints the message.
     let path = paths(line, access).last();
     if confinement.rung == Rung::Landlock && says(line, &DENIED) {

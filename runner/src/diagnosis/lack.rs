@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use crate::Rung;
+
 /// A command that ended with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Failed<'o> {
@@ -84,6 +86,9 @@ pub(super) trait Machine {
 
     /// Whether the command had a network.
     fn has_network(&self) -> bool;
+
+    /// The sandbox around it.
+    fn rung(&self) -> Rung;
 
     /// How to allow what the sandbox has refused; `None` if it refused nothing in this output.
     fn blocked(&self) -> Option<String>;

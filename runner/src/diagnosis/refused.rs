@@ -1,33 +1,48 @@
 //! What was refused: downloads, for want of a network, and writes to the caches of tools or by a script's last command.
 
+use code_commit_names::{MANAGERS, Manager};
+
+use super::hosts::{allow, asked_for};
 use super::lack::{Failed, Kind, Lack, Machine, as_npm_writes, last_line};
+use crate::Rung;
 
-/// What helps every tool.
-const ALLOW: &str = "allow the network with `--network` or `[sandbox] network = true`";
-
-/// Tools with the words of one line that only a failed download causes, and what fills the cache once, outside of the
-/// sandbox.
-const DOWNLOADERS: [(&str, &[&str], Option<&str>); 19] = [
-    ("cargo", &["you're using offline mode (--offline)"], Some("cargo fetch")),
-    ("cargo", &["but --offline was specified"], Some("cargo fetch")),
-    ("npm", &["npm error code EAI_AGAIN"], Some("npm ci")),
-    ("npm", &["npm error code ENOTFOUND"], Some("npm ci")),
-    ("npm", &["npm error code ENOTCACHED"], Some("npm ci")),
-    ("npm", &["npm error request to https://", " failed, reason:"], Some("npm ci")),
-    ("pnpm", &["ERR_PNPM_NO_OFFLINE_TARBALL"], Some("pnpm install")),
-    ("pnpm", &["ERR_PNPM_META_FETCH_FAIL"], Some("pnpm install")),
-    ("pip", &["WARNING: Retrying (Retry(total=0", "after connection broken by"], None),
-    ("uv", &["error: Failed to fetch: `http"], Some("uv sync")),
-    ("uv", &["× Failed to fetch: `http"], Some("uv sync")),
-    ("uv", &["Network connectivity is disabled, but the requested data"], Some("uv sync")),
-    ("go", &[": Get \"https://", "dial tcp"], Some("go mod download")),
-    ("go", &[": Get \"https://", "lookup "], Some("go mod download")),
-    ("Maven", &["[ERROR]", ": Unknown host "], None),
-    ("Maven", &["[ERROR]", "in offline mode and the artifact"], None),
-    ("Gradle", &["No cached version of ", "available for offline mode"], None),
-    ("Gradle", &["> Could not GET 'http"], None),
-    ("Gradle", &["Exception in thread \"main\" java.net.UnknownHostException"], None),
+/// Package managers with the words of one line that only a failed download causes.
+const DOWNLOADERS: [(&str, &[&str]); 27] = [
+    ("cargo", &["you're using offline mode (--offline)"]),
+    ("cargo", &["--offline was specified"]),
+    ("npm", &["npm error code EAI_AGAIN"]),
+    ("npm", &["npm error code ENOTFOUND"]),
+    ("npm", &["npm error code ENOTCACHED"]),
+    ("npm", &["npm error request to http", " failed, reason:"]),
+    ("pnpm", &["ERR_PNPM_NO_OFFLINE_TARBALL"]),
+    ("pnpm", &["ERR_PNPM_META_FETCH_FAIL"]),
+    ("yarn", &["error An unexpected error occurred: \"http", "getaddrinfo"]),
+    ("pip", &["WARNING: Retrying (Retry(total=0", "after connection broken by"]),
+    ("uv", &[" Failed to fetch: ", "http"]),
+    ("uv", &["Network connectivity is disabled, but the requested data"]),
+    ("poetry", &["All attempts to connect to ", " failed."]),
+    ("go", &[": Get \"http", "dial tcp"]),
+    ("go", &[": Get \"http", "lookup "]),
+    ("Maven", &["[ERROR]", ": Unknown host "]),
+    ("Maven", &["[ERROR]", "in offline mode and the artifact"]),
+    ("Gradle", &["No cached version of ", "available for offline mode"]),
+    ("Gradle", &["> Could not GET 'http"]),
+    ("Gradle", &["Exception in thread \"main\" java.net.UnknownHostException"]),
+    ("Bundler", &["Could not reach host ", "Check your network connection"]),
+    ("Mix", &["httpc request failed with: {:failed_connect"]),
+    ("Composer", &["curl error 6 while downloading http"]),
+    ("NuGet", &["error NU1301: Unable to load the service index for source"]),
+    ("cabal", &["The package list for '", "does not exist. Run 'cabal update'"]),
+    ("cabal", &["user error (cabal: ", "curl' exited with an error"]),
+    ("pub", &["Got socket error trying to find package "]),
 ];
+
+/// The package manager that could not download anything, by a line of its output.
+pub(super) fn manager(line: &str) -> Option<&'static Manager> {
+    let line = as_npm_writes(line);
+    let (name, _) = DOWNLOADERS.iter().find(|(_, says)| says.iter().all(|words| line.contains(words)))?;
+    MANAGERS.iter().find(|manager| manager.name == *name)
+}
 
 /// Programs that are their script's last word, with the exit code for it.
 const LAST_WORDS: [(&str, i32, &str); 4] = [
@@ -41,27 +56,23 @@ pub(super) fn download(failed: &Failed<'_>, machine: &impl Machine) -> Option<La
     if machine.has_network() {
         return None;
     }
-    let of_line = |line: &str| {
-        let line = as_npm_writes(line);
-        DOWNLOADERS.iter().find(|(_, says, _)| says.iter().all(|words| line.contains(words)))
+    let open = || allow(&asked_for(failed.output), machine.rung());
+    let without = |name: &str, help: String| {
+        let what = format!("{name} has to download something, and the sandbox has no network");
+        Some(Lack::new(Kind::Network, what, help))
     };
-    if let Some((name, _, once)) = failed.output.lines().find_map(of_line) {
-        let once =
-            once.map_or_else(String::new, |once| format!("run `{once}` once outside of the sandbox, or "));
-        return Some(without(name, &format!("{once}{ALLOW}")));
+    if let Some(Manager { name, fetch, .. }) = failed.output.lines().find_map(manager) {
+        let once = match (*fetch, machine.rung()) {
+            ("", _) => String::new(),
+            (_, Rung::Namespaces) => "run `code-commit check --fetch` once, or ".to_owned(),
+            (line, _) => format!("run `{line}` once outside of the sandbox, or "),
+        };
+        return without(name, once + &open());
     }
     let last = last_line(failed.output)?;
     let is_last =
         |(_, code, words): &&(&str, i32, &str)| failed.exit_code == *code && last.starts_with(words);
-    LAST_WORDS.iter().find(is_last).map(|(name, ..)| without(name, ALLOW))
-}
-
-fn without(name: &str, help: &str) -> Lack {
-    Lack::new(
-        Kind::Network,
-        format!("{name} has to download something, and the sandbox has no network"),
-        help,
-    )
+    LAST_WORDS.iter().find(is_last).and_then(|(name, ..)| without(name, open()))
 }
 
 /// What tools say about a cache that they cannot write.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Access, Captured, Ended};
+use crate::{Access, Captured, Ended, Refusal, RefusedHost};
 
 /// What a machine answers.
 struct Given {
@@ -14,6 +14,7 @@ struct Given {
     file: &'static str,
     declares: &'static str,
     has_network: bool,
+    rung: Rung,
     blocked: Option<&'static str>,
 }
 
@@ -34,6 +35,10 @@ impl Machine for Given {
         self.has_network
     }
 
+    fn rung(&self) -> Rung {
+        self.rung
+    }
+
     fn blocked(&self) -> Option<String> {
         self.blocked.map(str::to_owned)
     }
@@ -45,11 +50,18 @@ const BARE: Given = Given {
     file: "./tool",
     declares: "declared_x",
     has_network: false,
+    rung: Rung::Namespaces,
     blocked: Some("how to allow it"),
 };
 /// Lacks nothing.
-const WHOLE: Given =
-    Given { program: Presence::Visible, file: "", declares: "", has_network: true, blocked: None };
+const WHOLE: Given = Given {
+    program: Presence::Visible,
+    file: "",
+    declares: "",
+    has_network: true,
+    rung: Rung::Namespaces,
+    blocked: None,
+};
 
 fn read(path: &Path) -> (i32, String) {
     let text = std::fs::read_to_string(path).unwrap();
@@ -122,6 +134,23 @@ fn a_verdict_about_the_code_outweighs_everything_else() {
 }
 
 #[test]
+fn a_refused_host_makes_a_failure_unfit_unless_the_code_was_judged() {
+    let host = RefusedHost { host: "static.crates.io".to_owned(), why: Refusal::NotAllowed };
+    let of = |code, text| {
+        let refused = vec![host.clone()];
+        let output = Output { refused, ..output(code, text) };
+        let (env, confinement) = (Env::default(), Confinement::off());
+        Ran { output: &output, root: Path::new("/"), env: &env, confinement: &confinement }.lack()
+    };
+    let found = of(1, "error: failed to download from `https://static.crates.io/x`\n").unwrap();
+    insta::assert_snapshot!(format!("{}: {}\n{}", found.kind.code(), found.what, found.help), @r#"
+    no-network: the command did not reach static.crates.io (not an allowed host)
+    allow the host with `--allow-host static.crates.io` or `[sandbox] hosts = ["static.crates.io"]`
+    "#);
+    assert_eq!((of(1, "1 failed in 0.02s\n"), of(0, "")), (None, None));
+}
+
+#[test]
 fn a_program_that_the_sandbox_hides_is_shown_with_its_folder() {
     let hiding = Given { program: Presence::Hidden("/srv/tools/bin/mvn".into()), ..WHOLE };
     let failed = Failed { exit_code: 127, output: "./build.sh: 3: mvn: not found\n" };
@@ -150,13 +179,8 @@ fn older_versions_of_npm_are_understood_too() {
     }
 }
 
-/// The answers of a machine that has these files in its project.
-fn lacked(files: &[(&str, &str)], code: i32, text: &str) -> Option<String> {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, content) in files {
-        code_commit_dir::replace(&folder.path().join(name), content.as_bytes()).unwrap();
-    }
-    let output = Output {
+fn output(code: i32, text: &str) -> Output {
+    Output {
         ended: Ended::Exited(code),
         captured: Captured { head: text.as_bytes().to_vec(), ..Captured::default() },
         apart: None,
@@ -164,7 +188,17 @@ fn lacked(files: &[(&str, &str)], code: i32, text: &str) -> Option<String> {
         survivors_killed: 0,
         survivors_left: 0,
         denied: Vec::new(),
-    };
+        refused: Vec::new(),
+    }
+}
+
+/// The answers of a machine that has these files in its project.
+fn lacked(files: &[(&str, &str)], code: i32, text: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        code_commit_dir::replace(&folder.path().join(name), content.as_bytes()).unwrap();
+    }
+    let output = output(code, text);
     let env = Env::allowed([("PATH".into(), "/usr/bin:/bin".into())], &[]);
     let access = Access::new(folder.path(), &env);
     let confinement = Confinement { rung: Rung::Bwrap, access };

@@ -31,7 +31,7 @@ use crate::command::Group;
 use crate::procfs::own_pid;
 use crate::program::program;
 use crate::proxy::Proxy;
-use crate::{Command, Denied, Ended, RUN_MARKER};
+use crate::{Command, Denied, Ended, RUN_MARKER, RefusedHost};
 
 mod first;
 mod outer;
@@ -148,6 +148,10 @@ impl Control {
             Some(bytes)
         });
         trace::decode(&bytes.unwrap_or_default())
+    }
+
+    pub(super) fn refused(&self) -> Vec<RefusedHost> {
+        self.proxy.iter().flat_map(|(proxy, _)| proxy.refused()).collect()
     }
 
     /// How the command ended, as the first process reported it.

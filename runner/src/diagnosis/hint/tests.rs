@@ -25,6 +25,7 @@ fn output(line: &str) -> Output {
         survivors_killed: 0,
         survivors_left: 0,
         denied: Vec::new(),
+        refused: Vec::new(),
     }
 }
 
@@ -75,9 +76,9 @@ fn each_cause_gets_its_sentence() {
     ];
     insta::assert_snapshot!(table(&lines), @r#"
     curl: (6) Could not resolve host: crates.io
-      the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
+      the sandbox has no network: allow the host with `--allow-host crates.io` or `[sandbox] hosts = ["crates.io"]`; only the sandbox namespaces can open single hosts, the others all with `--network`
     error: no matching package named `rand` found, --offline was specified
-      the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
+      the sandbox has no network: allow the hosts with `--allow-host index.crates.io --allow-host static.crates.io` or `[sandbox] hosts = ["index.crates.io", "static.crates.io"]`; only the sandbox namespaces can open single hosts, the others all with `--network`
     touch: cannot touch '/var/lib/x/y': Read-only file system
       the sandbox lets a build write only in the work tree: allow more with `--writable /var/lib/x` or `[sandbox] writable = ["/var/lib/x"]`
     sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system
@@ -175,6 +176,7 @@ fn a_success_is_not_explained() {
         survivors_killed: 0,
         survivors_left: 0,
         denied: Vec::new(),
+        refused: Vec::new(),
     };
     let confinement = Confinement { rung: Rung::Bwrap, access: Access::default() };
     assert_eq!(explain(&output, &confinement), None);
@@ -195,6 +197,7 @@ fn of_many_lines_the_sandbox_is_looked_at_once() {
         survivors_killed: 0,
         survivors_left: 0,
         denied: Vec::new(),
+        refused: Vec::new(),
     };
     let begun = crate::wait::now();
     assert_eq!(explain(&output, &Confinement { rung: Rung::Bwrap, access }), None);
@@ -250,4 +253,13 @@ fn no_hint_offers_a_secret_or_a_file_of_ours() {
     other/fine
       the sandbox hides /other/fine: show it with `--readable /other/fine` or `[sandbox] readable = ["/other/fine"]`
     "#);
+}
+
+#[test]
+fn a_refused_host_is_named_also_where_the_code_was_judged() {
+    let host = "example.com:8443".to_owned();
+    let refused = vec![crate::RefusedHost { host, why: crate::Refusal::NotAllowed }];
+    let output = Output { refused, ..output("1 failed in 0.02s") };
+    let confinement = Confinement { rung: Rung::Namespaces, access: Access::default() };
+    insta::assert_snapshot!(explain(&output, &confinement).unwrap(), @r#"the command did not reach example.com:8443 (not an allowed host): allow the host with `--allow-host example.com:8443` or `[sandbox] hosts = ["example.com:8443"]`"#);
 }
