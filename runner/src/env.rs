@@ -7,8 +7,20 @@ use std::ffi::{OsStr, OsString};
 pub const RUN_MARKER: &str = "CODE_COMMIT_RUN";
 
 /// Variables that are always passed on from the caller's environment; so is `LC_*`.
-const ALLOWED: [&str; 10] =
-    ["CARGO_HOME", "HOME", "LANG", "LOGNAME", "PATH", "RUSTUP_HOME", "TERM", "TMPDIR", "TZ", "USER"];
+const ALLOWED: [&str; 12] = [
+    "CARGO_HOME",
+    "HOME",
+    "LANG",
+    "LOGNAME",
+    "PATH",
+    "RUSTUP_AUTO_INSTALL",
+    "RUSTUP_HOME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+];
 
 /// The variables that a command sees, and no others.
 ///
@@ -31,6 +43,16 @@ impl Env {
     pub fn allowed(given: impl IntoIterator<Item = (OsString, OsString)>, extra: &[OsString]) -> Self {
         let passes = |name: &OsStr| is_allowed(name) || extra.iter().any(|more| more == name);
         Self { variables: given.into_iter().filter(|(name, _)| passes(name)).collect() }
+    }
+
+    /// Adds a word to a variable with options.
+    pub(crate) fn add_option(&mut self, name: &str, option: &str) {
+        let mut options = self.get(name).map_or_else(OsString::new, ToOwned::to_owned);
+        if !options.is_empty() {
+            options.push(" ");
+        }
+        options.push(option);
+        self.set(name, options);
     }
 
     /// Sets a variable, whatever its name.

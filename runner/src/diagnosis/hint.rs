@@ -230,23 +230,15 @@ fn about_rights(
         Some(path) if path.starts_with(&access.tree) && !is_new_beside_protected(line, path, access) => {
             return None;
         }
-        Some(path) if path.starts_with(&access.tree) => format!(
-            "the sandbox (Landlock) lets a build make nothing new at the top of the tree: \
-             make it first, or write into a folder that is there; a folder can be named with `--writable {0}` or \
-             `[sandbox] writable = [\"{0}\"]`",
-            path.display()
-        ),
+        Some(path) if path.starts_with(&access.tree) => about_the_top(line, path),
         Some(path) if is_cache(path, confinement) => NO_LAYER.to_owned(),
         Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, access, seen) => {
             NO_HOME.to_owned()
         }
-        Some(path)
-            if confinement.rung == Rung::Landlock
-                && !says(line, &WRITES)
-                && !seen.has(path)
-                && is_there_to_show(path, access) =>
-        {
-            about_hiding(path)
+        Some(path) if confinement.rung == Rung::Landlock && !says(line, &WRITES) && hides(path, seen) => {
+            // What a link in a visible folder leads to may be hidden.
+            let real = path.canonicalize().ok()?;
+            return is_there_to_show(&real, access).then(|| about_hiding(&real));
         }
         Some(path) => {
             match path.parent().filter(|folder| ![folder, path].iter().any(|path| is_secret(path, access))) {
@@ -256,6 +248,22 @@ fn about_rights(
         }
         None => NO_WRITING.to_owned(),
     })
+}
+
+fn hides(path: &Path, seen: &Visible) -> bool {
+    path.canonicalize().is_ok_and(|real| !seen.has(&real))
+}
+
+/// A folder can be made beforehand, by its name; a file that the build makes itself cannot.
+fn about_the_top(line: &str, path: &Path) -> String {
+    let what = "the sandbox (Landlock) lets a build make nothing new at the top of the tree";
+    if line.contains("directory") && !path.exists() {
+        return format!(
+            "{what}: name the folder with `--writable {0}` or `[sandbox] writable = [\"{0}\"]`",
+            path.display()
+        );
+    }
+    format!("{what}: let it write into a folder that is there, or use `--sandbox namespaces`")
 }
 
 /// Whether a path is in a cache that is shown without a layer.

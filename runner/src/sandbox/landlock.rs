@@ -52,6 +52,13 @@ pub(super) fn prepare(command: &Command, access: &Access) -> Result<Launch<Tempo
     point_inside(&mut inner.env, access);
     inner.env.set("TMPDIR", folder.join("tmp"));
     inner.env.set("HOME", folder.join(HOME));
+    // These do not look at TMPDIR, or make a folder of their own at the top of the tree.
+    inner
+        .env
+        .add_option("JAVA_TOOL_OPTIONS", &format!("'-Djava.io.tmpdir={}'", folder.join("tmp").display()));
+    inner
+        .env
+        .add_option("PYTEST_ADDOPTS", &format!("-o 'cache_dir={}'", folder.join("tmp/pytest").display()));
     let rules = rules(access, &folder).map_err(|error| error.to_string())?;
     let sockets = if access.network { Sockets::Internet } else { Sockets::Denied };
     let mut launch = Launch::new(direct(&inner), private);

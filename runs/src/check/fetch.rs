@@ -22,16 +22,6 @@ use crate::{caches, lock, place};
 /// Folder in the state folder for the view of the tree, which is removed at the end.
 const VIEW: &str = "fetch";
 
-/// Java reads no variables that name a proxy.
-const PROXY_OF_JAVA: &str = r#"if [ "$HTTPS_PROXY" ]; then
-proxy=${HTTPS_PROXY#http://}
-for scheme in http https; do
-JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS -D$scheme.proxyHost=${proxy%:*} -D$scheme.proxyPort=${proxy##*:}"
-done
-export JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS -Daether.connector.http.useSystemProperties=true"
-fi
-exec "#;
-
 /// Fetches with each package manager that the files of the project show, and tells of each. The first that fails
 /// ends it: `Unfit`.
 pub(super) fn all(settings: &Settings, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
@@ -53,7 +43,7 @@ pub(super) fn all(settings: &Settings, tree: &WorkTree, host: Host<'_>) -> Resul
         let command = Command {
             deadline: Some(settings.build_timeout.value),
             limits: sandbox::limits(settings),
-            ..Command::new(["sh", "-c", &format!("{PROXY_OF_JAVA}{fetch}")], tree.root(), env.clone())
+            ..Command::new(["sh", "-c", fetch], tree.root(), env.clone())
         };
         let ran = code_commit_runner::run(&command, &confinement, &cancel, &mut |_, _| {});
         caches::remove_layers(&state, VIEW).map_err(Failure::cannot_make)?;

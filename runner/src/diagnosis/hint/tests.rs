@@ -90,7 +90,7 @@ fn each_cause_gets_its_sentence() {
     cat: /var/log: No such file or directory
       the sandbox hides /var/log: show it with `--readable /var/log` or `[sandbox] readable = ["/var/log"]`
     mkdir: cannot create directory './target': Permission denied
-      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/target` or `[sandbox] writable = ["/work tree/target"]`
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: name the folder with `--writable /work tree/target` or `[sandbox] writable = ["/work tree/target"]`
     cat: ./agent-config/gemini-key.txt: Permission denied
       the sandbox hides /work tree/agent-config/gemini-key.txt from every build
     cat: /var/log: Permission denied
@@ -150,15 +150,15 @@ fn under_landlock_the_file_is_meant_and_not_the_script_that_speaks() {
     ];
     insta::assert_snapshot!(table(&lines), @r#"
     ./build.sh: line 2: report.xml: Permission denied
-      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/report.xml` or `[sandbox] writable = ["/work tree/report.xml"]`
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: let it write into a folder that is there, or use `--sandbox namespaces`
     ./build.sh: 2: ./build.sh: cannot create report.xml: Permission denied
-      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/report.xml` or `[sandbox] writable = ["/work tree/report.xml"]`
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: let it write into a folder that is there, or use `--sandbox namespaces`
     /usr/bin/ld: cannot open output file a.out: Permission denied
-      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/a.out` or `[sandbox] writable = ["/work tree/a.out"]`
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: let it write into a folder that is there, or use `--sandbox namespaces`
     PermissionError: [Errno 13] Permission denied: 'report.xml'
-      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/report.xml` or `[sandbox] writable = ["/work tree/report.xml"]`
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: let it write into a folder that is there, or use `--sandbox namespaces`
     Error: EACCES: permission denied, open 'report.xml'
-      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/report.xml` or `[sandbox] writable = ["/work tree/report.xml"]`
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: let it write into a folder that is there, or use `--sandbox namespaces`
     sh: 1: cannot create src/new: Permission denied
       nothing
     fatal: could not open: Permission denied
@@ -247,9 +247,9 @@ fn no_hint_offers_a_secret_or_a_file_of_ours() {
     tree/.git/code-commit/runs/log
       the sandbox hides /tree/.git/code-commit/runs/log from every build
     other/server.pem
-      the sandbox lets a build write only in the work tree: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
+      no hint
     other/my-key.txt
-      the sandbox lets a build write only in the work tree: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
+      no hint
     other/fine
       the sandbox hides /other/fine: show it with `--readable /other/fine` or `[sandbox] readable = ["/other/fine"]`
     "#);

@@ -148,6 +148,13 @@ fn listen_for_proxy(task: &mut Task, socket: &OwnedFd) -> io::Result<()> {
     for name in ["HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"] {
         task.env.set(name, &proxy);
     }
+    // Java and Maven read no such variables.
+    let port = listener.local_addr()?.port();
+    for scheme in ["http", "https"] {
+        let options = format!("-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={port}");
+        task.env.add_option("JAVA_TOOL_OPTIONS", &options);
+    }
+    task.env.add_option("JAVA_TOOL_OPTIONS", "-Daether.connector.http.useSystemProperties=true");
     for name in ["NO_PROXY", "no_proxy"] {
         task.env.set(name, "localhost,127.0.0.1,::1");
     }
