@@ -23,7 +23,9 @@ impl Rung {
         match self {
             Self::Namespaces => "namespaces and seccomp",
             Self::Bwrap => "bubblewrap and seccomp",
-            Self::Landlock => "Landlock and seccomp",
+            Self::Landlock => {
+                "Landlock and seccomp; no loopback, no /tmp of its own, nothing new at the top of the tree"
+            }
             Self::Docker => "Docker container",
             Self::Off => "OFF, commands run with all your rights",
         }
@@ -265,8 +267,8 @@ mod tests {
         let said = |rung, mode, reasons| why(rung, mode, reasons).replace(&how_to_get_namespaces(), "HINT");
         insta::assert_snapshot!(said(Rung::Namespaces, Mode::Auto, &[]), @"namespaces and seccomp (the strongest on this machine)");
         insta::assert_snapshot!(said(Rung::Bwrap, Mode::Auto, &all[..1]), @"bubblewrap and seccomp (as strong as the first choice, which does not work here: namespaces (why))");
-        insta::assert_snapshot!(said(Rung::Landlock, Mode::Auto, &all), @"Landlock and seccomp (stronger ones do not work here: namespaces (why), bwrap (why)); for the strongest sandbox, HINT");
-        insta::assert_snapshot!(said(Rung::Landlock, Mode::Landlock, &[]), @"Landlock and seccomp (asked for)");
+        insta::assert_snapshot!(said(Rung::Landlock, Mode::Auto, &all), @"Landlock and seccomp; no loopback, no /tmp of its own, nothing new at the top of the tree (stronger ones do not work here: namespaces (why), bwrap (why)); for the strongest sandbox, HINT");
+        insta::assert_snapshot!(said(Rung::Landlock, Mode::Landlock, &[]), @"Landlock and seccomp; no loopback, no /tmp of its own, nothing new at the top of the tree (asked for)");
     }
 
     #[test]

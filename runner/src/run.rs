@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::probe::forget;
 use crate::pump::{Pump, Room, Stop};
 use crate::reap::Swept;
+use crate::sandbox::Noted;
 use crate::spawn::{connect, start};
 use crate::usage::Watch;
 use crate::wait::now;
@@ -55,11 +56,11 @@ fn run_now(
     let ends = connect(command, &mut pump)?;
     if cancel.is_set() {
         // For example, while waiting for its turn. Whoever set the flag may be about to exit.
-        return Ok(output(Ended::Interrupted, Swept::default(), pump, begun));
+        return Ok(output(Ended::Interrupted, Swept::default(), pump, begun, Noted::default()));
     }
     let mut running = match start(command, confinement, ends)? {
         Ok(running) => running,
-        Err(ended) => return Ok(output(ended, Swept::default(), pump, begun)),
+        Err(ended) => return Ok(output(ended, Swept::default(), pump, begun, Noted::default())),
     };
     let end = command.deadline.and_then(|limit| begun.checked_add(limit));
     let find = || running.processes();
@@ -82,8 +83,7 @@ fn run_now(
         (Stop::Interrupted, _) => Ended::Interrupted,
         (Stop::Exceeded(ended), _) => ended,
     };
-    let (denied, refused) = (running.aftercare.denied(command.watched), running.aftercare.refused());
-    Ok(Output { denied, refused, ..output(ended, swept, pump, begun) })
+    Ok(output(ended, swept, pump, begun, running.aftercare.noted(command.watched)))
 }
 
 fn check_folder(path: &Path) -> Result<(), RunError> {
@@ -92,10 +92,10 @@ fn check_folder(path: &Path) -> Result<(), RunError> {
     kind.map_err(|source| RunError::Cwd { path: path.to_owned(), source })
 }
 
-fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant) -> Output {
+fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant, noted: Noted) -> Output {
     let (captured, apart) = pump.finish();
     let elapsed = now().saturating_duration_since(begun);
     let Swept { killed: survivors_killed, left: survivors_left } = swept;
-    let (denied, refused) = (Vec::new(), Vec::new());
+    let (denied, refused) = noted;
     Output { ended, captured, apart, elapsed, survivors_killed, survivors_left, denied, refused }
 }

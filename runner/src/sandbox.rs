@@ -50,6 +50,9 @@ pub(crate) enum Aftercare {
     ),
 }
 
+/// What a command was denied, if it was watched, and the hosts that it did not reach by the proxy.
+pub(crate) type Noted = (Vec<Denied>, Vec<RefusedHost>);
+
 /// Prepares to start `command`, whose `argv[0]` has been resolved.
 pub(crate) fn prepare(
     command: &Command,
@@ -92,22 +95,10 @@ impl Aftercare {
         }
     }
 
-    /// What the command was denied, if it was watched.
-    pub(crate) fn denied(&self, watched: bool) -> Vec<Denied> {
-        match self {
-            Self::Namespaces(control) if watched => control.denied(),
-            Self::Namespaces(_) | Self::Plain | Self::Bwrap(_) | Self::Landlock(_) | Self::Docker(_) => {
-                Vec::new()
-            }
-        }
-    }
-
-    /// The hosts that the command did not reach by the proxy.
-    pub(crate) fn refused(&self) -> Vec<RefusedHost> {
-        match self {
-            Self::Namespaces(control) => control.refused(),
-            Self::Plain | Self::Bwrap(_) | Self::Landlock(_) | Self::Docker(_) => Vec::new(),
-        }
+    /// See [`Noted`].
+    pub(crate) fn noted(&self, watched: bool) -> Noted {
+        let Self::Namespaces(control) = self else { return Default::default() };
+        (if watched { control.denied() } else { Vec::new() }, control.refused())
     }
 
     /// How the command ended, given how its launcher ended. `text` is what was printed.

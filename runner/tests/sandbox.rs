@@ -148,13 +148,15 @@ fn the_user_is_told_what_the_sandbox_forbade_and_how_to_allow_it() {
         assert!(advice.contains("[sandbox] writable"), "{rung}: {advice}");
     }
     if works(Rung::Landlock) {
-        let top = "the sandbox (Landlock) lets a build make nothing new at the top of the tree: \
-            make it first, or write into a folder that is there; a folder can be named with `--writable SCRATCH/tree/dist` or \
-            `[sandbox] writable = [\"SCRATCH/tree/dist\"]`";
-        assert_eq!(told(Rung::Landlock, "mkdir ./dist"), top);
+        let top = |advice: &str| {
+            format!("the sandbox (Landlock) lets a build make nothing new at the top of the tree: {advice}")
+        };
+        let folder = "name the folder with `--writable SCRATCH/tree/dist` or `[sandbox] writable = [\"SCRATCH/tree/dist\"]`";
+        assert_eq!(told(Rung::Landlock, "mkdir ./dist"), top(folder));
         // The script's messages begin with its name, which is protected.
         let script = "printf '#!/bin/sh\\necho x > dist\\n' > src/run.sh; chmod +x src/run.sh; ./src/run.sh";
-        assert_eq!(told(Rung::Landlock, script), top);
+        let other = "let it write into a folder that is there, or use `--sandbox namespaces`";
+        assert_eq!(told(Rung::Landlock, script), top(other));
         // A normal read-only file has nothing to do with the sandbox.
         let line = "echo 'sh: 1: cannot create src/new/file: Permission denied'; exit 1";
         assert!(!told(Rung::Landlock, line).contains("sandbox"), "{}", told(Rung::Landlock, line));

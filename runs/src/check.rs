@@ -13,10 +13,12 @@ use code_commit_loop_commit::{Fitness, check};
 use code_commit_perform::{BuildCommand, CommitWorld, Event, Examine, Observer, Rules};
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, GOOD, Output, phrases, printable};
+use code_commit_runner::Kind;
 use code_commit_settings::{Keys, Layer, Settings};
 use serde_json::json;
 
 mod fetch;
+mod offer;
 pub(crate) mod traces;
 
 use self::traces::{CHECK, put_away};
@@ -116,7 +118,7 @@ pub(crate) fn with(settings: Settings, tree: &WorkTree, of: Of<'_>, host: Host<'
         // Its record is gone at the end.
         let printed = code_commit_perform::output_text(&folder, &built.output.stored.file);
         let printed = printed.map(|text| text.as_str().to_owned()).unwrap_or_default();
-        Ok(worse(worst, tell(&fitness, &built, &printed, subject, output)))
+        Ok(worse(worst, tell(&fitness, &built, &printed, subject, host)))
     });
     let fault = |error| fault(error, tree.root(), &folder);
     let checked = checked.map_err(|stop| failure(stop, &folder, UNLIKE_RECORDED.to_owned(), fault));
@@ -166,7 +168,8 @@ fn worse(one: Exit, other: Exit) -> Exit {
 }
 
 /// Prints the verdict; gives the exit code.
-fn tell(fitness: &Fitness, built: &Built, printed: &str, subject: &Subject, output: &Output) -> Exit {
+fn tell(fitness: &Fitness, built: &Built, printed: &str, subject: &Subject, host: Host<'_>) -> Exit {
+    let output = host.output;
     let took = phrases::seconds(Duration::from_millis(built.elapsed_ms));
     let (name, line) = (subject.name(), &subject.line);
     let (word, exit, lack) = match fitness {
@@ -189,11 +192,16 @@ fn tell(fitness: &Fitness, built: &Built, printed: &str, subject: &Subject, outp
             let ended = phrases::ended(built.ended);
             output.report(&output.paint(BAD, &format!("red: {name} fails: {ended} ({took})")));
         }
-        Some(Cause { message, remedy, .. }) => {
+        Some(Cause { code, message, remedy }) => {
             let of = line.as_ref().map(|_| format!("{name}: ")).unwrap_or_default();
             output.report(&output.paint(BAD, &format!("unfit: {of}{} ({took})", printable(message))));
             let remedy = remedy.as_deref().unwrap_or_default();
             output.report_prose(&format!("help: {}", printable(remedy)));
+            if code == Kind::Hidden.code()
+                && let Err(error) = offer::offer(remedy, host)
+            {
+                output.warn(&format!("{:#}", error.error));
+            }
         }
     }
     exit

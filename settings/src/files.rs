@@ -35,9 +35,7 @@ impl Files {
     /// Reads the existing files. Refuses a file with an error, and points at the line.
     pub fn read(root: &Path, environment: &Environment) -> Result<Self, ReadError> {
         let home = environment.folder("HOME");
-        let user = folder(environment, "XDG_CONFIG_HOME", ".config")
-            .map(|base| base.join("code-commit/config.toml"));
-        let user = user.map(|path| read::read(&path)).transpose()?.flatten();
+        let user = users_file(environment).map(|path| read::read(&path)).transpose()?.flatten();
         let project = read::read(&root.join(PROJECT_FILE))?;
         let trust = trust_of(environment);
         let standing =
@@ -104,6 +102,11 @@ pub fn trust_of(environment: &Environment) -> Trust {
 
 /// A base folder of the user: the variable's value if it is absolute, otherwise the usual path
 /// below the home.
+/// The user's own file, whether it exists or not.
+pub(crate) fn users_file(environment: &Environment) -> Option<PathBuf> {
+    folder(environment, "XDG_CONFIG_HOME", ".config").map(|base| base.join("code-commit/config.toml"))
+}
+
 fn folder(environment: &Environment, variable: &str, usual: &str) -> Option<PathBuf> {
     environment.folder(variable).or_else(|| Some(environment.folder("HOME")?.join(usual)))
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod add;
 mod choice;
 mod environment;
 mod files;
@@ -17,6 +18,7 @@ mod table;
 mod trust;
 mod values;
 
+pub use add::{AddError, add_for_user};
 pub use choice::{Byproducts, CommitScope, OutputLimit, Repair, Sandbox, SystemRole};
 pub use environment::Environment;
 pub use files::{Files, Loaded, trust_of};

@@ -20,6 +20,8 @@ pub struct File {
     pub sha256: String,
     /// Its settings.
     pub layer: Layer,
+    /// Its text.
+    pub(crate) text: String,
 }
 
 /// Why a configuration file cannot be used.
@@ -81,7 +83,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<File>, ReadError> {
         };
         ReadError::Line(render(&text, &name, &error))
     })?;
-    Ok(Some(File { path: path.to_owned(), sha256, layer }))
+    Ok(Some(File { path: path.to_owned(), sha256, layer, text }))
 }
 
 /// Reads the text of a configuration file.

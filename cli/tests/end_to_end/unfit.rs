@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::scenes::commit::Scene;
 use crate::scenes::program::Ran;
 use crate::scenes::{files, order};
+use crate::typed;
 
 /// The build needs a program that nobody has.
 const NEEDS_A_TOOL: &str = "#!/bin/sh\nset -e\nno-such-tool --verify\n";
@@ -76,6 +77,19 @@ fn what_the_sandbox_hides_is_found_by_trying_and_not_by_words() {
     assert!(unfit.out.contains("unfit: the sandbox hides /etc/issue, which the build reads"), "{unfit}");
     assert!(unfit.out.contains("`--readable /etc/issue`"), "{unfit}");
     assert_eq!(checked(&["--readable", "/etc/issue"]).code, Some(0));
+    // A person at a terminal may have it written into their own configuration.
+    let words = ["check", "--sandbox", "namespaces"];
+    let home = scene.project.beside().join("home");
+    let file = home.join("code-commit/config.toml");
+    let here = [("XDG_CONFIG_HOME", home.to_str().unwrap())];
+    if let Some(no) = typed::run(&scene, &words, &here, "no\n") {
+        assert!(no.code == Some(8) && no.to_string().contains("into your own configuration?"), "{no}");
+        assert!(!file.exists());
+        let yes = typed::run(&scene, &words, &here, "yes\n").unwrap();
+        assert_eq!(files::text(&file), "[sandbox]\nreadable = [\"/etc/issue\"]\n", "{yes}");
+        let green = Ran::of(scene.command(&words, &[]).envs(here));
+        assert_eq!(green.code, Some(0), "{green}");
+    }
     // What no file of the host mends is red, however often it is tried.
     scene
         .project

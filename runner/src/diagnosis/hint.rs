@@ -9,18 +9,9 @@ use super::hosts;
 use crate::sandbox::{Visible, cache_places, is_in_private_home};
 use crate::{Access, Confinement, Output, Rung};
 
-/// The system's messages if a file system is full, or a file is as large as it may be.
-const FULL: [&str; 3] = ["No space left on device", "ENOSPC", "os error 28"];
-const TOO_LARGE: [&str; 4] = ["File size limit exceeded", "File too large", "EFBIG", "os error 27"];
+mod limits;
 
-/// The system's messages if a process has as many files open as it may.
-const TOO_MANY: [&str; 3] = ["Too many open files", "EMFILE", "os error 24"];
-const NO_MORE_FILES: &str = "a process of a build may not have as many files open as that: allow more with \
-    `--build-open-files NUMBER` or `[build] open_files = NUMBER`";
-
-const NO_SPACE: &str = "the sandbox limits the space for temporary files: allow more with `--build-temporary SIZE` or \
-    `[build] temporary = \"SIZE\"`, unless your disk is full";
-const NO_LARGE_FILE: &str = "a build may not make a file as large as that: allow it with `--build-file SIZE` or `[build] file = \"SIZE\"`";
+use limits::of_a_limit;
 
 /// Messages of programs to which the seccomp filter refused a socket.
 const NO_SOCKET: [&str; 4] =
@@ -101,17 +92,6 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
         .or_else(|| {
             text.lines().any(|line| misses_home(line, confinement, &seen)).then(|| NO_HOME.to_owned())
         })
-}
-
-fn of_a_limit(text: &str, rung: Rung) -> Option<&'static str> {
-    if text.lines().any(|line| says(line, &TOO_LARGE)) {
-        return Some(NO_LARGE_FILE);
-    }
-    if text.lines().any(|line| says(line, &TOO_MANY)) {
-        return Some(NO_MORE_FILES);
-    }
-    // Under Landlock, temporary files are on the user's disk.
-    (rung != Rung::Landlock && text.lines().any(|line| says(line, &FULL))).then_some(NO_SPACE)
 }
 
 fn is_refused_a_socket(text: &str) -> bool {
@@ -241,7 +221,10 @@ fn about_rights(
             return is_there_to_show(&real, access).then(|| about_hiding(&real));
         }
         Some(path) => {
-            match path.parent().filter(|folder| ![folder, path].iter().any(|path| is_secret(path, access))) {
+            let is_worth_naming = |folder: &&Path| {
+                folder.is_dir() && ![folder, path].iter().any(|path| is_secret(path, access))
+            };
+            match path.parent().filter(is_worth_naming) {
                 Some(folder) => NO_WRITING.replace("FOLDER", &folder.display().to_string()),
                 None => NO_WRITING.to_owned(),
             }

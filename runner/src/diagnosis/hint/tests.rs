@@ -11,7 +11,31 @@ fn check(rung: Rung, line: &str) -> String {
         home: Some("/var/cache".into()),
         ..Access::default()
     };
-    explain(&output(line), &Confinement { rung, access }).unwrap_or_else(|| "nothing".into())
+    let hint = explain(&output(line), &Confinement { rung, access }).unwrap_or_else(|| "nothing".into());
+    assert!(is_harmless(&hint), "{line}: {hint}");
+    hint
+}
+
+/// Whether what a hint names is there, is of the kind that the flag takes, and holds no secret; and the whole network is
+/// offered only where no host is known.
+fn is_harmless(hint: &str) -> bool {
+    let flags: Vec<(&str, &str)> = hint.split('`').filter_map(|part| part.split_once(' ')).collect();
+    let is_fine = |(flag, value): &(&str, &str)| {
+        let path = Path::new(value);
+        match *flag {
+            _ if value.contains("FOLDER") => true,
+            "--readable" => {
+                path.exists() && !is_secret(path, &Access { tree: "/work tree".into(), ..Access::default() })
+            }
+            // In the tree, the folder is made.
+            "--writable" if path.is_absolute() && !path.starts_with("/work tree") => {
+                path.is_dir() && path.parent().is_some()
+            }
+            _ => true,
+        }
+    };
+    let names_host = flags.iter().any(|(flag, value)| *flag == "--allow-host" && *value != "HOST");
+    flags.iter().all(is_fine) && !(names_host && hint.contains("allow it with `--network`"))
 }
 
 /// Of a failed build that printed this line.
@@ -80,7 +104,7 @@ fn each_cause_gets_its_sentence() {
     error: no matching package named `rand` found, --offline was specified
       the sandbox has no network: allow the hosts with `--allow-host index.crates.io --allow-host static.crates.io` or `[sandbox] hosts = ["index.crates.io", "static.crates.io"]`; only the sandbox namespaces can open single hosts, the others all with `--network`
     touch: cannot touch '/var/lib/x/y': Read-only file system
-      the sandbox lets a build write only in the work tree: allow more with `--writable /var/lib/x` or `[sandbox] writable = ["/var/lib/x"]`
+      the sandbox lets a build write only in the work tree: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
     sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system
       the sandbox protects /work tree/.git/hooks/pre-commit: no build may change it (`--sandbox off` lets it)
     /usr/bin/rm: cannot remove '.git': Read-only file system
