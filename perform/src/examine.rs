@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use code_commit_guard::Guard;
 use code_commit_logging::RunFolder;
-use code_commit_runner::{Cancel, Command, Confinement, Kind, Lack, Output, Ran};
+use code_commit_runner::{Cancel, Command, Confinement, Kind, Lack, Output, Ran, Rung};
 
 use crate::account::Account;
 use crate::build::BuildCommand;
@@ -40,10 +40,12 @@ impl Failed<'_> {
     /// What the sandbox hides, if the build passes with it. Tried only where the build cannot tell anybody: without a
     /// network, and in a view.
     pub(crate) fn lack(&self, ran: &Ran<'_>) -> Result<Option<Lack>, Fault> {
-        let access = &self.build.confinement.access;
+        let Confinement { rung, access } = &self.build.confinement;
         let is_worth_it = self.build.examine == Examine::Any || !ran.has_judged();
         if ran.output.ended.exit_code().is_none_or(|code| code == 0)
             || !is_worth_it
+            // No other one can watch.
+            || *rung != Rung::Namespaces
             || access.network
             || !access.hosts.is_empty()
         {

@@ -35,6 +35,24 @@ fn a_reply_whose_build_passes_ends_the_run_at_once() {
 }
 
 #[test]
+fn packages_that_git_does_not_ignore_are_named_by_their_folder_with_the_rule() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    for path in ["web/node_modules/a/node_modules/x.js", "web/node_modules/b.js", ".venv/lib/y.py", "new.txt"]
+    {
+        scene.project.write(path, b"x\n").unwrap();
+    }
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    for said in [
+        "warning: .venv/ (1 file) is not ignored by git: add `/.venv/` to .gitignore\n",
+        "warning: web/node_modules/ (2 files) is not ignored by git: add `/web/node_modules/` to .gitignore\n",
+        "warning: not committed: new.txt; ",
+    ] {
+        assert!(ran.err.contains(said), "{said}: {ran}");
+    }
+}
+
+#[test]
 fn a_run_may_be_mended_in_its_third_repair() {
     let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, "no fences at all", MENDS_IT]);
     let ran = scene.commit(&[]);

@@ -1,5 +1,6 @@
 //! Checks of the whole tree before the model is called.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -65,7 +66,9 @@ fn clean_enough(
     keys_stay_out(&plan.task, &dirty, &tracked, output)?;
     let binds = plan.task.binds();
     dirty.retain(|path| !is_own(Path::new(path), binds));
-    if args.require_clean {
+    if !args.require_clean {
+        say_installed(&mut dirty, output);
+    } else {
         // No model may write these, so the user's uncommitted changes in them are safe.
         let policy = plan.policy(tree);
         dirty.retain(|path| policy.protects(path).is_none());
@@ -81,6 +84,30 @@ fn clean_enough(
         output.warn(&older);
     }
     Ok(())
+}
+
+/// Folders with packages of others, whose files nobody commits.
+const INSTALLED: [&str; 3] = [".venv", "node_modules", "venv"];
+
+/// Takes packages that git does not ignore out of the list, and names the rule that makes it ignore them.
+fn say_installed(dirty: &mut Vec<String>, output: &Output) {
+    let mut counts = BTreeMap::new();
+    dirty.retain(|path| {
+        let folder = installed_folder(path);
+        folder.iter().for_each(|folder| *counts.entry((*folder).to_owned()).or_insert(0_u64) += 1);
+        folder.is_none()
+    });
+    for (folder, count) in counts {
+        let (folder, count) = (printable_name(&folder), phrases::count(count, "file"));
+        output.warn(&format!("{folder}/ ({count}) is not ignored by git: add `/{folder}/` to .gitignore"));
+    }
+}
+
+/// The outermost such folder that a file is in.
+fn installed_folder(path: &str) -> Option<&str> {
+    let ends = path.match_indices('/').map(|(end, _)| end);
+    let folders = ends.filter_map(|end| path.get(..end));
+    folders.into_iter().find(|folder| INSTALLED.contains(&folder.rsplit('/').next().unwrap_or_default()))
 }
 
 fn shown(paths: &[PathBuf]) -> Vec<String> {
