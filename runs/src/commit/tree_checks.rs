@@ -66,12 +66,12 @@ fn clean_enough(
     keys_stay_out(&plan.task, &dirty, &tracked, output)?;
     let binds = plan.task.binds();
     dirty.retain(|path| !is_own(Path::new(path), binds));
-    if !args.require_clean {
-        say_installed(&mut dirty, output);
-    } else {
+    if args.require_clean {
         // No model may write these, so the user's uncommitted changes in them are safe.
         let policy = plan.policy(tree);
         dirty.retain(|path| policy.protects(path).is_none());
+    } else {
+        say_installed(&mut dirty, output);
     }
     if !dirty.is_empty() {
         let text = format!("not committed: {}", phrases::first(&dirty, NAMED_FILES));
