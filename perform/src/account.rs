@@ -94,7 +94,7 @@ impl Account {
         layers.view().map(Some).map_err(Fault::file("make", &layers.upper()))
     }
 
-    /// The folders of another view, for a command of which nothing stays; none if commands work in no view.
+    /// The layers for a command whose changes are discarded; `None` if commands do not work in a view.
     pub(crate) fn beside_view(&self) -> Option<Layers> {
         let State::InView(layers) = &self.state else { return None };
         Some(layers.beside())

@@ -34,7 +34,7 @@ pub struct BuildCommand {
     pub confinement: Confinement,
     /// What it may not change, relative to the root; restored if it does.
     pub sealed: Vec<PathBuf>,
-    /// When it is examined what the sandbox hides from it.
+    /// After which failures to find out whether the sandbox hides something that it needs.
     pub examine: Examine,
 }
 
@@ -50,10 +50,11 @@ impl BuildCommand {
         record: &mut Record,
     ) -> Result<Built, Fault> {
         record.tell(&Event::BuildBegins { round });
+        let time_left = || self.timeout.into_iter().chain(spending.time_left()).min();
         let mut trial = Trial::of("build", guard.root(), &self.sealed)?;
         let (output, broken) = loop {
-            let timeout = self.timeout.into_iter().chain(spending.time_left()).min();
-            let (output, broken) = self.once(file, (guard, account), (cancel, timeout), &trial, record)?;
+            let (output, broken) =
+                self.once(file, (guard, account), (cancel, time_left()), &trial, record)?;
             if !trial.runs_again(&broken, record)? {
                 break (output, broken);
             }
@@ -61,8 +62,7 @@ impl BuildCommand {
         let ran = Ran { output: &output, root: guard.root(), env: &self.env, confinement: &self.confinement };
         let mut lack = broken.note.is_none().then(|| ran.lack()).flatten();
         if lack.is_none() && broken.note.is_none() {
-            let timeout = self.timeout.into_iter().chain(spending.time_left()).min();
-            let run = &record.folder().clone();
+            let (run, timeout) = (record.folder(), time_left());
             lack = Failed { build: self, guard, account, run, cancel, timeout }.lack(&ran)?;
         }
         Ok(Built {

@@ -1,5 +1,5 @@
-//! Whether a failed build fails because of what the sandbox hides: it is run again and watched, and then with what it
-//! asked for in vain. Nothing of these runs stays.
+//! Finds out whether a build failed because the sandbox hides something: runs it again and records which paths it
+//! could not find, then shows it those that exist. The changes of these runs are discarded.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::account::Account;
 use crate::build::BuildCommand;
 use crate::fault::Fault;
 
-/// Which failed builds are examined: it takes their time again.
+/// Which failed builds are run again: each takes its time once more, or several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Examine {
     /// Those that said nothing about code.
@@ -21,9 +21,9 @@ pub enum Examine {
     Any,
 }
 
-/// With more, it is not tried which of them are needed.
+/// With more paths than this, the hint names all of them: finding those that are needed takes a build for each.
 const MOST_APART: usize = 6;
-/// Nor if a build takes longer.
+/// The same for a build that takes longer.
 const LONGEST_APART: Duration = Duration::from_mins(1);
 
 /// A build that failed, in its harness.
@@ -37,14 +37,14 @@ pub(crate) struct Failed<'f> {
 }
 
 impl Failed<'_> {
-    /// What the sandbox hides, if the build passes with it. Tried only where the build cannot tell anybody: without a
-    /// network, and in a view.
+    /// What the sandbox hides, if the build passes with it. Never tried with a network: the build could send what it is
+    /// shown. Its output and its changes are discarded.
     pub(crate) fn lack(&self, ran: &Ran<'_>) -> Result<Option<Lack>, Fault> {
         let Confinement { rung, access } = &self.build.confinement;
         let is_worth_it = self.build.examine == Examine::Any || !ran.has_judged();
         if ran.output.ended.exit_code().is_none_or(|code| code == 0)
             || !is_worth_it
-            // No other one can watch.
+            // Only this sandbox records what a command is denied.
             || *rung != Rung::Namespaces
             || access.network
             || !access.hosts.is_empty()

@@ -13,7 +13,7 @@ use crate::attic::Attic;
 
 /// Folder in the state folder: on the file system of the tree, since changes are moved.
 const VIEW: &str = "view";
-/// Of a command of which nothing stays.
+/// Of a command whose changes are discarded.
 const BESIDE: &str = "view-beside";
 const UPPER: &str = "upper";
 
@@ -34,7 +34,7 @@ impl Layers {
         Self { folder: state.join(VIEW) }
     }
 
-    /// Others, in the same state folder.
+    /// The layers of a second view, whose changes are discarded.
     pub(super) fn beside(&self) -> Self {
         Self { folder: self.folder.with_file_name(BESIDE) }
     }

@@ -1,4 +1,4 @@
-//! What a command asked for that the sandbox hides, and that may be shown to it.
+//! Which paths the sandbox hides that a command asked for and may be shown.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::sandbox::{Visible, is_for_all};
 use crate::{Access, Denied};
 
-/// Where nothing is that a build needs and the sandbox could show: the kernel's, what only this boot has, and what names
-/// the host.
+/// Never offered: the kernel's files, state of this boot, accounts, and what identifies the host. No build needs them.
 const NEVER: [&str; 14] = [
     "/dev",
     "/etc/gai.conf",
@@ -24,7 +23,7 @@ const NEVER: [&str; 14] = [
     "/sys",
     "/var/run",
 ];
-/// More are not worth a try.
+/// Further ones are not tried.
 const MOST: usize = 16;
 
 /// The files and folders of the host that the command asked for in vain, that exist and that every user of the machine

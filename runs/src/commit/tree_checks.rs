@@ -86,10 +86,11 @@ fn clean_enough(
     Ok(())
 }
 
-/// Folders with packages of others, whose files nobody commits.
+/// Folders of installed packages, which nobody commits.
 const INSTALLED: [&str; 3] = [".venv", "node_modules", "venv"];
 
-/// Takes packages that git does not ignore out of the list, and names the rule that makes it ignore them.
+/// Replaces the files of installed packages by one warning for each folder, with the rule that makes git ignore it:
+/// a list of a thousand such files would hide the one that a person forgot.
 fn say_installed(dirty: &mut Vec<String>, output: &Output) {
     let mut counts = BTreeMap::new();
     dirty.retain(|path| {

@@ -1,8 +1,8 @@
-//! Notes which paths and addresses a command asks for in vain, by tracing it: the first process stops it at the
-//! system calls that name one (a filter selects them, seccomp(2)) and looks at those that fail.
+//! Records which paths and addresses a command cannot reach, by tracing it: the first process stops it at the
+//! system calls that name one (a filter selects them, seccomp(2)) and records those that fail.
 //!
-//! A traced command is slower, and what is noted are the words of the command: they may be wrong, and say only what
-//! is worth a try.
+//! A traced command is slower. Another of its threads may change a name in memory while it is read, so the record only
+//! says what is worth trying.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -37,7 +37,7 @@ use crate::sandbox::seccomp::{self, Sockets};
 const LONGEST_PATH: usize = 4096;
 /// `struct sockaddr_in6`; others are shorter, or lead to no network.
 const LONGEST_ADDRESS: usize = 28;
-/// More than that is not noted.
+/// Further ones are not recorded.
 const MOST: usize = 20_000;
 
 /// A program that waits to be traced, and becomes the command.
