@@ -50,6 +50,13 @@ impl Store {
                 WHERE answer IS NOT NULL
             ), emptied AS (UPDATE calls SET answer = NULL, state = 'wasted' FROM gone WHERE calls.id = gone.id)
             SELECT coalesce(sum(bytes), 0)::bigint FROM gone";
+        // Months that no order needs which is not over, or ended within this time.
+        const MONTHS: &str = "
+            SELECT format('DROP TABLE %I', c.relname) FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid
+            WHERE inhparent = 'events'::regclass AND c.relname ~ '^events_[0-9]{4}_[0-9]{2}$'
+              AND to_date(right(c.relname, 7), 'YYYY_MM') + interval '1 month' < least(now() - make_interval(days => $1), (
+                SELECT min(submitted_at) FROM orders
+                WHERE ended_at IS NULL OR ended_at > now() - make_interval(days => $1)))";
         const EVENTS: &str = "DELETE FROM events USING old WHERE order_id = old.id";
         const BUNDLES: &str =
             "UPDATE orders SET bundle = NULL FROM old WHERE orders.id = old.id AND orders.bundle IS NOT NULL";
@@ -65,6 +72,9 @@ impl Store {
         // A statement that creates a table takes no parameters.
         all.batch_execute(&OLD.replace("$1", &days.to_string())).await?;
         let answers: i64 = all.query_one(ANSWERS, &[]).await?.get(0);
+        for month in all.query(MONTHS, &[&days]).await? {
+            all.batch_execute(month.get(0)).await?;
+        }
         all.execute(EVENTS, &[]).await?;
         all.execute(BUNDLES, &[]).await?;
         let artifacts: i64 = all.query_one(ARTIFACTS, &[]).await?.get(0);

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio_postgres::Transaction;
 
-use crate::{Nanodollars, Store, StoreError};
+use crate::{Fence, Nanodollars, Store, StoreError};
 
 /// Whose money it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// Of all tenants.
     Fleet,
@@ -23,6 +24,17 @@ pub enum Scope {
     },
 }
 
+impl Scope {
+    /// Tenant and batch, where it has them.
+    fn parts(&self) -> (Option<&str>, Option<&str>) {
+        match self {
+            Self::Fleet => (None, None),
+            Self::Tenant(tenant) => (Some(tenant), None),
+            Self::Batch { tenant, batch } => (Some(tenant), Some(batch)),
+        }
+    }
+}
+
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -34,7 +46,7 @@ impl fmt::Display for Scope {
 }
 
 /// A cap and what was used of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     /// As [`Scope`] is displayed.
     pub scope: String,
@@ -57,19 +69,31 @@ const CAP: &str = "
 // A call that is being reserved while its first cap is set would be counted by neither: it finds no row to hold anything of, and is
 // not yet there to be summed up. So reservations share a lock that setting a cap has alone.
 const ALONE: &str = "SELECT pg_advisory_xact_lock(7310440)";
+const HAS_ORDERS: &str = "
+    SELECT 1 FROM orders WHERE tenant = $1 AND ($2::text IS NULL OR batch = $2) LIMIT 1";
+const GO_ON: &str = "
+    UPDATE orders SET refused = NULL, ready_at = CASE parked WHEN 'budget' THEN now() ELSE ready_at END
+    WHERE refused IN ('over-budget', 'held') AND state IN ('queued', 'leased')
+      AND ($1::text IS NULL OR tenant = $1) AND ($2::text IS NULL OR batch = $2)";
 const BUDGETS: &str = "SELECT scope, cap, held, spent FROM budgets ORDER BY scope";
 const LOCK: &str =
-    "SELECT scope, cap, held, spent FROM budgets WHERE scope = ANY($1) ORDER BY scope FOR UPDATE";
+    "SELECT 1 FROM budgets WHERE scope = ANY($1) ORDER BY scope FOR UPDATE";
 const MOVE: &str = "UPDATE budgets SET held = held + $2, spent = spent + $3 WHERE scope = ANY($1)";
 
 impl Store {
-    /// Sets what may be spent in a scope.
-    pub async fn cap(&self, scope: &Scope, cap: Nanodollars) -> Result<(), StoreError> {
+    /// Sets what may be spent in a scope, and lets those go on that it had refused. `Gone` if no order belongs to it: a cap that
+    /// was misspelt would hold nobody.
+    pub async fn cap(&self, scope: &Scope, cap: Nanodollars) -> Result<Fence, StoreError> {
         let mut client = self.client().await?;
         let all = client.transaction().await?;
-        all.batch_execute(ALONE).await?;
-        all.execute(CAP, &[&scope.to_string(), &cap.0]).await?;
-        Ok(all.commit().await?)
+        let (tenant, batch) = scope.parts();
+        if *scope != Scope::Fleet && all.query_opt(HAS_ORDERS, &[&tenant, &batch]).await?.is_none() {
+            return Ok(Fence::Gone);
+        }
+        set(&all, scope, cap).await?;
+        all.execute(GO_ON, &[&tenant, &batch]).await?;
+        all.commit().await?;
+        Ok(Fence::Held)
     }
 
     /// All caps.
@@ -86,17 +110,17 @@ impl Store {
     }
 }
 
-/// A locked row.
-pub(crate) struct Locked {
-    pub(crate) scope: String,
-    pub(crate) left: i64,
+/// Sets a cap in a transaction of which it is a part.
+pub(crate) async fn set(all: &Transaction<'_>, scope: &Scope, cap: Nanodollars) -> Result<(), StoreError> {
+    all.batch_execute(ALONE).await?;
+    all.execute(CAP, &[&scope.to_string(), &cap.0]).await?;
+    Ok(())
 }
 
 /// Locks those of `scopes` that have a cap, always in the same order, so that no two transactions wait for each other.
-pub(crate) async fn lock(all: &Transaction<'_>, scopes: &[String]) -> Result<Vec<Locked>, StoreError> {
-    let rows = all.query(LOCK, &[&scopes]).await?;
-    let left = |row: &tokio_postgres::Row| row.get::<_, i64>(1) - row.get::<_, i64>(2) - row.get::<_, i64>(3);
-    Ok(rows.iter().map(|row| Locked { scope: row.get(0), left: left(row) }).collect())
+pub(crate) async fn lock(all: &Transaction<'_>, scopes: &[String]) -> Result<(), StoreError> {
+    all.execute(LOCK, &[&scopes]).await?;
+    Ok(())
 }
 
 /// Adds to what locked rows hold and have spent; either may be negative.

@@ -15,15 +15,20 @@ mod land;
 mod queue;
 mod schema;
 mod state;
+mod steer;
 mod submit;
+mod sweep;
+mod tokens;
 mod views;
 
 pub use budget::{Budget, Scope};
 pub use calls::{CallId, Kept, Need, Outcome, Reserved};
-pub use land::{Landed, Landing};
-pub use queue::{Fence, Terms};
+pub use land::{Arrived, Landing, Ready, Train};
+pub use queue::{Fence, Leased, Terms};
 pub use state::State;
+pub use steer::{Pause, PauseKind, WorkerRow};
 pub use submit::{NewOrder, Submitted};
+pub use tokens::{Role, Token};
 pub use views::{Cost, Event, Filter, OrderRow, Snapshot};
 
 use std::sync::Arc;
@@ -42,7 +47,7 @@ const CUT_OFF: Duration = Duration::from_secs(20);
 /// one that is cut off hold the right to land.
 const SESSION: &str = "-c idle_in_transaction_session_timeout=5s -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 \
     -c tcp_keepalives_count=2 -c tcp_user_timeout=20s";
-/// The channel that tells of queued orders and settled calls.
+/// The channel that tells of queued orders and settled calls; the schema's functions name it, too.
 const QUEUED: &str = "fleet_queued";
 
 /// An order.
@@ -110,9 +115,15 @@ pub enum StoreError {
     /// A row holds a word that this version does not know.
     #[error("the database holds the unknown state `{0}`")]
     State(String),
+    /// The results of a train cannot be read or written.
+    #[error("a train holds no results")]
+    Train(#[source] serde_json::Error),
     /// There is no such order.
     #[error("there is no order {0}")]
     NoOrder(i64),
+    /// Nobody's order may begin on what another tenant left, or in another repository.
+    #[error("order {0} is of another tenant or repository, and no order of this one can begin after it")]
+    Elsewhere(i64),
 }
 
 /// The database of a fleet.

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use crate::{Budget, Nanodollars, OrderId, State, Store, StoreError};
+use crate::{Budget, Nanodollars, OrderId, Pause, State, Store, StoreError};
 
 /// Which orders are meant; an empty filter means all.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Filter {
     /// Of this tenant.
     pub tenant: Option<String>,
@@ -17,12 +18,43 @@ pub struct Filter {
     pub batch: Option<String>,
     /// In this state.
     pub state: Option<State>,
-    /// This one.
-    pub order: Option<OrderId>,
+    /// These; none of them is named if it is empty.
+    pub orders: Vec<OrderId>,
+    /// In this repository.
+    pub repo: Option<String>,
+    /// For this model.
+    pub model: Option<String>,
+}
+
+/// The orders `o` that a [`Filter`] means, with its values from `$1` on.
+pub(crate) const MEANT: &str = "
+    o.members IS NULL AND ($1::text IS NULL OR o.tenant = $1) AND ($2::text IS NULL OR o.batch = $2)
+    AND ($3::text IS NULL OR o.state = $3) AND ($4::bigint[] IS NULL OR o.id = ANY($4))
+    AND ($5::text IS NULL OR o.repo = $5) AND ($6::text IS NULL OR o.model = $6)";
+
+/// The values of a filter, as statements take them.
+pub(crate) struct Values<'f> {
+    filter: &'f Filter,
+    state: Option<&'static str>,
+    orders: Option<Vec<i64>>,
+}
+
+impl Filter {
+    pub(crate) fn values(&self) -> Values<'_> {
+        let orders = (!self.orders.is_empty()).then(|| self.orders.iter().map(|order| order.0).collect());
+        Values { filter: self, state: self.state.map(State::word), orders }
+    }
+}
+
+impl Values<'_> {
+    pub(crate) fn get(&self) -> [&(dyn ToSql + Sync); 6] {
+        let Filter { tenant, batch, repo, model, .. } = self.filter;
+        [tenant, batch, &self.state, &self.orders, repo, model]
+    }
 }
 
 /// An order as it stands.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OrderRow {
     /// Its number.
     pub order: OrderId,
@@ -58,6 +90,8 @@ pub struct OrderRow {
     pub bundle: Option<String>,
     /// Its cost; an unknown call counts in full.
     pub cost_usd: f64,
+    /// Why nobody leases it for now although it is queued: `backoff`, `paused` or `budget`.
+    pub parked: Option<String>,
 }
 
 impl OrderRow {
@@ -68,7 +102,7 @@ impl OrderRow {
 }
 
 /// An event of an order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// RFC 3339, by the database's clock.
     pub at: String,
@@ -81,7 +115,7 @@ pub struct Event {
 }
 
 /// Paid calls, summed up.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Whose it was.
     pub tenant: String,
@@ -104,7 +138,7 @@ pub struct Cost {
 }
 
 /// The fleet at one moment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// How many orders are in which state; states without orders are left out.
     pub orders: BTreeMap<State, i64>,
@@ -118,15 +152,15 @@ pub struct Snapshot {
     pub oldest_lease_s: f64,
     /// All caps.
     pub budgets: Vec<Budget>,
+    /// What is not leased for now.
+    pub pauses: Vec<Pause>,
 }
 
 const ORDERS: &str = "
     SELECT id, tenant, batch, state, reason, repo, onto, commit, land, after, epoch, lost, worker, elapsed_ms, bundle,
         (SELECT coalesce(sum(CASE WHEN c.state = 'failed' THEN 0 ELSE coalesce(c.cost, c.reserved) END), 0)::bigint
-         FROM calls c WHERE c.order_id = o.id)
-    FROM orders o
-    WHERE ($1::text IS NULL OR tenant = $1) AND ($2::text IS NULL OR batch = $2)
-      AND ($3::text IS NULL OR state = $3) AND ($4::bigint IS NULL OR id = $4) ORDER BY id";
+         FROM calls c WHERE c.order_id = o.id), reference, parked
+    FROM orders o WHERE __MEANT__ AND id > $7 ORDER BY id LIMIT $8";
 const EVENTS: &str = "
     SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), epoch, event, detail
     FROM events WHERE order_id = $1 ORDER BY id";
@@ -138,22 +172,34 @@ const COSTS: &str = "
     FROM calls c JOIN orders o ON o.id = c.order_id
     WHERE c.state <> 'failed' AND ($1::text IS NULL OR o.tenant = $1) AND ($2::text IS NULL OR o.batch = $2)
     GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
-const STATES: &str = "SELECT state, count(*) FROM orders GROUP BY 1";
+const TALLIES: &str = "SELECT what, sum(change)::bigint FROM tallies GROUP BY 1 HAVING sum(change) > 0";
 const REST: &str = "
-    SELECT (SELECT coalesce(sum(lost), 0)::bigint FROM orders), (SELECT count(*) FROM calls WHERE state = 'open'),
-        (SELECT coalesce(extract(epoch FROM max(now() - ready_at)), 0)::float8 FROM orders WHERE state = 'queued'),
-        (SELECT coalesce(extract(epoch FROM max(now() - leased_at)), 0)::float8 FROM orders WHERE state = 'leased')";
+    SELECT (SELECT count(*) FROM calls WHERE state = 'open'),
+        (SELECT coalesce(extract(epoch FROM now() - min(ready_at)), 0)::float8 FROM orders
+         WHERE state = 'queued' AND parked IS NULL AND record > 0),
+        (SELECT coalesce(extract(epoch FROM now() - min(began_at)), 0)::float8 FROM leases)";
 
 impl Store {
     /// The orders that the filter means.
     pub async fn orders(&self, filter: &Filter) -> Result<Vec<OrderRow>, StoreError> {
-        let Filter { tenant, batch, state, order } = filter;
-        let (state, id) = (state.map(State::word), order.map(|OrderId(id)| id));
-        let filters: [&(dyn ToSql + Sync); 4] = [tenant, batch, &state, &id];
-        self.client().await?.query(ORDERS, &filters).await?.iter().map(order_row).collect()
+        self.page(filter, OrderId(0), i64::MAX).await
     }
 
-    /// An event of an order.
+    /// The first `limit` of them that come after an order.
+    pub async fn page(
+        &self,
+        filter: &Filter,
+        OrderId(after): OrderId,
+        limit: i64,
+    ) -> Result<Vec<OrderRow>, StoreError> {
+        let values = filter.values();
+        let [tenant, batch, state, orders, repo, model] = values.get();
+        let values = [tenant, batch, state, orders, repo, model, &after, &limit];
+        let client = self.client().await?;
+        client.query(&ORDERS.replace("__MEANT__", MEANT), &values).await?.iter().map(order_row).collect()
+    }
+
+    /// The events of an order.
     pub async fn events(&self, OrderId(id): OrderId) -> Result<Vec<Event>, StoreError> {
         let rows = self.client().await?.query(EVENTS, &[&id]).await?;
         let event =
@@ -167,21 +213,27 @@ impl Store {
         Ok(rows.iter().map(cost).collect())
     }
 
-    /// The fleet at this moment.
+    /// The fleet at this moment. Counts nothing: it costs the same after years.
     pub async fn snapshot(&self) -> Result<Snapshot, StoreError> {
         let client = self.client().await?;
-        let states = client.query(STATES, &[]).await?;
-        let orders = states.iter().map(|row| Ok((State::read(row.get(0))?, row.get(1))));
-        let orders = orders.collect::<Result<_, StoreError>>()?;
+        let mut orders = BTreeMap::new();
+        let mut lost = 0;
+        for row in client.query(TALLIES, &[]).await? {
+            match row.get(0) {
+                "lost" => lost = row.get(1),
+                state => drop(orders.insert(State::read(state)?, row.get(1))),
+            }
+        }
         let rest = client.query_one(REST, &[]).await?;
         drop(client);
         Ok(Snapshot {
             orders,
-            lost: rest.get(0),
-            open_calls: rest.get(1),
-            oldest_queued_s: rest.get(2),
-            oldest_lease_s: rest.get(3),
+            lost,
+            open_calls: rest.get(0),
+            oldest_queued_s: rest.get(1),
+            oldest_lease_s: rest.get(2),
             budgets: self.budgets().await?,
+            pauses: self.pauses().await?,
         })
     }
 }
@@ -196,7 +248,7 @@ fn order_row(row: &Row) -> Result<OrderRow, StoreError> {
         reason: row.get(4),
         repo: row.get(5),
         onto: row.get(6),
-        reference: commit.is_some().then(|| code_commit_fleet_wire::result_ref(id, epoch)),
+        reference: commit.is_some().then(|| row.get(16)).flatten(),
         commit,
         land: row.get(8),
         after: row.get::<_, Option<i64>>(9).map(OrderId),
@@ -206,6 +258,7 @@ fn order_row(row: &Row) -> Result<OrderRow, StoreError> {
         elapsed_ms: row.get(13),
         bundle: row.get(14),
         cost_usd: Nanodollars(row.get(15)).as_usd(),
+        parked: row.get(17),
     })
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// The newest record that this version can make and read. An order may ask for a newer one than a worker knows.
-pub const RECORD: i32 = 1;
+pub const RECORD: i32 = 2;
 
 /// A worker asks for an order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,12 +40,17 @@ pub struct Lease {
     pub token: Uuid,
     /// The hub.
     pub repo: String,
-    /// The commit that the order changes.
+    /// The commit that the order changes; the last one of a train.
     pub base: String,
     /// As for `--llm-model`.
     pub model: String,
-    /// The order as it was submitted.
+    /// The order as it was submitted; of a train, its [`Member`]s.
     pub content: String,
+    /// Where the result goes: a new name for each lease, so that a stale worker cannot touch another's.
+    pub reference: String,
+    /// Nothing is to be changed: the acceptance commands of all members have to pass on `base`.
+    #[serde(default)]
+    pub is_train: bool,
     /// The worker beats at least this often.
     pub beat_ms: u64,
     /// The span of this lease, as W3C Trace Context has it.
@@ -53,21 +58,19 @@ pub struct Lease {
     pub traceparent: Option<String>,
 }
 
-impl Lease {
-    /// Where the result goes: a new name for each lease, so that a stale worker cannot touch another's.
-    pub fn result_ref(&self) -> String {
-        result_ref(self.order, self.epoch)
-    }
+/// An order whose result is part of a train.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// The order.
+    pub order: i64,
+    /// As it was submitted.
+    pub content: String,
 }
 
-/// Where the result of an order goes in the hub.
-pub fn result_ref(order: i64, epoch: i32) -> String {
-    format!("refs/fleet/{order}/{epoch}")
-}
-
-/// Which order and which of its leases a name in the hub belongs to; `None` for all other names.
-pub fn of_result_ref(name: &str) -> Option<(i64, i32)> {
-    let (order, epoch) = name.strip_prefix("refs/fleet/")?.split_once('/')?;
+/// Which order and which of its leases a name in the hub belongs to, where this fleet gave it; `None` for all other names.
+pub fn of_result_ref(fleet: &str, name: &str) -> Option<(i64, i32)> {
+    let own = name.strip_prefix("refs/fleet/")?.strip_prefix(fleet)?.strip_prefix('/')?;
+    let (order, epoch) = own.split_once('/')?;
     Some((order.parse().ok()?, epoch.parse().ok()?))
 }
 
@@ -135,10 +138,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_results_name_is_read_as_it_is_written() {
-        assert_eq!(of_result_ref(&result_ref(7, 2)), Some((7, 2)));
-        for other in ["refs/heads/main", "refs/fleet/7", "refs/fleet/x/2", "refs/fleet/7/2/3"] {
-            assert_eq!(of_result_ref(other), None, "{other}");
+    fn only_names_of_this_fleet_are_results_of_its_orders() {
+        assert_eq!(of_result_ref("0a1b", "refs/fleet/0a1b/7/2"), Some((7, 2)));
+        for other in ["refs/heads/main", "refs/fleet/7/2", "refs/fleet/other/7/2", "refs/fleet/0a1b/7/2/3"] {
+            assert_eq!(of_result_ref("0a1b", other), None, "{other}");
         }
     }
 }

@@ -1,6 +1,4 @@
-use std::task::Poll;
-
-use code_commit_fleet_store::{Budget, GatewayId, Kept, Nanodollars, Need, Outcome, Reserved, Scope};
+use code_commit_fleet_store::{Budget, GatewayId, Kept, Nanodollars, Need, PauseKind, Reserved, Scope};
 
 use super::*;
 
@@ -16,6 +14,7 @@ fn need<'a>(lease: &Lease, request: &'a str, usd: f64) -> Need<'a> {
         most: Nanodollars::from_usd(usd),
         interval: None,
         patience: PATIENCE,
+        longest_wait: PATIENCE,
     }
 }
 
@@ -59,7 +58,7 @@ async fn an_answer_is_paid_once_for_all_leases_of_its_order() {
     let call = open(&scene.reserve(gateway, &need(&old, "r", 1.0)).await).unwrap();
     scene.lose(&old).await;
     // The worker is gone, but what it asked for is paid.
-    scene.store.settle(call, &answer("hello", 0.5)).await.unwrap();
+    scene.settle(call, &answer("hello", 0.5)).await.unwrap();
     let new = scene.lease().await.unwrap();
     let kept = scene.reserve(gateway, &need(&new, "r", 1.0)).await;
     assert_eq!(kept, Reserved::Kept(Kept { content_type: "application/json".into(), body: b"hello".into() }));
@@ -75,7 +74,7 @@ async fn a_call_that_is_under_way_is_not_made_again() {
     let lease = scene.leased("one").await;
     let call = open(&scene.reserve(gateway, &need(&lease, "r", 1.0)).await).unwrap();
     assert_eq!(scene.reserve(gateway, &need(&lease, "r", 1.0)).await, Reserved::InFlight);
-    scene.store.settle(call, &Outcome::Failed).await.unwrap();
+    scene.settle(call, &Outcome::Failed).await.unwrap();
     open(&scene.reserve(gateway, &need(&lease, "r", 1.0)).await).unwrap();
 }
 
@@ -91,7 +90,7 @@ async fn a_call_that_is_settled_while_it_is_asked_for_again_is_not_made_again() 
         let call = open(&scene.reserve(gateway, &need).await).unwrap();
         let settled = answer("hello", 0.5);
         let (settled, again) =
-            tokio::join!(scene.store.settle(call, &settled), scene.reserve(gateway, &need));
+            tokio::join!(scene.settle(call, &settled), scene.reserve(gateway, &need));
         settled.unwrap();
         assert!(matches!(again, Reserved::InFlight | Reserved::Kept(_)), "{again:?}");
     }
@@ -106,43 +105,6 @@ async fn a_gateway_trusts_its_own_calls_even_if_the_database_was_away_for_longer
     open(&scene.reserve(own, &need).await).unwrap();
     assert_eq!(scene.reserve(own, &need).await, Reserved::InFlight);
     open(&scene.reserve(other, &need).await).unwrap();
-}
-
-#[tokio::test]
-async fn a_gateway_that_is_stopped_in_a_transaction_holds_nobody_up_for_long() {
-    let Some(scene) = Scene::new().await else { return };
-    scene.store.cap(&Scope::Fleet, Nanodollars::from_usd(10.0).unwrap()).await.unwrap();
-    let (one, two) = (scene.leased("one").await, scene.leased("two").await);
-    let (address, database) = (scene.database.address(), scene.database);
-    let is_locked = |database: &Database| {
-        let free = "SELECT count(*) FROM (SELECT FROM budgets FOR UPDATE SKIP LOCKED) AS free";
-        database.query(free).unwrap().trim() == "0"
-    };
-    // Nothing runs on this runtime from the moment at which its gateway has locked the budget of the fleet.
-    let stop = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let store = Store::open(&address).await.unwrap();
-            let gateway = store.gateway().await.unwrap();
-            let need = need(&one, "r", 1.0);
-            let locked = std::future::poll_fn(|context| {
-                context.waker().wake_by_ref();
-                if is_locked(&database) { Poll::Ready(()) } else { Poll::Pending }
-            });
-            tokio::select! {
-                biased;
-                () = locked => {}
-                reserved = store.reserve(gateway, &need) => panic!("{reserved:?}"),
-            }
-        });
-        (runtime, database)
-    };
-    let (stopped, _database) = std::thread::spawn(stop).join().unwrap();
-    let gateway = scene.store.gateway().await.unwrap();
-    let need = need(&two, "r", 1.0);
-    let reserved = tokio::time::timeout(PATIENCE, scene.store.reserve(gateway, &need)).await;
-    open(&reserved.expect("nobody may wait for one that is stopped").unwrap()).unwrap();
-    stopped.shutdown_background();
 }
 
 /// The first reservation has not committed, so the sum of what was spent does not have it.
@@ -198,6 +160,9 @@ async fn every_cap_is_kept_by_reservation_and_never_passed() {
         (batch, 3.0),
         (Scope::Tenant("z".into()), 0.0),
     ];
+    // So that all of them have somebody.
+    scene.submit(&[order("z", "one"), NewOrder { batch: Some("b".into()), ..order("a", "zero") }]).await;
+    while scene.lease().await.is_some() {}
     for (scope, cap) in caps {
         scene.store.cap(&scope, Nanodollars::from_usd(cap).unwrap()).await.unwrap();
     }
@@ -205,14 +170,15 @@ async fn every_cap_is_kept_by_reservation_and_never_passed() {
     let call = open(&scene.reserve(gateway, &need(&lease, "r", 2.0)).await).unwrap();
     assert_eq!(
         scene.reserve(gateway, &need(&lease, "s", 2.0)).await,
-        Reserved::Refused { scope: "batch:a/b".into(), left: Nanodollars::from_usd(1.0).unwrap() }
+        Reserved::Held { scope: "batch:a/b".into(), left: Nanodollars::from_usd(3.0).unwrap() },
+        "it is enough once the other call has ended"
     );
     assert!(matches!(
         scene.reserve(gateway, &Need { most: None, ..need(&lease, "t", 0.0) }).await,
         Reserved::Refused { .. }
     ));
-    scene.store.settle(call, &answer("hello", 0.5)).await.unwrap();
-    scene.store.settle(call, &answer("hello", 0.5)).await.unwrap();
+    scene.settle(call, &answer("hello", 0.5)).await.unwrap();
+    scene.settle(call, &answer("hello", 0.5)).await.unwrap();
     open(&scene.reserve(gateway, &need(&lease, "s", 2.0)).await).unwrap();
     let row = |scope: &str, held, spent| (scope.to_owned(), held, spent);
     assert_eq!(
@@ -224,9 +190,100 @@ async fn every_cap_is_kept_by_reservation_and_never_passed() {
             row("tenant:z", 0.0, 0.0)
         ]
     );
-    // A worker cannot wait for money, so its order stops at the first answer that is missing for want of it.
+    let too_much = scene.reserve(gateway, &need(&lease, "u", 2.6)).await;
+    assert_eq!(
+        too_much,
+        Reserved::Refused { scope: "batch:a/b".into(), left: Nanodollars::from_usd(2.5).unwrap() }
+    );
+    // What was spent does not come back, so its order stops at the first answer that is missing for want of it.
     scene.finish(&lease, no_model()).await;
     assert_eq!(scene.state(lease.order).await, State::Stopped);
+}
+
+#[tokio::test]
+async fn an_order_that_a_hold_refuses_waits_and_says_so() {
+    let Some(scene) = Scene::new().await else { return };
+    let gateway = scene.store.gateway().await.unwrap();
+    scene.store.cap(&Scope::Fleet, Nanodollars::from_usd(3.0).unwrap()).await.unwrap();
+    let (one, two) = (scene.leased("one").await, scene.leased("two").await);
+    let call = open(&scene.reserve(gateway, &need(&one, "r", 2.0)).await).unwrap();
+    for _ in 0..2 * scene.terms.max_attempts {
+        assert!(matches!(scene.reserve(gateway, &need(&two, "r", 2.0)).await, Reserved::Held { .. }));
+    }
+    scene.finish(&two, no_model()).await;
+    let row = scene.row(two.order).await;
+    assert_eq!(
+        (row.state, row.reason.as_deref()),
+        (State::Queued, Some("waits for money that other calls hold"))
+    );
+    scene.settle(call, &answer("hello", 0.5)).await.unwrap();
+    scene.sweep().await;
+    let two = scene.lease().await.unwrap();
+    open(&scene.reserve(gateway, &need(&two, "r", 2.0)).await).unwrap();
+}
+
+#[tokio::test]
+async fn an_order_goes_on_after_its_cap_was_raised() {
+    let Some(scene) = Scene::new().await else { return };
+    let gateway = scene.store.gateway().await.unwrap();
+    scene.store.cap(&Scope::Fleet, Nanodollars::from_usd(1.0).unwrap()).await.unwrap();
+    let lease = scene.leased("one").await;
+    assert!(matches!(scene.reserve(gateway, &need(&lease, "r", 2.0)).await, Reserved::Refused { .. }));
+    scene.store.cap(&Scope::Fleet, Nanodollars::from_usd(9.0).unwrap()).await.unwrap();
+    // What ends it now has nothing to do with money.
+    scene.finish(&lease, no_model()).await;
+    assert_eq!(scene.state(lease.order).await, State::Queued);
+}
+
+#[tokio::test]
+async fn a_cap_of_a_scope_that_nobody_belongs_to_is_refused() {
+    let Some(scene) = Scene::new().await else { return };
+    let batch = |name: &str| Scope::Batch { tenant: "a".into(), batch: name.into() };
+    scene.leased("one").await;
+    let cap = Nanodollars::from_usd(1.0).unwrap();
+    for (scope, fence) in
+        [(batch("b"), Fence::Held), (batch("c"), Fence::Gone), (Scope::Tenant("b".into()), Fence::Gone)]
+    {
+        assert_eq!(scene.store.cap(&scope, cap).await.unwrap(), fence, "{scope}");
+    }
+    assert_eq!(scene.budget().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_service_that_is_out_of_order_stops_nothing_and_its_model_is_left_alone() {
+    let Some(mut scene) = Scene::new().await else { return };
+    scene.terms.rest = Duration::from_hours(1);
+    let gateway = scene.store.gateway().await.unwrap();
+    for number in 0..2 * scene.terms.max_attempts {
+        let lease = scene.leased(&number.to_string()).await;
+        let need = Need { model: "gemini-3.8-flash", longest_wait: Duration::from_secs(20), ..need(&lease, "r", 1.0) };
+        match scene.reserve(gateway, &need).await {
+            Reserved::Open(call) => scene.settle(call, &Outcome::OutOfOrder).await.unwrap(),
+            // From now on nothing for this model is leased.
+            Reserved::Wait(wait) => {
+                assert!(number >= scene.terms.max_faults && wait > Duration::from_mins(55), "{number} {wait:?}");
+                scene.finish(&lease, no_model()).await;
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+        scene.finish(&lease, no_model()).await;
+    }
+    let pauses = scene.store.pauses().await.unwrap();
+    assert_eq!((pauses.len(), pauses[0].name.as_str()), (1, "gemini-3.8-flash"));
+    scene.sweep().await;
+    assert_eq!(scene.lease().await, None);
+    let other = NewOrder { model: "gemini-2.5-pro".into(), ..order("a", "other") };
+    let other = scene.submit(&[other]).await[0];
+    assert_eq!(scene.lease().await.unwrap().order, other);
+    let states = scene.store.snapshot().await.unwrap().orders;
+    assert_eq!(states.get(&State::Stopped), None);
+    // A person who knows better.
+    scene.store.resume(PauseKind::Model, "gemini-3.8-flash").await.unwrap();
+    let lease = scene.lease().await.unwrap();
+    let need = Need { model: "gemini-3.8-flash", ..need(&lease, "again", 1.0) };
+    let call = open(&scene.reserve(gateway, &need).await).unwrap();
+    scene.settle(call, &answer("hello", 0.5)).await.unwrap();
 }
 
 #[tokio::test]
@@ -243,12 +300,12 @@ async fn a_reservation_whose_gateway_died_counts_as_spent_until_the_answer_comes
 
     // It is asked again, and paid again: both are counted and listed.
     let again = open(&scene.reserve(live, &need(&lease, "r", 2.0)).await).unwrap();
-    scene.store.settle(again, &answer("hello", 0.5)).await.unwrap();
+    scene.settle(again, &answer("hello", 0.5)).await.unwrap();
     let cost = scene.store.costs(&Filter::default()).await.unwrap().remove(0);
     assert_eq!((cost.calls, cost.unknown, cost.again, cost.usd), (2, 1, 0, 2.5));
 
     // The dead gateway was only stopped for a while.
-    scene.store.settle(call, &answer("hello", 0.25)).await.unwrap();
+    scene.settle(call, &answer("hello", 0.25)).await.unwrap();
     assert_eq!(scene.budget().await, [("fleet".to_owned(), 0.0, 0.75)]);
     let cost = scene.store.costs(&Filter::default()).await.unwrap().remove(0);
     assert_eq!((cost.calls, cost.unknown, cost.again, cost.usd), (2, 0, 1, 0.75));
@@ -260,7 +317,7 @@ async fn what_was_spent_before_there_was_a_cap_counts() {
     let gateway = scene.store.gateway().await.unwrap();
     let lease = scene.leased("one").await;
     let call = open(&scene.reserve(gateway, &need(&lease, "r", 2.0)).await).unwrap();
-    scene.store.settle(call, &answer("hello", 0.5)).await.unwrap();
+    scene.settle(call, &answer("hello", 0.5)).await.unwrap();
     scene.store.cap(&Scope::Tenant("a".into()), Nanodollars::from_usd(2.0).unwrap()).await.unwrap();
     assert!(matches!(scene.reserve(gateway, &need(&lease, "s", 2.0)).await, Reserved::Refused { .. }));
 }
@@ -273,7 +330,7 @@ async fn an_answer_of_no_use_is_paid_but_asked_for_again() {
     let call = open(&scene.reserve(gateway, &need(&lease, "r", 2.0)).await).unwrap();
     let Outcome::Answered { cost, input_tokens, output_tokens, .. } = answer("", 0.5) else { return };
     let useless = Outcome::Answered { kept: None, cost, input_tokens, output_tokens };
-    scene.store.settle(call, &useless).await.unwrap();
+    scene.settle(call, &useless).await.unwrap();
     open(&scene.reserve(gateway, &need(&lease, "r", 2.0)).await).unwrap();
     assert_eq!(scene.cost_usd().await, ["2.5"]);
 }
@@ -306,13 +363,13 @@ async fn a_retry_of_a_failed_order_asks_anew_and_one_of_a_stopped_order_does_not
     let gateway = scene.store.gateway().await.unwrap();
     let lease = scene.leased("one").await;
     let call = open(&scene.reserve(gateway, &need(&lease, "r", 2.0)).await).unwrap();
-    scene.store.settle(call, &answer("bad", 0.5)).await.unwrap();
-    scene.store.cancel(OrderId(lease.order)).await.unwrap();
-    scene.store.retry(OrderId(lease.order)).await.unwrap();
+    scene.settle(call, &answer("bad", 0.5)).await.unwrap();
+    scene.cancel(lease.order).await;
+    scene.retry(lease.order).await;
     let second = scene.lease().await.unwrap();
     assert!(matches!(scene.reserve(gateway, &need(&second, "r", 2.0)).await, Reserved::Kept(_)));
     scene.finish(&second, failed()).await;
-    scene.store.retry(OrderId(lease.order)).await.unwrap();
+    scene.retry(lease.order).await;
     let third = scene.lease().await.unwrap();
     open(&scene.reserve(gateway, &need(&third, "r", 2.0)).await).unwrap();
 }
@@ -323,7 +380,7 @@ async fn what_is_old_is_collected_and_costs_stay() {
     let gateway = scene.store.gateway().await.unwrap();
     let lease = scene.leased("one").await;
     let call = open(&scene.reserve(gateway, &need(&lease, "r", 2.0)).await).unwrap();
-    scene.store.settle(call, &answer("hello", 0.5)).await.unwrap();
+    scene.settle(call, &answer("hello", 0.5)).await.unwrap();
     let bundle = scene.store.keep(b"a bundle").await.unwrap();
     let finish = Finish { token: lease.token, verdict: failed(), bundle: Some(bundle), elapsed_ms: 1 };
     scene.store.finish(&finish, &scene.terms).await.unwrap();

@@ -7,10 +7,13 @@ mod landing;
 mod queue;
 mod schema;
 mod speed;
+mod steer;
 
 use std::time::Duration;
 
-use code_commit_fleet_store::{Fence, Filter, NewOrder, OrderId, OrderRow, State, Store, Terms};
+use code_commit_fleet_store::{
+    CallId, Fence, Filter, NewOrder, OrderId, OrderRow, Outcome, State, Store, StoreError, Terms,
+};
 use code_commit_fleet_trial::{Database, Postgres};
 use code_commit_fleet_wire::{Ask, Finish, Lease, Lost, Verdict};
 
@@ -31,7 +34,7 @@ impl Scene {
     }
 
     async fn submit(&self, orders: &[NewOrder]) -> Vec<i64> {
-        self.store.submit(orders).await.unwrap().into_iter().map(|submitted| submitted.order.0).collect()
+        self.store.submit(orders, None).await.unwrap().into_iter().map(|submitted| submitted.order.0).collect()
     }
 
     async fn lease(&self) -> Option<Lease> {
@@ -39,7 +42,8 @@ impl Scene {
     }
 
     async fn lease_with(&self, terms: &Terms) -> Option<Lease> {
-        self.store.lease(&ask(code_commit_fleet_wire::RECORD), terms).await.unwrap()
+        let leased = self.store.lease(&ask(code_commit_fleet_wire::RECORD), terms).await.unwrap();
+        leased.map(|leased| leased.lease)
     }
 
     async fn finish(&self, lease: &Lease, verdict: Verdict) -> Fence {
@@ -53,13 +57,33 @@ impl Scene {
     }
 
     async fn row(&self, order: i64) -> OrderRow {
-        let filter = Filter { order: Some(OrderId(order)), ..Filter::default() };
-        self.store.orders(&filter).await.unwrap().remove(0)
+        self.store.orders(&only(order)).await.unwrap().remove(0)
+    }
+
+    async fn settle(&self, call: CallId, outcome: &Outcome) -> Result<(), StoreError> {
+        self.store.settle(call, outcome, &self.terms).await
+    }
+
+    async fn cancel(&self, order: i64) -> Vec<OrderId> {
+        self.store.cancel(&only(order)).await.unwrap()
+    }
+
+    async fn retry(&self, order: i64) -> Vec<OrderId> {
+        self.store.retry(&only(order)).await.unwrap()
+    }
+
+    async fn sweep(&self) {
+        self.store.sweep(&self.terms).await.unwrap();
     }
 
     async fn state(&self, order: i64) -> State {
         self.row(order).await.state
     }
+}
+
+/// This order.
+fn only(order: i64) -> Filter {
+    Filter { orders: vec![OrderId(order)], ..Filter::default() }
 }
 
 fn ask(record: i32) -> Ask {

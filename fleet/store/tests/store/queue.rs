@@ -5,17 +5,42 @@ use super::*;
 #[tokio::test]
 async fn the_same_content_of_the_same_tenant_on_the_same_base_is_one_order() {
     let Some(scene) = Scene::new().await else { return };
-    let first = scene.store.submit(&[order("a", "one"), order("a", "two")]).await.unwrap();
-    let again = scene.store.submit(&[order("a", "one"), order("b", "one")]).await.unwrap();
+    let first = scene.store.submit(&[order("a", "one"), order("a", "two")], None).await.unwrap();
+    let again = scene.store.submit(&[order("a", "one"), order("b", "one")], None).await.unwrap();
     assert_eq!(again[0], code_commit_fleet_store::Submitted { fresh: false, ..first[0] });
     assert!(again[1].fresh);
+    // Another repository, model or branch makes it another order.
+    let other = [
+        NewOrder { repo: "/other".into(), ..order("a", "one") },
+        NewOrder { model: "gemini-2.5-pro".into(), ..order("a", "one") },
+        NewOrder { land: Some("main".into()), ..order("a", "one") },
+    ];
+    for _ in 0..2 {
+        scene.submit(&other).await;
+    }
+    assert_eq!(scene.store.orders(&Filter::default()).await.unwrap().len(), 6);
+}
+
+#[tokio::test]
+async fn an_order_comes_after_one_of_its_own_tenant_and_repository_only() {
+    let Some(scene) = Scene::new().await else { return };
+    let first = scene.submit(&[order("a", "one")]).await[0];
+    let after = NewOrder { after: Some(OrderId(first)), ..order("a", "two") };
+    for elsewhere in [
+        NewOrder { tenant: "b".into(), ..after.clone() },
+        NewOrder { repo: "/other".into(), ..after.clone() },
+    ] {
+        let error = scene.store.submit(&[elsewhere], None).await.unwrap_err();
+        assert!(matches!(error, StoreError::Elsewhere(order) if order == first), "{error}");
+    }
+    scene.submit(&[after]).await;
 }
 
 #[tokio::test]
 async fn an_unknown_predecessor_refuses_the_whole_submission() {
     let Some(scene) = Scene::new().await else { return };
     let bad = NewOrder { after: Some(OrderId(99)), ..order("a", "two") };
-    let error = scene.store.submit(&[order("a", "one"), bad]).await.unwrap_err();
+    let error = scene.store.submit(&[order("a", "one"), bad], None).await.unwrap_err();
     assert_eq!(error.to_string(), "there is no order 99");
     assert!(scene.store.orders(&Filter::default()).await.unwrap().is_empty());
 }
@@ -59,7 +84,7 @@ async fn many_workers_at_once_never_get_the_same_order() {
                 while let Some(lease) =
                     store.lease(&ask(code_commit_fleet_wire::RECORD), &terms).await.unwrap()
                 {
-                    got.push(lease.order);
+                    got.push(lease.lease.order);
                 }
                 got
             })
@@ -78,10 +103,11 @@ async fn a_lapsed_lease_goes_to_another_worker_with_a_new_epoch_and_the_old_one_
     let Some(scene) = Scene::new().await else { return };
     let id = scene.submit(&[order("a", "one")]).await[0];
     let old = scene.lease_with(&lapsing(scene.terms)).await.unwrap();
-    assert_eq!(scene.lease().await, None, "the statement that takes it back does not yet lease it");
+    assert_eq!(scene.lease().await, None, "nobody has looked for lapsed leases");
+    scene.sweep().await;
     let new = scene.lease().await.unwrap();
     assert_eq!((new.order, old.epoch, new.epoch), (id, 1, 2));
-    assert_ne!(old.result_ref(), new.result_ref());
+    assert_ne!(old.reference, new.reference);
 
     assert_eq!(scene.store.beat(old.token, &scene.terms).await.unwrap(), Fence::Gone);
     assert_eq!(scene.finish(&old, passed("bad")).await, Fence::Gone);
@@ -92,7 +118,8 @@ async fn a_lapsed_lease_goes_to_another_worker_with_a_new_epoch_and_the_old_one_
     assert_eq!(scene.finish(&new, passed("good")).await, Fence::Held);
     let row = scene.row(id).await;
     assert_eq!((row.state, row.commit.as_deref(), row.lost), (State::Passed, Some("good"), 1));
-    assert_eq!(row.reference.unwrap(), format!("refs/fleet/{id}/2"));
+    let fleet = scene.store.name_in_hubs().await.unwrap();
+    assert_eq!(row.reference.unwrap(), format!("refs/fleet/{fleet}/{id}/2"));
 }
 
 #[tokio::test]
@@ -119,7 +146,7 @@ async fn a_lost_lease_is_no_failed_try_and_the_twentieth_is_the_end() {
     }
     let row = scene.row(id).await;
     assert_eq!((row.state, row.lost, row.reason.as_deref()), (State::Dead, 20, Some("no disk")));
-    assert_eq!(scene.store.retry(OrderId(id)).await.unwrap(), Fence::Held);
+    assert_eq!(scene.retry(id).await, [OrderId(id)]);
     assert_eq!((scene.state(id).await, scene.row(id).await.lost), (State::Queued, 0));
 }
 
@@ -128,9 +155,9 @@ async fn twenty_lapsed_leases_are_the_end_as_well() {
     let Some(scene) = Scene::new().await else { return };
     let id = scene.submit(&[order("a", "one")]).await[0];
     let lapsing = lapsing(scene.terms);
-    // Each order is taken back by one statement and leased by the next.
-    for _ in 0..40 {
+    for _ in 0..20 {
         scene.lease_with(&lapsing).await;
+        scene.sweep().await;
     }
     assert_eq!((scene.state(id).await, scene.row(id).await.epoch), (State::Dead, 20));
 }
@@ -187,11 +214,11 @@ async fn a_cancelled_order_loses_its_lease() {
     let Some(scene) = Scene::new().await else { return };
     let id = scene.submit(&[order("a", "one")]).await[0];
     let lease = scene.lease().await.unwrap();
-    assert_eq!(scene.store.cancel(OrderId(id)).await.unwrap(), Fence::Held);
+    assert_eq!(scene.cancel(id).await, [OrderId(id)]);
     assert_eq!(scene.store.beat(lease.token, &scene.terms).await.unwrap(), Fence::Gone);
     assert_eq!(scene.finish(&lease, passed("c")).await, Fence::Gone);
     assert_eq!(scene.state(id).await, State::Cancelled);
-    assert_eq!(scene.store.cancel(OrderId(id)).await.unwrap(), Fence::Gone, "it is over");
+    assert_eq!(scene.cancel(id).await, [], "it is over");
 }
 
 #[tokio::test]
@@ -221,7 +248,7 @@ async fn an_order_after_one_that_failed_waits_until_that_is_retried() {
     let second = scene.submit(&[after]).await[0];
     scene.finish(&scene.lease().await.unwrap(), failed()).await;
     assert_eq!((scene.state(first).await, scene.state(second).await), (State::Failed, State::Waiting));
-    scene.store.retry(OrderId(first)).await.unwrap();
+    scene.retry(first).await;
     scene.finish(&scene.lease().await.unwrap(), passed("c")).await;
     assert_eq!(scene.lease().await.unwrap().order, second);
 }
@@ -235,7 +262,7 @@ async fn a_worker_takes_nothing_that_asks_for_a_newer_record() {
     assert_eq!(scene.lease().await, None);
     let upgraded =
         scene.store.lease(&ask(code_commit_fleet_wire::RECORD + 1), &scene.terms).await.unwrap().unwrap();
-    assert_eq!(upgraded.order, ids[0]);
+    assert_eq!(upgraded.lease.order, ids[0]);
 }
 
 #[tokio::test]
@@ -262,8 +289,8 @@ async fn those_who_wait_are_woken_when_an_order_is_queued() {
 async fn a_crash_of_the_database_loses_no_order_and_no_lease() {
     let Some(mut postgres) = Postgres::start().unwrap() else { return };
     let (store, terms) = (Store::migrate(&postgres.address()).await.unwrap(), Terms::default());
-    store.submit(&[order("a", "one"), order("a", "two")]).await.unwrap();
-    let lease = store.lease(&ask(code_commit_fleet_wire::RECORD), &terms).await.unwrap().unwrap();
+    store.submit(&[order("a", "one"), order("a", "two")], None).await.unwrap();
+    let lease = store.lease(&ask(code_commit_fleet_wire::RECORD), &terms).await.unwrap().unwrap().lease;
     postgres.crash().unwrap();
     assert!(store.beat(lease.token, &terms).await.is_err());
     postgres.begin().unwrap();
@@ -273,5 +300,5 @@ async fn a_crash_of_the_database_loses_no_order_and_no_lease() {
     let finish = Finish { token: lease.token, verdict: passed("c"), bundle: None, elapsed_ms: 1 };
     assert_eq!(store.finish(&finish, &terms).await.unwrap(), Fence::Held);
     let next = store.lease(&ask(code_commit_fleet_wire::RECORD), &terms).await.unwrap().unwrap();
-    assert_ne!(next.order, lease.order);
+    assert_ne!(next.lease.order, lease.order);
 }

@@ -8,7 +8,7 @@ async fn an_empty_database_is_refused_with_the_command_that_helps() {
     let error = Store::open(&database.address()).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the database has schema 0, and this version needs 2; run `code-commit-fleet migrate`"
+        "the database has schema 0, and this version needs 3; run `code-commit-fleet migrate`"
     );
     Store::migrate(&database.address()).await.unwrap();
     Store::open(&database.address()).await.unwrap();
@@ -35,6 +35,6 @@ async fn a_newer_schema_is_refused() {
     let newer = "INSERT INTO refinery_schema_history (version, name, applied_on, checksum) VALUES (999, 'later', '', '0')";
     database.query(newer).unwrap();
     for refused in [Store::open(&database.address()).await, Store::migrate(&database.address()).await] {
-        assert!(matches!(refused, Err(StoreError::Newer { found: 999, known: 2 })));
+        assert!(matches!(refused, Err(StoreError::Newer { found: 999, known: 3 })));
     }
 }

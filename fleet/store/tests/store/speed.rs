@@ -11,7 +11,7 @@ async fn pages(postgres: &Postgres, store: &Store) -> u64 {
     let plan = code_commit_fleet_trial::until("the plan", || {
         let log = log();
         let plan =
-            log.split("Query Text").find(|plan| plan.contains("nextval") && plan.contains("leased_at"))?;
+            log.split("Query Text").find(|plan| plan.contains("nextval") && plan.contains("INSERT INTO leases"))?;
         plan.contains("Shared Read Blocks").then(|| plan.to_owned())
     });
     let plan = plan.unwrap();
@@ -32,7 +32,7 @@ async fn a_lease_is_as_little_work_in_a_long_queue_as_in_a_short_one() {
     let explained = Store::open(&format!("{} options='{explain}'", postgres.address())).await.unwrap();
     let queue = async |numbers: std::ops::Range<usize>| {
         let orders: Vec<NewOrder> = numbers.map(|n| order(["a", "b", "c"][n % 3], &n.to_string())).collect();
-        store.submit(&orders).await.unwrap();
+        store.submit(&orders, None).await.unwrap();
     };
     queue(0..100).await;
     pages(&postgres, &explained).await;
