@@ -3,6 +3,7 @@
 //! Addresses come from whoever submits orders, so no transport that runs a command is allowed, no hook runs, and git never asks.
 
 mod mirrors;
+mod upon;
 
 pub use mirrors::{Mirror, Mirrors};
 

@@ -48,6 +48,14 @@ impl Mirrors {
 }
 
 impl Mirror {
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn hub(&self) -> &str {
+        &self.hub
+    }
+
     /// Makes sure that it has a commit; asks the hub only if it has not.
     pub async fn bring(&self, commit: &str) -> Result<(), GitError> {
         if self.has(commit).await {

@@ -1,18 +1,28 @@
-//! The merge queue: moves branches to results, one after the other.
+//! The merge queue: moves branches to results.
 //!
-//! A result that was verified on the branch's head is a fast-forward. One that was not goes back to the queue and is carried out
-//! on the new head: what lands has always been verified on exactly what it lands on. Kept answers make that free as long as the
-//! order's context is unchanged.
+//! A result that was verified on the branch's head moves the branch at once. Others are put upon one another as a train, on the
+//! head that the branch is going to have; a worker runs the commands of all of them on the last commit, and then the branch moves
+//! there. A train that fails is bisected. A result that does not fit, or that fails alone, is carried out again on the head as it is.
 //!
 //! Idempotent: a branch that has moved already is noticed, so it may be killed between any two steps. Only one process has the
-//! right to land, and no push is forced, so people may push at the same time.
+//! right to land, and no push is forced, so people may push at the same time; a train whose branch has moved ends at once.
 //!
 //! A worker says what has passed, but what it says is not taken for what git shows: a result that does not descend from the
-//! commit that it was verified on has failed.
+//! commit that it was verified on has failed, and a train lands as it was put together here, whatever its worker names.
+//!
+//! Hubs are visited at the same time, each by one task, so that one that does not answer keeps nobody waiting.
 
-use code_commit_fleet_git::{GitError, Mirror, Mirrors};
-use code_commit_fleet_store::{Fence, Landed, Landing, StoreError};
-use tracing::Instrument as _;
+mod branch;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use code_commit_fleet_git::{GitError, Mirrors};
+use code_commit_fleet_store::{Landing, Store, StoreError};
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+
+use crate::branch::{Branch, Progress};
 
 /// Why nothing more can be landed now.
 #[derive(Debug, thiserror::Error)]
@@ -21,21 +31,26 @@ pub enum LandError {
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The hub.
+    #[error(transparent)]
+    Git(#[from] GitError),
     /// The right to land ended with the connection to the database.
     #[error("the right to land is gone")]
     Gone,
 }
 
-/// The outcome of one pass over the results that were ready.
+/// What became of results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Round {
     /// Their branch has moved.
     pub landed: usize,
     /// They are carried out again.
-    pub moved: usize,
-    /// They do not descend from what they were verified on.
+    pub again: usize,
+    /// They cannot land.
     pub refused: usize,
-    /// Their hub cannot be reached or refuses; the next round tries again.
+    /// Trains that a worker will verify.
+    pub trains: usize,
+    /// Branches that could not be visited; the next round tries again.
     pub failed: usize,
 }
 
@@ -45,100 +60,114 @@ impl Round {
     pub fn and(self, other: Self) -> Self {
         Self {
             landed: self.landed + other.landed,
-            moved: self.moved + other.moved,
+            again: self.again + other.again,
             refused: self.refused + other.refused,
+            trains: self.trains + other.trains,
             failed: self.failed + other.failed,
         }
     }
+
+    /// Nothing has changed.
+    pub fn is_idle(self) -> bool {
+        Self { failed: 0, ..self } == Self::default()
+    }
 }
 
-/// Takes the next result for each branch.
-pub async fn round(landing: &mut Landing, mirrors: &Mirrors) -> Result<Round, LandError> {
-    let mut round = Round::default();
-    for result in landing.ready().await? {
-        if !landing.holds().await? {
+/// The right to land, at work.
+#[derive(Debug)]
+pub struct Lander {
+    landing: Arc<Landing>,
+    mirrors: Arc<Mirrors>,
+    /// Of this fleet, in hubs.
+    name: String,
+    /// How far each branch is; lost with this process, and learned again.
+    progress: BTreeMap<(String, String), Arc<Mutex<Progress>>>,
+    visits: JoinSet<(String, Result<Round, LandError>)>,
+    /// Hubs that are being visited.
+    busy: BTreeSet<String>,
+}
+
+impl Lander {
+    /// Takes the right to land; `None` if another process has it.
+    pub async fn new(store: &Store, mirrors: Arc<Mirrors>) -> Result<Option<Self>, StoreError> {
+        let Some(landing) = store.landing().await? else { return Ok(None) };
+        Ok(Some(Self {
+            landing: Arc::new(landing),
+            mirrors,
+            name: store.name_in_hubs().await?,
+            progress: BTreeMap::new(),
+            visits: JoinSet::new(),
+            busy: BTreeSet::new(),
+        }))
+    }
+
+    /// Visits each hub that has something to do and is not being visited. What has come of visits, these and earlier ones.
+    pub async fn round(&mut self) -> Result<Round, LandError> {
+        if !self.landing.holds().await? {
             return Err(LandError::Gone);
         }
-        let span = tracing::info_span!("land", order = result.order.0, branch = result.branch);
-        code_commit_fleet_traces::follow(&span, result.traceparent.as_deref());
-        match decide(mirrors, &result).instrument(span).await {
-            Ok(Decision::Landed) => {
-                let fence = landing.landed(&result).await?;
-                tracing::info!(order = result.order.0, branch = result.branch, ?fence, "landed");
-                round.landed += usize::from(fence == Fence::Held);
-            }
-            Ok(Decision::Moved(head)) => {
-                let fence = landing.moved(&result, &head).await?;
-                tracing::info!(
-                    order = result.order.0,
-                    branch = result.branch,
-                    head,
-                    ?fence,
-                    "its branch has moved"
-                );
-                round.moved += usize::from(fence == Fence::Held);
-            }
-            Ok(Decision::Foreign) => {
-                let fence = landing.refused(&result).await?;
-                tracing::warn!(
-                    order = result.order.0,
-                    branch = result.branch,
-                    commit = result.commit,
-                    onto = result.onto,
-                    ?fence,
-                    "does not descend from what it was verified on"
-                );
-                round.refused += usize::from(fence == Fence::Held);
-            }
-            Err(error) => {
-                tracing::error!(
-                    order = result.order.0,
-                    branch = result.branch,
-                    error = &error as &dyn std::error::Error,
-                    "cannot land"
-                );
-                round.failed += 1;
+        let mut hubs: BTreeMap<String, Vec<Branch>> = BTreeMap::new();
+        for key in self.landing.branches().await? {
+            let progress = Arc::clone(self.progress.entry(key.clone()).or_default());
+            let (repo, name) = key;
+            let branch = Branch {
+                landing: Arc::clone(&self.landing),
+                fleet: self.name.clone(),
+                repo: repo.clone(),
+                name,
+                progress,
+            };
+            hubs.entry(repo).or_default().push(branch);
+        }
+        for (repo, branches) in hubs {
+            if self.busy.insert(repo.clone()) {
+                self.visits.spawn(visit(Arc::clone(&self.mirrors), repo, branches));
             }
         }
+        let mut round = Round::default();
+        while let Some(ended) = self.visits.try_join_next() {
+            round = round.and(self.ended(ended)?);
+        }
+        Ok(round)
     }
-    Ok(round)
+
+    /// The same, and waits for all of them.
+    pub async fn whole_round(&mut self) -> Result<Round, LandError> {
+        let mut round = self.round().await?;
+        while let Some(ended) = self.visits.join_next().await {
+            round = round.and(self.ended(ended)?);
+        }
+        Ok(round)
+    }
+
+    fn ended(
+        &mut self,
+        ended: Result<(String, Result<Round, LandError>), tokio::task::JoinError>,
+    ) -> Result<Round, LandError> {
+        // A visit that panicked leaves its hub busy: nothing is landed there until the next start.
+        let Ok((repo, round)) = ended else { return Ok(Round { failed: 1, ..Round::default() }) };
+        self.busy.remove(&repo);
+        round
+    }
 }
 
-enum Decision {
-    /// The result is in the branch's history.
-    Landed,
-    /// The branch is here, and the result was not verified on it.
-    Moved(String),
-    /// The result does not descend from what it was verified on.
-    Foreign,
-}
-
-async fn decide(mirrors: &Mirrors, result: &Landed) -> Result<Decision, GitError> {
-    let Landed { repo, branch, onto, commit, .. } = result;
-    let mirror = mirrors.of(repo).await?;
-    let mirror = mirror.lock().await;
-    mirror.refresh().await?;
-    mirror.bring(commit).await?;
-    if !mirror.contains(commit, onto).await {
-        return Ok(Decision::Foreign);
+/// Takes each branch of a hub one step further.
+async fn visit(
+    mirrors: Arc<Mirrors>,
+    repo: String,
+    branches: Vec<Branch>,
+) -> (String, Result<Round, LandError>) {
+    let mut all = Round::default();
+    for branch in branches {
+        match branch.step(&mirrors).await {
+            Ok(round) => all = all.and(round),
+            Err(LandError::Git(error)) => {
+                let branch = &branch.name;
+                tracing::error!(repo, branch, error = &error as &dyn std::error::Error, "cannot land");
+                all.failed += 1;
+            }
+            Err(error) => return (repo, Err(error)),
+        }
     }
-    let head = head(&mirror, result).await?;
-    if mirror.contains(&head, commit).await {
-        // A push that we did not live to record.
-        return Ok(Decision::Landed);
-    }
-    if head != *onto {
-        return Ok(Decision::Moved(head));
-    }
-    mirror.advance(branch, commit).await?;
-    Ok(Decision::Landed)
-}
-
-async fn head(mirror: &Mirror, result: &Landed) -> Result<String, GitError> {
-    let Landed { repo, branch, .. } = result;
-    let missing = || GitError::Failed {
-        command: "rev-parse".into(),
-        message: format!("{repo} has no branch {branch}"),
-    };
-    mirror.head(branch).await.ok_or_else(missing)
+    (repo, Ok(all))
 }

@@ -1,0 +1,275 @@
+//! One branch, one step further.
+
+use std::sync::Arc;
+
+use code_commit_fleet_git::{GitError, Mirror, Mirrors};
+use code_commit_fleet_store::{Arrived, Fence, Landing, OrderId, Ready, State, Train};
+use tokio::sync::Mutex;
+
+use crate::{LandError, Round};
+
+/// The most results of a train.
+const LONGEST: usize = 16;
+/// A hub that can be reached and refuses a push this often refuses the result.
+const PATIENCE: u32 = 3;
+
+/// How far a branch is.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// The most results of the next train: half of one that failed, twice one that arrived.
+    size: usize,
+    /// How often the hub has refused a push in a row.
+    refusals: u32,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self { size: LONGEST, refusals: 0 }
+    }
+}
+
+/// A branch that results wait for.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub(crate) landing: Arc<Landing>,
+    pub(crate) fleet: String,
+    pub(crate) repo: String,
+    pub(crate) name: String,
+    pub(crate) progress: Arc<Mutex<Progress>>,
+}
+
+/// What a push of ours came to.
+enum Pushed {
+    Moved,
+    /// Somebody has moved the branch a moment ago, or the hub was asked too often for now.
+    NotNow,
+    /// The hub does not take it, however often it is asked; its last words.
+    Never(String),
+}
+
+impl Branch {
+    /// Ends, moves or couples a train, and lands what was verified on the head as it is.
+    pub(crate) async fn step(&self, mirrors: &Mirrors) -> Result<Round, LandError> {
+        let mirror = mirrors.of(&self.repo).await?;
+        let mirror = mirror.lock().await;
+        let mut progress = self.progress.lock().await;
+        mirror.refresh().await?;
+        let mut head = self.head(&mirror).await?;
+        let mut round = Round::default();
+        if let Some((train, is_whole)) = self.landing.train(&self.repo, &self.name).await? {
+            match self.ride(&mirror, &mut progress, &train, is_whole, &head).await? {
+                None => return Ok(round),
+                Some(ridden) => round = round.and(ridden),
+            }
+            head = self.head(&mirror).await?;
+        }
+        Ok(round.and(self.couple(&mirror, &mut progress, head).await?))
+    }
+
+    /// `None` as long as the train runs.
+    async fn ride(
+        &self,
+        mirror: &Mirror,
+        progress: &mut Progress,
+        train: &Train,
+        is_whole: bool,
+        head: &str,
+    ) -> Result<Option<Round>, LandError> {
+        if mirror.contains(head, &train.tip).await {
+            // A push that we did not live to record.
+            return Ok(Some(self.arrived(mirror, progress, train).await?));
+        }
+        if head != train.base || !is_whole {
+            self.dissolve(mirror, train, "its branch has moved, or one of its results was cancelled").await?;
+            return Ok(Some(Round::default()));
+        }
+        match train.state {
+            State::Passed => match self.push(mirror, progress, &train.tip, head).await? {
+                Pushed::Moved => Ok(Some(self.arrived(mirror, progress, train).await?)),
+                Pushed::NotNow => Ok(None),
+                Pushed::Never(words) => Ok(Some(self.fails(mirror, progress, train, head, &words).await?)),
+            },
+            State::Queued | State::Leased => Ok(None),
+            _ => {
+                let words = "its commands fail on the branch as it is now";
+                Ok(Some(self.fails(mirror, progress, train, head, words).await?))
+            }
+        }
+    }
+
+    async fn arrived(
+        &self,
+        mirror: &Mirror,
+        progress: &mut Progress,
+        train: &Train,
+    ) -> Result<Round, LandError> {
+        mirror.remove(&[self.offer(&train.tip)]).await?;
+        self.landing.arrived(train).await?;
+        progress.size = (train.members.len() * 2).clamp(progress.size, LONGEST);
+        let results = train.members.len();
+        tracing::info!(branch = self.name, results, commit = train.tip, "a train has landed");
+        Ok(Round { landed: results, ..Round::default() })
+    }
+
+    /// The next one is half as long. A result that fails alone is carried out again.
+    async fn fails(
+        &self,
+        mirror: &Mirror,
+        progress: &mut Progress,
+        train: &Train,
+        head: &str,
+        words: &str,
+    ) -> Result<Round, LandError> {
+        self.dissolve(mirror, train, words).await?;
+        progress.size = (train.members.len() / 2).max(1);
+        if train.members.len() > 1 {
+            return Ok(Round::default());
+        }
+        progress.size = LONGEST;
+        let first = self.landing.ready(&self.repo, &self.name, 1).await?;
+        let Some(ready) = first.first().filter(|ready| Some(ready.order) == train.members.first().map(|m| m.order))
+        else {
+            return Ok(Round::default());
+        };
+        self.again(ready, head, words).await
+    }
+
+    async fn dissolve(&self, mirror: &Mirror, train: &Train, reason: &str) -> Result<(), LandError> {
+        tracing::info!(branch = self.name, train = train.id.0, reason, "a train ends");
+        // A worker that has it finds nothing, or learns at its next beat that it is over.
+        mirror.remove(&[self.offer(&train.tip)]).await?;
+        Ok(self.landing.dissolve(train.id, reason).await?)
+    }
+
+    /// Lands what was verified on the head, and makes a train of what was not.
+    async fn couple(
+        &self,
+        mirror: &Mirror,
+        progress: &mut Progress,
+        mut head: String,
+    ) -> Result<Round, LandError> {
+        let mut round = Round::default();
+        let mut members: Vec<Arrived> = Vec::new();
+        for ready in self.landing.ready(&self.repo, &self.name, i64::try_from(LONGEST).unwrap_or(1)).await? {
+            if members.len() == progress.size {
+                break;
+            }
+            let tip = members.last().map_or(head.as_str(), |last| last.commit.as_str()).to_owned();
+            match self.fit(mirror, &ready, &head, &tip).await? {
+                Fit::Foreign => {
+                    let words = format!("its result does not descend from {}", ready.onto);
+                    round = round.and(self.refuse(&ready, &words).await?);
+                }
+                Fit::Landed => round = round.and(self.landed(ready.order, &ready.commit).await?),
+                Fit::Not if tip == head => {
+                    round = round.and(self.again(&ready, &head, "its branch has moved").await?);
+                }
+                // It may fit once those before it have landed.
+                Fit::Not => {}
+                Fit::Upon(commit) if commit == ready.commit && members.is_empty() => {
+                    match self.push(mirror, progress, &commit, &head).await? {
+                        Pushed::Moved => {
+                            round = round.and(self.landed(ready.order, &commit).await?);
+                            head = commit;
+                        }
+                        Pushed::NotNow => return Ok(round),
+                        Pushed::Never(words) => round = round.and(self.refuse(&ready, &words).await?),
+                    }
+                }
+                Fit::Upon(commit) => {
+                    members.push(Arrived { order: ready.order, commit, content: ready.content });
+                }
+            }
+        }
+        if let Some(last) = members.last() {
+            mirror.offer(&last.commit, &self.offer(&last.commit)).await?;
+            self.landing.couple(&head, &members).await?;
+            tracing::info!(branch = self.name, results = members.len(), commit = last.commit, "a train");
+            round.trains += 1;
+        }
+        Ok(round)
+    }
+
+    async fn fit(&self, mirror: &Mirror, ready: &Ready, head: &str, tip: &str) -> Result<Fit, GitError> {
+        let Ready { commit, onto, .. } = ready;
+        mirror.bring(commit).await?;
+        if !mirror.contains(commit, onto).await {
+            return Ok(Fit::Foreign);
+        }
+        if mirror.contains(head, commit).await {
+            return Ok(Fit::Landed);
+        }
+        Ok(mirror.put_upon(tip, onto, commit).await?.map_or(Fit::Not, Fit::Upon))
+    }
+
+    /// Moves the branch from `head` to a commit upon it.
+    async fn push(
+        &self,
+        mirror: &Mirror,
+        progress: &mut Progress,
+        commit: &str,
+        head: &str,
+    ) -> Result<Pushed, LandError> {
+        if !self.landing.holds().await? {
+            return Err(LandError::Gone);
+        }
+        let Err(error) = mirror.advance(&self.name, commit).await else {
+            progress.refusals = 0;
+            return Ok(Pushed::Moved);
+        };
+        mirror.refresh().await?;
+        if self.head(mirror).await? != head {
+            return Ok(Pushed::NotNow);
+        }
+        progress.refusals += 1;
+        if progress.refusals < PATIENCE {
+            tracing::warn!(branch = self.name, error = &error as &dyn std::error::Error, "the hub refuses");
+            return Ok(Pushed::NotNow);
+        }
+        progress.refusals = 0;
+        Ok(Pushed::Never(format!("the hub refuses it: {error}")))
+    }
+
+    async fn landed(&self, order: OrderId, commit: &str) -> Result<Round, LandError> {
+        let fence = self.landing.landed(order, commit).await?;
+        tracing::info!(order = order.0, branch = self.name, commit, ?fence, "landed");
+        Ok(Round { landed: usize::from(fence == Fence::Held), ..Round::default() })
+    }
+
+    async fn again(&self, ready: &Ready, head: &str, reason: &str) -> Result<Round, LandError> {
+        let fence = self.landing.again(ready, head, reason).await?;
+        tracing::info!(order = ready.order.0, branch = self.name, head, reason, ?fence, "carried out again");
+        Ok(Round { again: usize::from(fence == Fence::Held), ..Round::default() })
+    }
+
+    async fn refuse(&self, ready: &Ready, reason: &str) -> Result<Round, LandError> {
+        let fence = self.landing.refused(ready, reason).await?;
+        tracing::warn!(order = ready.order.0, branch = self.name, reason, ?fence, "cannot land");
+        Ok(Round { refused: usize::from(fence == Fence::Held), ..Round::default() })
+    }
+
+    /// Where workers find a train.
+    fn offer(&self, tip: &str) -> String {
+        format!("refs/fleet/{}/trains/{tip}", self.fleet)
+    }
+
+    async fn head(&self, mirror: &Mirror) -> Result<String, GitError> {
+        let missing = || GitError::Failed {
+            command: "rev-parse".into(),
+            message: format!("{} has no branch {}", self.repo, self.name),
+        };
+        mirror.head(&self.name).await.ok_or_else(missing)
+    }
+}
+
+/// How a result and its branch fit together.
+enum Fit {
+    /// It does not descend from what it was verified on.
+    Foreign,
+    /// The branch has it.
+    Landed,
+    /// As this commit.
+    Upon(String),
+    /// It does not.
+    Not,
+}
