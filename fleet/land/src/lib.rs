@@ -116,7 +116,6 @@ enum Decision {
 async fn decide(mirrors: &Mirrors, result: &Landed) -> Result<Decision, GitError> {
     let Landed { repo, branch, onto, commit, .. } = result;
     let mirror = mirrors.of(repo).await?;
-    let mirror = mirror.lock().await;
     mirror.refresh().await?;
     mirror.bring(commit).await?;
     if !mirror.contains(commit, onto).await {

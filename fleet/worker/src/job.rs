@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use code_commit_fleet_git::git;
+use code_commit_fleet_git::{CommitId, git};
 use code_commit_fleet_wire::{Finish, Held, Lease, Lost, Verdict};
 use serde::Deserialize;
 use tracing::Instrument as _;
@@ -169,9 +169,8 @@ impl Job<'_> {
             .await
             .context("the order cannot be written")?;
         let mirror = self.worker.mirrors.of(&self.lease.repo).await?;
-        let mirror = mirror.lock().await;
-        mirror.bring(&self.lease.base).await?;
-        mirror.check_out(&self.lease.base, &repo).await?;
+        let base = mirror.bring(&self.lease.base).await?;
+        mirror.check_out(&base, &repo).await?;
         Ok(repo)
     }
 
@@ -204,10 +203,10 @@ impl Job<'_> {
 
     /// The result's commit, in the hub under a name of this lease alone.
     async fn push(self, repo: &Path) -> anyhow::Result<String> {
-        let commit = git(repo, &["rev-parse", "HEAD"]).await?.trim().to_owned();
+        let commit: CommitId = git(repo, &["rev-parse", "HEAD"]).await?.trim().parse()?;
         let update = format!("{commit}:{}", self.lease.result_ref());
         git(repo, &["push", "-q", "--", &self.lease.repo, &update]).await?;
-        Ok(commit)
+        Ok(commit.to_string())
     }
 
     /// The run as one file in the database; `None` if the lease is gone, which the verdict's fence will say.
