@@ -9,10 +9,11 @@ use anyhow::Context as _;
 use code_commit_fleet_git::{CommitId, git};
 use code_commit_fleet_wire::{Finish, Held, Lease, Lost, Verdict};
 use serde::Deserialize;
+use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use crate::client::Fence;
-use crate::program::{GRACE, Program};
+use crate::program::{GRACE, Program, Start};
 use crate::{Wish, Worker};
 
 /// The program's exit codes that are verdicts; all others are about this machine.
@@ -29,6 +30,8 @@ const LONGEST: usize = 500;
 pub(crate) struct Job<'w> {
     pub(crate) worker: &'w Worker,
     pub(crate) lease: &'w Lease,
+    /// The ends of its programs.
+    pub(crate) ends: &'w TaskTracker,
 }
 
 /// How an order ended for this worker.
@@ -81,8 +84,18 @@ impl Job<'_> {
             () = self.beats() => Err(Interrupted::Fenced),
             _ = wish.wait_for(|wish| *wish == Wish::Stop) => Err(Interrupted::Stopped),
         };
-        tokio::spawn(remove(folder));
+        self.clear(folder);
         self.report(done).await
+    }
+
+    /// Removes its folder once its programs have ended: they put their things away there.
+    fn clear(self, folder: PathBuf) {
+        let ends = self.ends.clone();
+        ends.close();
+        self.worker.tasks.spawn(async move {
+            ends.wait().await;
+            remove(folder).await
+        });
     }
 
     async fn report(self, done: Result<anyhow::Result<Fence>, Interrupted>) -> Ended {
@@ -177,7 +190,7 @@ impl Job<'_> {
     async fn run_program(self, folder: &Path, repo: &Path) -> anyhow::Result<i32> {
         let models = format!("{}/m/{}", self.worker.models.trim_end_matches('/'), self.lease.token);
         let (order, out) = (folder.join("order.json"), folder.join("out"));
-        let args: [&std::ffi::OsStr; 16] = [
+        let args: [&std::ffi::OsStr; 14] = [
             "order".as_ref(),
             "run".as_ref(),
             order.as_ref(),
@@ -188,8 +201,6 @@ impl Job<'_> {
             "--commit".as_ref(),
             "--llm-model".as_ref(),
             self.lease.model.as_ref(),
-            "--base-url".as_ref(),
-            models.as_ref(),
             // Never off, whatever a configuration says.
             "--sandbox".as_ref(),
             "auto".as_ref(),
@@ -198,7 +209,8 @@ impl Job<'_> {
         ];
         let name = format!("order-{}-{}", self.lease.order, self.lease.epoch);
         let group = self.worker.groups.as_ref().map(|groups| groups.make(&name)).transpose()?;
-        Program::start(&self.worker.program, args, folder, folder, group)?.wait().await
+        let program = self.start(folder, folder);
+        Program::start(Start { models: Some(&models), group, ..program }, args)?.wait().await
     }
 
     /// The result's commit, in the hub under a name of this lease alone.
@@ -215,7 +227,7 @@ impl Job<'_> {
         let args: [&std::ffi::OsStr; 3] = ["export".as_ref(), "-o".as_ref(), file.as_ref()];
         let scratch = folder.join("export");
         tokio::fs::create_dir_all(&scratch).await?;
-        let code = Program::start(&self.worker.program, args, repo, &scratch, None)?.wait().await?;
+        let code = Program::start(self.start(repo, &scratch), args)?.wait().await?;
         anyhow::ensure!(code == 0, "the run cannot be exported: {}", last_words(&scratch).await);
         let content = tokio::fs::read(&file).await.context("the exported run cannot be read")?;
         match patiently(|| self.worker.client.store(self.held(), content.clone())).await {
@@ -225,6 +237,14 @@ impl Job<'_> {
             }
             Err(Fence::Held | Fence::Gone) => Ok(None),
         }
+    }
+
+    fn start<'s>(self, folder: &'s Path, output: &'s Path) -> Start<'s>
+    where
+        Self: 's,
+    {
+        let (program, ends) = (&*self.worker.program, self.ends);
+        Start { program, folder, output, models: None, group: None, ends }
     }
 
     fn held(self) -> Held {
@@ -252,7 +272,7 @@ async fn no_model(folder: &Path) -> Verdict {
     Verdict::NoModel { reason: last_words(folder).await }
 }
 
-/// A program that is being ended may still write, so there are a few tries; the worker's next start removes the rest.
+/// A program of a worker that was killed may still write, so there are a few tries; the worker's next start removes the rest.
 pub(crate) async fn remove(folder: PathBuf) -> std::io::Result<()> {
     for _ in 0..3 {
         match tokio::fs::remove_dir_all(&folder).await {
