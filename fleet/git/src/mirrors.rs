@@ -5,22 +5,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
-use crate::{GitError, git, is_commit};
+use crate::{ANSWER, Branch, CommitId, GitError, NameError, git, git_within, names};
 
 /// A folder of mirrors. One process uses it at a time.
 #[derive(Debug)]
 pub struct Mirrors {
     folder: PathBuf,
-    open: Mutex<HashMap<String, Arc<Mutex<Mirror>>>>,
+    open: Mutex<HashMap<String, Arc<Mirror>>>,
 }
 
-/// The copy of one hub. Nothing is ever removed from it: clones borrow its objects.
+/// The copy of one hub. Nothing is ever removed from it: clones borrow its objects. Many tasks may use it at a time; those that
+/// fetch wait for each other.
 #[derive(Debug)]
 pub struct Mirror {
     hub: String,
     folder: PathBuf,
+    made: OnceCell<()>,
+    fetching: Mutex<()>,
 }
 
 impl Mirrors {
@@ -29,22 +32,21 @@ impl Mirrors {
         Self { folder, open: Mutex::default() }
     }
 
-    /// The mirror of a hub; only one task has it at a time.
-    pub async fn of(&self, hub: &str) -> Result<Arc<Mutex<Mirror>>, GitError> {
-        let mut open = self.open.lock().await;
-        if let Some(mirror) = open.get(hub) {
-            return Ok(Arc::clone(mirror));
-        }
-        let name: String = Sha256::digest(hub).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        let folder = self.folder.join(name);
-        std::fs::create_dir_all(&folder)
-            .map_err(|source| GitError::Folder { folder: folder.clone(), source })?;
-        // Does nothing where the mirror exists.
-        alone(&folder, &["init", "-q", "--bare", "."]).await?;
-        let mirror = Arc::new(Mutex::new(Mirror { hub: hub.to_owned(), folder }));
-        open.insert(hub.to_owned(), Arc::clone(&mirror));
+    /// The mirror of a hub.
+    pub async fn of(&self, hub: &str) -> Result<Arc<Mirror>, GitError> {
+        let mirror = || Arc::new(Mirror::new(&self.folder, hub));
+        // Held for no longer than it takes to look: hubs do not wait for each other.
+        let mirror = Arc::clone(self.open.lock().await.entry(hub.to_owned()).or_insert_with(mirror));
+        mirror.made.get_or_try_init(|| make(&mirror.folder)).await?;
         Ok(mirror)
     }
+}
+
+/// Does nothing where the mirror exists.
+async fn make(folder: &Path) -> Result<(), GitError> {
+    std::fs::create_dir_all(folder)
+        .map_err(|source| GitError::Folder { folder: folder.to_owned(), source })?;
+    alone(folder, &["init", "-q", "--bare", "."]).await.map(drop)
 }
 
 impl Mirror {
@@ -56,21 +58,39 @@ impl Mirror {
         &self.hub
     }
 
-    /// Makes sure that it has a commit; asks the hub only if it has not.
-    pub async fn bring(&self, commit: &str) -> Result<(), GitError> {
-        if self.has(commit).await {
-            return Ok(());
+    fn new(mirrors: &Path, hub: &str) -> Self {
+        let name: String = Sha256::digest(hub).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let (made, fetching) = (OnceCell::new(), Mutex::default());
+        Self { hub: hub.to_owned(), folder: mirrors.join(name), made, fetching }
+    }
+
+    /// Makes sure that it has a commit with all of its history, and returns that; asks the hub only if it has not.
+    pub async fn bring(&self, commit: &str) -> Result<CommitId, GitError> {
+        let commit: CommitId = commit.parse()?;
+        // Git sets a ref when all that it needs is there. The commit alone may be there earlier, in the middle of a fetch.
+        let whole = format!("refs/whole/{commit}");
+        if self.has(&whole).await {
+            return Ok(commit);
         }
-        self.refresh().await?;
-        if self.has(commit).await {
-            return Ok(());
+        // Without the lock, so that of many tasks none waits for the others to find out that the hub is not there.
+        git_within(ANSWER, &self.folder, &["ls-remote", "-q", "--", &self.hub, "HEAD"]).await?;
+        let _fetching = self.fetching.lock().await;
+        if !self.has(&whole).await {
+            self.fetch_all().await?;
+            // Asks the hub only if no branch has it: the result of another order is on none.
+            let one = format!("{commit}:{whole}");
+            alone(&self.folder, &["fetch", "-q", "--no-tags", "--", &self.hub, &one]).await?;
         }
-        // The result of another order is on no branch.
-        alone(&self.folder, &["fetch", "-q", "--", &self.hub, commit]).await.map(drop)
+        Ok(commit)
     }
 
     /// Fetches all branches.
     pub async fn refresh(&self) -> Result<(), GitError> {
+        let _fetching = self.fetching.lock().await;
+        self.fetch_all().await
+    }
+
+    async fn fetch_all(&self) -> Result<(), GitError> {
         let all = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
         alone(&self.folder, &["fetch", "-q", "--no-tags", "--prune", "--", &self.hub, all[0], all[1]])
             .await
@@ -78,32 +98,34 @@ impl Mirror {
     }
 
     /// A work tree at `commit`, on a branch of its own, that borrows the mirror's objects.
-    pub async fn check_out(&self, commit: &str, folder: &Path) -> Result<(), GitError> {
+    pub async fn check_out(&self, commit: &CommitId, folder: &Path) -> Result<(), GitError> {
         let (from, to) = (self.folder.to_string_lossy(), folder.to_string_lossy());
         git(&self.folder, &["clone", "-q", "--shared", "--no-checkout", "--", &from, &to]).await?;
-        git(folder, &["checkout", "-q", "-B", "fleet", commit]).await.map(drop)
+        git(folder, &["checkout", "-q", "-B", "fleet", commit.as_str()]).await.map(drop)
     }
 
     /// The commit of a branch as of the last refresh; `None` if there is no such branch.
     pub async fn head(&self, branch: &str) -> Option<String> {
-        let head = format!("refs/heads/{branch}^{{commit}}");
-        let printed =
-            git(&self.folder, &["rev-parse", "-q", "--verify", "--end-of-options", &head]).await.ok()?;
+        let branch: Branch = branch.parse().ok()?;
+        let printed = git(&self.folder, &["rev-parse", "-q", "--verify", &branch.full()]).await.ok()?;
         Some(printed.trim().to_owned())
     }
 
-    /// Whether `commit` is in the history of `head`. Whatever is no whole hash, such as the `+` of a forced push, is in none and
-    /// has none.
+    /// Whether `commit` is in the history of `head`. Whatever is not a commit id in full, such as the `+` of a forced push, is in
+    /// none and has none.
     pub async fn contains(&self, head: &str, commit: &str) -> bool {
-        let are_commits = is_commit(head) && is_commit(commit);
-        are_commits && git(&self.folder, &["merge-base", "--is-ancestor", commit, head]).await.is_ok()
+        let (Ok(head), Ok(commit)) = (head.parse::<CommitId>(), commit.parse::<CommitId>()) else {
+            return false;
+        };
+        let args = ["merge-base", "--is-ancestor", commit.as_str(), head.as_str()];
+        git(&self.folder, &args).await.is_ok()
     }
 
     /// Moves a branch of the hub forward to `commit`. Never forced: git refuses if that loses a commit of the branch, also one
     /// that somebody has pushed a moment ago.
     pub async fn advance(&self, branch: &str, commit: &str) -> Result<(), GitError> {
-        let commit = git(&self.folder, &["rev-parse", "-q", "--verify", "--end-of-options", commit]).await?;
-        let update = format!("{}:refs/heads/{branch}", commit.trim());
+        let (branch, commit): (Branch, CommitId) = (branch.parse()?, commit.parse()?);
+        let update = format!("{commit}:{}", branch.full());
         git(&self.folder, &["push", "-q", "--", &self.hub, &update]).await.map(drop)
     }
 
@@ -113,8 +135,13 @@ impl Mirror {
         Ok(listed.lines().filter_map(|line| Some(line.split_once('\t')?.1.to_owned())).collect())
     }
 
-    /// Removes names from the hub.
+    /// Removes names below `refs/fleet/` from the hub.
     pub async fn remove(&self, names: &[String]) -> Result<(), GitError> {
+        if let Some(other) =
+            names.iter().find(|name| !(name.starts_with("refs/fleet/") && names::is_ref(name)))
+        {
+            return Err(NameError::Ref(other.escape_debug().to_string()).into());
+        }
         // A command line has its limits.
         for names in names.chunks(500) {
             let updates: Vec<String> = names.iter().map(|name| format!(":{name}")).collect();
@@ -125,13 +152,13 @@ impl Mirror {
         Ok(())
     }
 
-    async fn has(&self, commit: &str) -> bool {
-        git(&self.folder, &["cat-file", "-e", &format!("{commit}^{{commit}}")]).await.is_ok()
+    async fn has(&self, reference: &str) -> bool {
+        git(&self.folder, &["rev-parse", "-q", "--verify", reference]).await.is_ok()
     }
 }
 
-/// Runs git in a mirror. Only one task has it, so a lock that is in the way was left by a git that was killed, and would be in the
-/// way forever.
+/// Runs git in a mirror while no other task writes there: a lock that is in the way was left by a git that was killed, and would
+/// be in the way forever.
 async fn alone(folder: &Path, args: &[&str]) -> Result<String, GitError> {
     match git(folder, args).await {
         Err(_) if unlock(folder) > 0 => git(folder, args).await,
@@ -176,16 +203,57 @@ mod tests {
         git(&hub, &["checkout", "-q", "-b", "next"]).await.unwrap();
         let next = commit(&hub).await;
         let mirror = Mirrors::new(scratch.path().join("mirrors")).of(hub.to_str().unwrap()).await.unwrap();
-        let mirror = mirror.lock().await;
         mirror.refresh().await.unwrap();
         for refused in [&orphan, &format!("+{orphan}")] {
             assert!(!mirror.contains(refused, &first).await);
             mirror.advance("main", refused).await.unwrap_err();
         }
+        mirror.advance("main", "").await.unwrap_err();
+        mirror.advance("main:refs/heads/next", &next).await.unwrap_err();
         assert_eq!(git(&hub, &["rev-parse", "main"]).await.unwrap().trim(), first);
         assert!(mirror.contains(&next, &first).await);
         mirror.advance("main", &next).await.unwrap();
         assert_eq!(git(&hub, &["rev-parse", "main"]).await.unwrap().trim(), next);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_commit_is_not_brought() {
+        let scratch = tempfile::tempdir().unwrap();
+        git(scratch.path(), &["init", "-q", "-b", "main"]).await.unwrap();
+        let commit = commit(scratch.path()).await;
+        let hub = scratch.path().to_str().unwrap();
+        let mirror = Mirrors::new(scratch.path().join("mirrors")).of(hub).await.unwrap();
+        mirror.remove(&["refs/heads/main".to_owned()]).await.unwrap_err();
+        for refused in ["", "main", "HEAD", &commit[..12], &format!("+{commit}"), &format!("{commit}:x")] {
+            assert!(mirror.bring(refused).await.is_err(), "{refused}");
+        }
+        mirror.bring(&commit).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_hub_that_says_nothing_delays_no_other_and_nobody_who_has_the_commit() {
+        let scratch = tempfile::tempdir().unwrap();
+        let hub = scratch.path().join("hub");
+        std::fs::create_dir(&hub).unwrap();
+        git(&hub, &["init", "-q", "-b", "main"]).await.unwrap();
+        let (first, mirrors) = (commit(&hub).await, Mirrors::new(scratch.path().join("mirrors")));
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("git://{}/hub", silent.local_addr().unwrap());
+        let dead = mirrors.of(&address).await.unwrap();
+        tokio::select! {
+            done = async { tokio::join!(dead.bring(&first), dead.refresh()) } => panic!("{done:?}"),
+            () = async {
+                // Both are under way, and one holds the mirror for its fetch.
+                let _connections = (silent.accept().await.unwrap(), silent.accept().await.unwrap());
+                let good = mirrors.of(hub.to_str().unwrap()).await.unwrap();
+                good.bring(&first).await.unwrap();
+                // Somebody else may fetch at the moment.
+                let _fetching = good.fetching.lock().await;
+                let commit = good.bring(&first).await.unwrap();
+                good.check_out(&commit, &scratch.path().join("tree")).await.unwrap();
+                assert!(mirrors.of(&address).await.is_ok());
+            } => {}
+        }
     }
 
     #[tokio::test]
@@ -198,13 +266,13 @@ mod tests {
         let first = commit(&hub).await;
         let mirrors = || Mirrors::new(scratch.path().join("mirrors"));
         let mirror = mirrors().of(address).await.unwrap();
-        mirror.lock().await.bring(&first).await.unwrap();
+        mirror.bring(&first).await.unwrap();
         let second = commit(&hub).await;
         for lock in ["config.lock", "packed-refs.lock", "refs/heads/main.lock"] {
-            std::fs::write(mirror.lock().await.folder.join(lock), "").unwrap();
+            std::fs::write(mirror.folder.join(lock), "").unwrap();
         }
         let mirror = mirrors().of(address).await.unwrap();
-        mirror.lock().await.refresh().await.unwrap();
-        assert_eq!(mirror.lock().await.head("main").await, Some(second));
+        mirror.refresh().await.unwrap();
+        assert_eq!(mirror.head("main").await, Some(second));
     }
 }

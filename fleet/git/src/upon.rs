@@ -80,7 +80,6 @@ mod tests {
         let two = writes(&hub, &base, "two", "2\n").await;
         let rival = writes(&hub, &base, "one", "another\n").await;
         let mirror = Mirrors::new(scratch.path().join("mirrors")).of(hub.to_str().unwrap()).await.unwrap();
-        let mirror = mirror.lock().await;
         mirror.refresh().await.unwrap();
         assert_eq!(mirror.put_upon(&base, &base, &one).await.unwrap(), Some(one.clone()));
         let both = mirror.put_upon(&one, &base, &two).await.unwrap().unwrap();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use code_commit_fleet_git::{GitError, Mirror, Mirrors};
 use code_commit_fleet_store::{Arrived, Fence, Landing, OrderId, Ready, State, Train};
 use tokio::sync::Mutex;
+use tracing::{Instrument as _, Span};
 
 use crate::{LandError, Round};
 
@@ -51,7 +52,6 @@ impl Branch {
     /// Ends, moves or couples a train, and lands what was verified on the head as it is.
     pub(crate) async fn step(&self, mirrors: &Mirrors) -> Result<Round, LandError> {
         let mirror = mirrors.of(&self.repo).await?;
-        let mirror = mirror.lock().await;
         let mut progress = self.progress.lock().await;
         mirror.refresh().await?;
         let mut head = self.head(&mirror).await?;
@@ -103,8 +103,12 @@ impl Branch {
         progress: &mut Progress,
         train: &Train,
     ) -> Result<Round, LandError> {
-        mirror.remove(&[self.offer(&train.tip)]).await?;
-        self.landing.arrived(train).await?;
+        self.withdraw(mirror, train).await;
+        for member in &train.members {
+            let span = self.span(member.order, member.traceparent.as_deref());
+            self.landed(member.order, &member.commit).instrument(span).await?;
+        }
+        self.landing.arrived(train.id).await?;
         progress.size = (train.members.len() * 2).clamp(progress.size, LONGEST);
         let results = train.members.len();
         tracing::info!(branch = self.name, results, commit = train.tip, "a train has landed");
@@ -136,9 +140,15 @@ impl Branch {
 
     async fn dissolve(&self, mirror: &Mirror, train: &Train, reason: &str) -> Result<(), LandError> {
         tracing::info!(branch = self.name, train = train.id.0, reason, "a train ends");
-        // A worker that has it finds nothing, or learns at its next beat that it is over.
-        mirror.remove(&[self.offer(&train.tip)]).await?;
+        self.withdraw(mirror, train).await;
         Ok(self.landing.dissolve(train.id, reason).await?)
+    }
+
+    /// It is gone already if we did not live to record that.
+    async fn withdraw(&self, mirror: &Mirror, train: &Train) {
+        if let Err(error) = mirror.remove(&[self.offer(&train.tip)]).await {
+            tracing::warn!(branch = self.name, error = &error as &dyn std::error::Error, "a train's name stays");
+        }
     }
 
     /// Lands what was verified on the head, and makes a train of what was not.
@@ -154,13 +164,14 @@ impl Branch {
             if members.len() == progress.size {
                 break;
             }
+            let span = self.span(ready.order, ready.traceparent.as_deref());
             let tip = members.last().map_or(head.as_str(), |last| last.commit.as_str()).to_owned();
             match self.fit(mirror, &ready, &head, &tip).await? {
                 Fit::Foreign => {
                     let words = format!("its result does not descend from {}", ready.onto);
                     round = round.and(self.refuse(&ready, &words).await?);
                 }
-                Fit::Landed => round = round.and(self.landed(ready.order, &ready.commit).await?),
+                Fit::Landed => round = round.and(self.landed(ready.order, &ready.commit).instrument(span).await?),
                 Fit::Not if tip == head => {
                     round = round.and(self.again(&ready, &head, "its branch has moved").await?);
                 }
@@ -169,7 +180,7 @@ impl Branch {
                 Fit::Upon(commit) if commit == ready.commit && members.is_empty() => {
                     match self.push(mirror, progress, &commit, &head).await? {
                         Pushed::Moved => {
-                            round = round.and(self.landed(ready.order, &commit).await?);
+                            round = round.and(self.landed(ready.order, &commit).instrument(span).await?);
                             head = commit;
                         }
                         Pushed::NotNow => return Ok(round),
@@ -177,7 +188,8 @@ impl Branch {
                     }
                 }
                 Fit::Upon(commit) => {
-                    members.push(Arrived { order: ready.order, commit, content: ready.content });
+                    let Ready { order, content, traceparent, .. } = ready;
+                    members.push(Arrived { order, commit, content, traceparent });
                 }
             }
         }
@@ -228,6 +240,13 @@ impl Branch {
         }
         progress.refusals = 0;
         Ok(Pushed::Never(format!("the hub refuses it: {error}")))
+    }
+
+    /// Below the submission of an order.
+    fn span(&self, order: OrderId, traceparent: Option<&str>) -> Span {
+        let span = tracing::info_span!("land", order = order.0, branch = self.name);
+        code_commit_fleet_traces::follow(&span, traceparent);
+        span
     }
 
     async fn landed(&self, order: OrderId, commit: &str) -> Result<Round, LandError> {

@@ -54,6 +54,8 @@ pub struct Arrived {
     pub commit: String,
     /// For its verification.
     pub content: String,
+    /// The span in which it was submitted.
+    pub traceparent: Option<String>,
 }
 
 // Any number; `land` has one.
@@ -169,12 +171,9 @@ impl Landing {
         Ok(self.client.query_opt(HELD, &[]).await?.is_some())
     }
 
-    /// The branch has moved to the end of a train.
-    pub async fn arrived(&self, train: &Train) -> Result<(), StoreError> {
-        for member in &train.members {
-            self.landed(member.order, &member.commit).await?;
-        }
-        self.client.execute(ARRIVED, &[&train.id.0]).await?;
+    /// All results of a train have landed.
+    pub async fn arrived(&self, train: OrderId) -> Result<(), StoreError> {
+        self.client.execute(ARRIVED, &[&train.0]).await?;
         Ok(())
     }
 

@@ -6,18 +6,20 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use code_commit_fleet_git::git;
+use code_commit_fleet_git::{CommitId, git};
 use code_commit_fleet_wire::{Finish, Held, Lease, Lost, Verdict};
 use serde::Deserialize;
+use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use crate::client::Fence;
-use crate::program::{GRACE, Program};
+use crate::limits::Group;
+use crate::program::{GRACE, Program, Start};
 use crate::{Wish, Worker};
 
 /// The program's exit codes that are verdicts; all others are about this machine.
-const DONE: i32 = 0;
-const FAILED: i32 = 1;
+pub(crate) const DONE: i32 = 0;
+pub(crate) const FAILED: i32 = 1;
 const NO_MODEL: i32 = 4;
 /// The gateway may be restarted while an order ends.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -29,6 +31,8 @@ const LONGEST: usize = 500;
 pub(crate) struct Job<'w> {
     pub(crate) worker: &'w Worker,
     pub(crate) lease: &'w Lease,
+    /// The ends of its programs.
+    pub(crate) ends: &'w TaskTracker,
 }
 
 /// How an order ended for this worker.
@@ -81,8 +85,18 @@ impl Job<'_> {
             () = self.beats() => Err(Interrupted::Fenced),
             _ = wish.wait_for(|wish| *wish == Wish::Stop) => Err(Interrupted::Stopped),
         };
-        tokio::spawn(remove(folder));
+        self.clear(folder);
         self.report(done).await
+    }
+
+    /// Removes its folder once its programs have ended: they put their things away there.
+    fn clear(self, folder: PathBuf) {
+        let ends = self.ends.clone();
+        ends.close();
+        self.worker.tasks.spawn(async move {
+            ends.wait().await;
+            remove(folder).await
+        });
     }
 
     async fn report(self, done: Result<anyhow::Result<Fence>, Interrupted>) -> Ended {
@@ -135,6 +149,10 @@ impl Job<'_> {
     async fn carry_out(self, folder: &Path) -> anyhow::Result<Fence> {
         let clock = clock();
         let repo = self.prepare(folder).instrument(tracing::info_span!("prepare")).await?;
+        if self.lease.is_train {
+            let verdict = self.verify_train(folder, &repo).instrument(tracing::info_span!("program")).await?;
+            return Ok(self.finish(verdict, None, clock).await);
+        }
         let code = self.run_program(folder, &repo).instrument(tracing::info_span!("program")).await?;
         let verdict = match code {
             DONE => {
@@ -169,16 +187,15 @@ impl Job<'_> {
             .await
             .context("the order cannot be written")?;
         let mirror = self.worker.mirrors.of(&self.lease.repo).await?;
-        let mirror = mirror.lock().await;
-        mirror.bring(&self.lease.base).await?;
-        mirror.check_out(&self.lease.base, &repo).await?;
+        let base = mirror.bring(&self.lease.base).await?;
+        mirror.check_out(&base, &repo).await?;
         Ok(repo)
     }
 
     async fn run_program(self, folder: &Path, repo: &Path) -> anyhow::Result<i32> {
         let models = format!("{}/m/{}", self.worker.models.trim_end_matches('/'), self.lease.token);
         let (order, out) = (folder.join("order.json"), folder.join("out"));
-        let args: [&std::ffi::OsStr; 16] = [
+        let args: [&std::ffi::OsStr; 14] = [
             "order".as_ref(),
             "run".as_ref(),
             order.as_ref(),
@@ -189,25 +206,22 @@ impl Job<'_> {
             "--commit".as_ref(),
             "--llm-model".as_ref(),
             self.lease.model.as_ref(),
-            "--base-url".as_ref(),
-            models.as_ref(),
             // Never off, whatever a configuration says.
             "--sandbox".as_ref(),
             "auto".as_ref(),
             "--json".as_ref(),
             "--quiet".as_ref(),
         ];
-        let name = format!("order-{}-{}", self.lease.order, self.lease.epoch);
-        let group = self.worker.groups.as_ref().map(|groups| groups.make(&name)).transpose()?;
-        Program::start(&self.worker.program, args, folder, folder, group)?.wait().await
+        let program = self.start(folder, folder);
+        Program::start(Start { models: Some(&models), group: self.group()?, ..program }, args)?.wait().await
     }
 
     /// The result's commit, in the hub under a name of this lease alone.
     async fn push(self, repo: &Path) -> anyhow::Result<String> {
-        let commit = git(repo, &["rev-parse", "HEAD"]).await?.trim().to_owned();
-        let update = format!("{commit}:{}", self.lease.result_ref());
+        let commit: CommitId = git(repo, &["rev-parse", "HEAD"]).await?.trim().parse()?;
+        let update = format!("{commit}:{}", self.lease.reference);
         git(repo, &["push", "-q", "--", &self.lease.repo, &update]).await?;
-        Ok(commit)
+        Ok(commit.to_string())
     }
 
     /// The run as one file in the database; `None` if the lease is gone, which the verdict's fence will say.
@@ -216,7 +230,7 @@ impl Job<'_> {
         let args: [&std::ffi::OsStr; 3] = ["export".as_ref(), "-o".as_ref(), file.as_ref()];
         let scratch = folder.join("export");
         tokio::fs::create_dir_all(&scratch).await?;
-        let code = Program::start(&self.worker.program, args, repo, &scratch, None)?.wait().await?;
+        let code = Program::start(self.start(repo, &scratch), args)?.wait().await?;
         anyhow::ensure!(code == 0, "the run cannot be exported: {}", last_words(&scratch).await);
         let content = tokio::fs::read(&file).await.context("the exported run cannot be read")?;
         match patiently(|| self.worker.client.store(self.held(), content.clone())).await {
@@ -226,6 +240,20 @@ impl Job<'_> {
             }
             Err(Fence::Held | Fence::Gone) => Ok(None),
         }
+    }
+
+    /// Where control groups are delegated to the worker.
+    pub(crate) fn group(self) -> anyhow::Result<Option<Group>> {
+        let name = format!("order-{}-{}", self.lease.order, self.lease.epoch);
+        self.worker.groups.as_ref().map(|groups| groups.make(&name)).transpose()
+    }
+
+    pub(crate) fn start<'s>(self, folder: &'s Path, output: &'s Path) -> Start<'s>
+    where
+        Self: 's,
+    {
+        let (program, ends) = (&*self.worker.program, self.ends);
+        Start { program, folder, output, models: None, group: None, ends }
     }
 
     fn held(self) -> Held {
@@ -253,7 +281,7 @@ async fn no_model(folder: &Path) -> Verdict {
     Verdict::NoModel { reason: last_words(folder).await }
 }
 
-/// A program that is being ended may still write, so there are a few tries; the worker's next start removes the rest.
+/// A program of a worker that was killed may still write, so there are a few tries; the worker's next start removes the rest.
 pub(crate) async fn remove(folder: PathBuf) -> std::io::Result<()> {
     for _ in 0..3 {
         match tokio::fs::remove_dir_all(&folder).await {
@@ -275,7 +303,7 @@ async fn stage(folder: &Path) -> String {
 }
 
 /// The last line that the program printed for people.
-async fn last_words(folder: &Path) -> String {
+pub(crate) async fn last_words(folder: &Path) -> String {
     let printed = tokio::fs::read(folder.join("stderr")).await.unwrap_or_default();
     let printed = String::from_utf8_lossy(&printed);
     let last = printed.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");

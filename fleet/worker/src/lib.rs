@@ -10,6 +10,7 @@ mod client;
 mod job;
 mod limits;
 mod program;
+mod train;
 
 pub use client::Endpoint;
 
@@ -20,8 +21,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use code_commit_fleet_git::Mirrors;
-use code_commit_fleet_wire::{Ask, RECORD};
+use code_commit_fleet_wire::{Ask, Lease, RECORD};
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 use crate::client::Client;
 use crate::job::{Ended, Job};
@@ -73,6 +75,8 @@ struct Worker {
     mirrors: Mirrors,
     groups: Option<limits::Groups>,
     wish: watch::Receiver<Wish>,
+    /// What goes on when an order is over.
+    tasks: TaskTracker,
 }
 
 /// Works until `wish` says otherwise.
@@ -86,12 +90,17 @@ pub async fn run(setup: Setup, wish: watch::Receiver<Wish>) -> anyhow::Result<()
     let version = program::version(&program).await?;
     let groups = memory.map(limits::Groups::delegated).transpose()?;
     let (client, mirrors) = (Client::new(endpoint), Mirrors::new(folder.join("mirrors")));
-    let worker = Arc::new(Worker { name, version, client, models, program, jobs, mirrors, groups, wish });
+    let tasks = TaskTracker::new();
+    let worker =
+        Arc::new(Worker { name, version, client, models, program, jobs, mirrors, groups, wish, tasks });
     tracing::info!(worker = worker.name, version = worker.version, slots, "working");
     let slots: Vec<_> = (0..slots).map(|_| tokio::spawn(slot(Arc::clone(&worker)))).collect();
     for slot in slots {
         slot.await.context("a slot broke")?;
     }
+    // Programs that were ended have their time; the end of this process would end it.
+    worker.tasks.close();
+    worker.tasks.wait().await;
     Ok(())
 }
 
@@ -110,7 +119,7 @@ async fn slot(worker: Arc<Worker>) {
     while *wish.borrow() == Wish::Work {
         let pause = match worker.client.lease(&worker.ask()).await {
             Ok(None) => continue,
-            Ok(Some(lease)) => match (Job { worker: &worker, lease: &lease }).traced().await {
+            Ok(Some(lease)) => match worker.carry_out(&lease).await {
                 Ended::Verdict | Ended::Gone => {
                     trouble = 0;
                     continue;
@@ -137,6 +146,10 @@ fn backoff(trouble: &mut u32) -> Duration {
 }
 
 impl Worker {
+    async fn carry_out(&self, lease: &Lease) -> Ended {
+        Job { worker: self, lease, ends: &TaskTracker::new() }.traced().await
+    }
+
     fn ask(&self) -> Ask {
         let wait_ms = u64::try_from(WAIT.as_millis()).unwrap_or(u64::MAX);
         Ask { worker: self.name.clone(), version: self.version.clone(), record: RECORD, wait_ms }

@@ -7,9 +7,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use code_commit_llm::Provider;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
 use crate::limits::Group;
 
@@ -31,26 +33,42 @@ pub(crate) async fn version(program: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned())
 }
 
+/// How a program is started.
+#[derive(Debug)]
+pub(crate) struct Start<'s> {
+    pub(crate) program: &'s Path,
+    pub(crate) folder: &'s Path,
+    /// The folder for files with its output.
+    pub(crate) output: &'s Path,
+    /// Where it reaches models. It holds the token of a lease, and everybody on the machine can read a command line.
+    pub(crate) models: Option<&'s str>,
+    pub(crate) group: Option<Group>,
+    /// Runs its end if it is dropped.
+    pub(crate) ends: &'s TaskTracker,
+}
+
 /// A running program, in a process group of its own; dropping it ends the whole group.
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Option<Child>,
     group: Option<Group>,
+    ends: TaskTracker,
 }
 
 impl Program {
     /// Starts it with its output in files.
     pub(crate) fn start<A: AsRef<OsStr>>(
-        program: &Path,
+        start: Start<'_>,
         args: impl IntoIterator<Item = A>,
-        folder: &Path,
-        output: &Path,
-        group: Option<Group>,
     ) -> anyhow::Result<Self> {
+        let Start { program, folder, output, models, group, ends } = start;
         let file =
             |name: &str| File::create(output.join(name)).with_context(|| format!("{name} cannot be made"));
+        let addresses = Provider::all_built_in().iter().filter_map(|provider| provider.base_env.as_ref());
         let child = command(program, group.as_ref())
             .args(args)
+            // Each dialect has paths of its own, so one address serves them all.
+            .envs(addresses.filter_map(|variable| Some((variable, models?))))
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(file("stdout")?)
@@ -60,7 +78,7 @@ impl Program {
             .kill_on_drop(true)
             .spawn();
         let child = child.with_context(|| format!("{} cannot be started", program.display()))?;
-        Ok(Self { child: Some(child), group })
+        Ok(Self { child: Some(child), group, ends: ends.clone() })
     }
 
     /// Its exit code; 128 and more if a signal ended it.
@@ -76,7 +94,7 @@ impl Drop for Program {
     /// SIGTERM comes first: it lets the program end the processes in its sandbox.
     fn drop(&mut self) {
         let (Some(child), group) = (self.child.take(), self.group.take()) else { return };
-        tokio::spawn(end(child, group));
+        self.ends.spawn(end(child, group));
     }
 }
 
@@ -108,9 +126,8 @@ fn command(program: &Path, group: Option<&Group>) -> Command {
     command.env_clear();
     #[expect(clippy::disallowed_methods, reason = "the environment is passed on here, name by name")]
     command.envs(PASSED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    for key in ["GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"] {
-        command.env(key, NO_KEY);
-    }
+    let keys = Provider::all_built_in().iter().flat_map(|provider| &provider.key_env);
+    command.envs(keys.map(|key| (key, NO_KEY)));
     for who in IDENTITY {
         command.env(format!("GIT_{who}_NAME"), "code-commit fleet");
         command.env(format!("GIT_{who}_EMAIL"), "code-commit-fleet@localhost");

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use code_commit_fleet_wire::{Member, Verdict};
 
 use crate::job::{DONE, FAILED, Job, last_words};
-use crate::program::Program;
+use crate::program::{Program, Start};
 
 impl Job<'_> {
     /// Runs what each of them asks for, until one fails.
@@ -20,7 +20,8 @@ impl Job<'_> {
             tokio::fs::write(&file, content).await.context("an order cannot be written")?;
             let args: [&std::ffi::OsStr; 5] =
                 ["check".as_ref(), "--order".as_ref(), file.as_ref(), "--sandbox".as_ref(), "auto".as_ref()];
-            let code = Program::start(&self.worker.program, args, repo, &scratch, self.group()?)?.wait().await?;
+            let program = Start { group: self.group()?, ..self.start(repo, &scratch) };
+            let code = Program::start(program, args)?.wait().await?;
             match code {
                 DONE => {}
                 FAILED => {

@@ -38,7 +38,6 @@ impl Gc {
         let mut removed = 0;
         for (hub, orders) in store.ended(days).await? {
             let mirror = mirrors.of(&hub).await?;
-            let mirror = mirror.lock().await;
             let mut names = mirror.results().await?;
             names.retain(|name| {
                 let of = code_commit_fleet_wire::of_result_ref(name);

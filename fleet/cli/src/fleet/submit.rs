@@ -51,7 +51,7 @@ pub(crate) struct Submit {
 impl Submit {
     pub(crate) async fn run(&self, store: &Store, out: print::Out) -> anyhow::Result<Exit> {
         let contents = self.files.iter().map(|file| read(file)).collect::<anyhow::Result<Vec<_>>>()?;
-        let base = code_commit_fleet_git::resolve(&self.repo, &self.base).await?;
+        let base = code_commit_fleet_git::resolve(&self.repo, &self.base).await?.to_string();
         // Before the orders, so that none of them can begin without it.
         if let (Some(batch), Some(cap)) = (&self.batch, self.max_cost) {
             store.cap(&Scope::Batch { tenant: self.tenant.clone(), batch: batch.clone() }, cap).await?;

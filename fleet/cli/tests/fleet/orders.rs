@@ -1,3 +1,5 @@
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use code_commit_fleet_trial::{Program, product, until};
@@ -81,6 +83,23 @@ fn the_program_of_a_killed_worker_ends_with_it() {
     until("the end of the program", || (!is_running()).then_some(())).unwrap();
 }
 
+/// A command line is for everybody on the machine to read.
+#[test]
+fn no_command_line_has_the_token_of_a_lease() {
+    let Some(mut scene) = Scene::new(1, 600_000) else { return };
+    scene.submit(0..1, &[]);
+    scene.start_worker(1);
+    scene.wait_for_calls(1);
+    let token = scene.postgres.query("SELECT token FROM orders").unwrap();
+    let has_it = |name: &str| {
+        let of_process = |entry: std::fs::DirEntry| std::fs::read(entry.path().join(name)).ok();
+        let all = std::fs::read_dir("/proc").unwrap().flatten().filter_map(of_process);
+        all.filter(|content| String::from_utf8_lossy(content).contains(token.trim())).count()
+    };
+    assert_eq!(has_it("cmdline"), 0);
+    assert!(has_it("environ") > 0, "the program is not running");
+}
+
 #[test]
 fn a_worker_that_is_asked_to_end_finishes_its_order_and_takes_no_other() {
     let Some(mut scene) = Scene::new(2, 1500) else { return };
@@ -108,6 +127,32 @@ fn a_worker_that_is_asked_twice_gives_its_order_back_and_that_costs_the_order_no
     assert!(worker.wait().unwrap());
     let (_, facts) = scene.fleet(&["status", &orders[0].to_string()]);
     assert_eq!((facts[0]["state"].as_str(), facts[0]["lost"].as_i64()), (Some("queued"), Some(0)));
+}
+
+#[test]
+fn a_worker_that_is_asked_twice_waits_until_its_program_has_put_its_things_away() {
+    let Some(mut scene) = Scene::new(1, 0) else { return };
+    let program = scene.path("slow-to-end");
+    let script = r#"#!/bin/sh
+[ "$1" = --version ] && exec echo slow-to-end
+trap 'sleep 2; echo > "$0.ended"; exit 143' TERM
+echo > "$0.begun"
+while :; do sleep 0.1; done
+"#;
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let orders = scene.submit(0..1, &[]);
+    scene.start_worker_with(1, &program);
+    let (begun, log) = (scene.path("slow-to-end.begun"), scene.path("worker-1.log"));
+    until("the program", || begun.exists().then_some(())).unwrap();
+    let worker = scene.workers.get_mut(&1).unwrap();
+    worker.signal(Signal::TERM).unwrap();
+    until("the first signal", || std::fs::read_to_string(&log).ok()?.contains("Drain").then_some(()))
+        .unwrap();
+    worker.signal(Signal::TERM).unwrap();
+    assert!(worker.wait().unwrap());
+    assert!(scene.path("slow-to-end.ended").exists());
+    assert_eq!(scene.state(orders[0]), "queued");
 }
 
 #[test]

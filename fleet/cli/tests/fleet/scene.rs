@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -150,21 +150,28 @@ impl Scene {
     pub(crate) fn start_worker_in(&mut self, mut outer: Command, number: usize) {
         outer.arg(sibling("code-commit-worker").unwrap());
         outer.arg("--socket").arg(self.path("gateway.sock"));
-        self.start(outer, number);
+        self.start(outer, number, &product().unwrap());
+    }
+
+    /// A worker that carries out orders with another program.
+    pub(crate) fn start_worker_with(&mut self, number: usize, program: &Path) {
+        let mut worker = Command::new(sibling("code-commit-worker").unwrap());
+        worker.arg("--socket").arg(self.path("gateway.sock"));
+        self.start(worker, number, program);
     }
 
     /// A worker that reaches the gateway over TCP.
     pub(crate) fn start_remote_worker(&mut self, number: usize, gateway: &str) {
         let mut worker = Command::new(sibling("code-commit-worker").unwrap());
         worker.args(["--gateway", gateway]).env("CODE_COMMIT_FLEET_TOKEN", TOKEN);
-        self.start(worker, number);
+        self.start(worker, number, &product().unwrap());
     }
 
-    fn start(&mut self, mut worker: Command, number: usize) {
+    fn start(&mut self, mut worker: Command, number: usize, program: &Path) {
         worker.arg("--name").arg(format!("worker-{number}")).args(["--slots", "1"]);
         worker.arg("--models").arg(format!("http://{}:{}", self.host, self.port));
         worker.arg("--folder").arg(self.path(&format!("worker-{number}")));
-        worker.arg("--program").arg(product().unwrap());
+        worker.arg("--program").arg(program);
         // A user's own settings have no part in a test.
         worker.env("HOME", self.hub.scratch()).envs(&self.environment);
         let log = self.path(&format!("worker-{number}.log"));

@@ -60,6 +60,7 @@ async fn a_train_is_leased_before_everything_else_and_arrives_as_a_whole() {
         order: ready.order,
         commit: format!("{}-upon", ready.commit),
         content: ready.content,
+        traceparent: None,
     });
     let members: Vec<Arrived> = members.collect();
     landing.couple("head", &members).await.unwrap();
@@ -75,7 +76,10 @@ async fn a_train_is_leased_before_everything_else_and_arrives_as_a_whole() {
     scene.finish(&lease, passed("c2-upon")).await;
     let (train, _) = landing.train("/hub", "main").await.unwrap().unwrap();
     assert_eq!(train.state, State::Passed);
-    landing.arrived(&train).await.unwrap();
+    for member in &train.members {
+        landing.landed(member.order, &member.commit).await.unwrap();
+    }
+    landing.arrived(train.id).await.unwrap();
     assert_eq!(landing.train("/hub", "main").await.unwrap(), None);
     assert_eq!(scene.row(ids[0]).await.commit.as_deref(), Some("c1-upon"));
     assert_eq!(scene.state(ids[1]).await, State::Landed);
@@ -87,7 +91,7 @@ async fn a_train_that_is_dissolved_ends_its_lease_and_its_results_wait_on() {
     let id = scene.submit(&[NewOrder { land: Some("main".into()), ..order("a", "one") }]).await[0];
     scene.finish(&scene.lease().await.unwrap(), passed("c")).await;
     let landing = scene.store.landing().await.unwrap().unwrap();
-    let member = Arrived { order: OrderId(id), commit: "c-upon".into(), content: "one".into() };
+    let member = Arrived { order: OrderId(id), commit: "c-upon".into(), content: "one".into(), traceparent: None };
     landing.couple("head", &[member]).await.unwrap();
     let lease = scene.lease().await.unwrap();
     scene.cancel(id).await;
