@@ -1,7 +1,5 @@
 //! Results put upon one another.
 
-use std::path::Path;
-
 use crate::{GitError, Mirror, git};
 
 impl Mirror {
@@ -15,9 +13,8 @@ impl Mirror {
             return Ok(None);
         }
         let merge_base = format!("--merge-base={onto}");
-        let merged =
-            git(self.folder(), &["merge-tree", "--write-tree", "--no-messages", &merge_base, head, commit]);
-        let Ok(tree) = merged.await else { return Ok(None) };
+        let merge = ["merge-tree", "--write-tree", "--no-messages", &merge_base, head, commit];
+        let Ok(tree) = git(self.folder(), &merge).await else { return Ok(None) };
         let made = git(self.folder(), &["cat-file", "commit", commit]).await?;
         let file = self.folder().join("upon");
         std::fs::write(&file, rewritten(&made, tree.trim(), head))
@@ -52,6 +49,8 @@ fn rewritten(commit: &str, tree: &str, parent: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::Mirrors;
 
@@ -75,6 +74,7 @@ mod tests {
         let hub = scratch.path().join("hub");
         std::fs::create_dir(&hub).unwrap();
         run(&hub, &["init", "-q", "-b", "main"]).await;
+        run(&hub, &["commit", "-q", "--allow-empty", "-m", "first"]).await;
         let base = writes(&hub, "HEAD", "base", "0\n").await;
         let one = writes(&hub, &base, "one", "1\n").await;
         let two = writes(&hub, &base, "two", "2\n").await;
@@ -90,8 +90,8 @@ mod tests {
         mirror.offer(&both, "refs/fleet/f/trains/1").await.unwrap();
         let files = run(&hub, &["ls-tree", "--name-only", &both]).await;
         assert_eq!(files, "base\none\ntwo");
-        let of = |commit: String| async { run(&hub, &["show", "-s", "--format=%an %ad %cn %cd %B", &commit]).await };
-        assert_eq!(of(both.clone()).await, of(two).await);
+        let of = ["show", "-s", "--format=%an %ad %cn %cd %B"];
+        assert_eq!(run(&hub, &[&of[..], &[&both]].concat()).await, run(&hub, &[&of[..], &[&two]].concat()).await);
         assert_eq!(run(&hub, &["rev-parse", &format!("{both}^")]).await, one);
     }
 
