@@ -125,6 +125,9 @@ async fn finish(
     async {
         let fence = gateway.store.finish(&finish, &gateway.terms).await?;
         tracing::info!(verdict = ?finish.verdict, ?fence, "finished");
+        if fence == Fence::Held {
+            gateway.seen.run(finish.elapsed_ms);
+        }
         Ok(gateway.fenced("finish", fence))
     }
     .instrument(span)
