@@ -7,8 +7,9 @@ use crate::http::{Exchange, Next, Stopwatch};
 use crate::retry::{Answer, Try};
 use crate::{CallError, Finish, Progress, Raw, Reply, Request, Unread, Usage, Watch};
 
-/// Reads an answer by its own form: gateways label events as text, and JSON as events.
-pub(crate) fn read(
+/// Reads an answer by its own form: gateways label events as text, and JSON as events. It is an answer whatever happens
+/// to the connection after its end mark.
+pub fn read(
     exchange: &mut Exchange<'_>,
     dialect: &dyn Dialect,
     request: &Request<'_>,

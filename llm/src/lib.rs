@@ -18,7 +18,7 @@ mod secret;
 pub mod sse;
 mod watch;
 
-pub use body::in_one_piece;
+pub use body::{in_one_piece, read as read_answer};
 pub use budget::{Allowance, Budget, BudgetError, Forecast, Limit, Spent};
 pub use client::{Client, Dialect, Stream};
 pub use code_commit_model::{

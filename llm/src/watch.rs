@@ -9,6 +9,9 @@ pub trait Watch {
     /// Something arrived.
     fn progress(&mut self, _progress: Progress<'_>) {}
 
+    /// Bytes of the body, as they arrive and before anything reads them.
+    fn bytes(&mut self, _bytes: &[u8]) {}
+
     /// An HTTP attempt has ended, successfully or not: one line of the journal. `attempt.wait_ms`
     /// is the wait before the next one.
     fn attempt(&mut self, _attempt: &Attempt) {}

@@ -5,7 +5,7 @@ use code_commit_llm::{Day, ModelId, Price, Prices, Usage};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::service::{Format, Service};
+use crate::service::{Format, Kind, Path, Service};
 
 /// A request to a vendor.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Question {
     pub(crate) is_free: bool,
     /// Of path and body, in hex.
     pub(crate) sha256: String,
+    /// The most tokens that the answer may have, if the request says so.
+    pub(crate) max_output: Option<u64>,
     /// `None` if nobody knows.
     pub(crate) most: Option<Nanodollars>,
 }
@@ -28,7 +30,8 @@ struct Body {
     max_tokens: Option<u64>,
     max_completion_tokens: Option<u64>,
     max_output_tokens: Option<u64>,
-    #[serde(rename = "generationConfig")]
+    // Gemini takes either spelling.
+    #[serde(rename = "generationConfig", alias = "generation_config")]
     generation_config: Option<GenerationConfig>,
     n: Option<u64>,
 }
@@ -36,43 +39,48 @@ struct Body {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct GenerationConfig {
+    #[serde(alias = "max_output_tokens")]
     max_output_tokens: Option<u64>,
+    #[serde(alias = "candidate_count")]
     candidate_count: Option<u64>,
 }
 
+impl Body {
+    fn max_output(&self) -> Option<u64> {
+        let config = self.generation_config.as_ref().and_then(|config| config.max_output_tokens);
+        [self.max_tokens, self.max_completion_tokens, self.max_output_tokens, config]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}
+
 impl Question {
-    /// `None` if the body does not say which model it is for.
-    pub(crate) fn read(format: Format, service: &Service, path: &str, body: &[u8]) -> Option<Self> {
+    /// `None` if the body does not belong to the path, or neither says which model it is for.
+    pub(crate) fn read(path: &Path<'_>, service: &Service, body: &[u8]) -> Option<Self> {
+        // Without a body it is sent as a GET.
+        if body.is_empty() != (path.kind == Kind::Description) {
+            return None;
+        }
         let fields: Body =
             if body.is_empty() { Body::default() } else { serde_json::from_slice(body).ok()? };
-        let (name, method) = match path.strip_prefix("/v1beta/models/") {
-            Some(rest) => rest.split_once(':').unwrap_or((rest, "")),
-            None => (fields.model.as_deref()?, ""),
-        };
-        let model = service.model(name).ok()?;
-        let is_free = body.is_empty() || method == "countTokens" || path.ends_with("/count_tokens");
+        let model = service.model(path.model.or(fields.model.as_deref())?).ok()?;
         let mut hash = Sha256::new();
-        hash.update(path);
+        hash.update(path.without_query);
         hash.update([0]);
         hash.update(body);
         let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         let most = price_of(&model).and_then(|price| most(&price, service, &fields, body.len() as u64));
-        Some(Self { format, model, is_free, sha256, most })
+        let (is_free, max_output) = (path.kind != Kind::Answer, fields.max_output());
+        Some(Self { format: path.format, model, is_free, sha256, max_output, most })
     }
 }
 
 /// No tokenizer makes more tokens than there are bytes.
 fn most(price: &Price, service: &Service, body: &Body, bytes: u64) -> Option<Nanodollars> {
-    let config = body.generation_config.as_ref();
-    let asked = [
-        body.max_tokens,
-        body.max_completion_tokens,
-        body.max_output_tokens,
-        config.and_then(|config| config.max_output_tokens),
-    ];
-    let asked = asked.into_iter().flatten().min();
-    let output = asked.or(price.max_output).or(service.provider.max_output)?;
-    let answers = body.n.or(config.and_then(|config| config.candidate_count)).unwrap_or(1);
+    let output = body.max_output().or(price.max_output).or(service.provider.max_output)?;
+    let candidates = body.generation_config.as_ref().and_then(|config| config.candidate_count);
+    let answers = body.n.or(candidates).unwrap_or(1);
     let plain = Usage {
         input_tokens: Some(bytes),
         output_tokens: Some(output.saturating_mul(answers)),
@@ -104,10 +112,10 @@ fn priced(model: &ModelId, served: Option<&str>) -> Option<Price> {
 mod tests {
     use super::*;
 
-    fn question(path: &str, body: &str) -> Option<Question> {
-        let format = Format::of(path)?;
-        let service = Service::new(format.provider(), None, "key").unwrap();
-        Question::read(format, &service, path, body.as_bytes())
+    fn question(target: &str, body: &str) -> Option<Question> {
+        let path = Path::read(target)?;
+        let service = Service::new(path.format.provider(), None, "key").unwrap();
+        Question::read(&path, &service, body.as_bytes())
     }
 
     fn most_usd(path: &str, body: &str) -> Option<String> {
@@ -116,7 +124,7 @@ mod tests {
 
     #[test]
     fn each_format_names_model_and_limit_in_its_own_way() {
-        let gemini = "/v1beta/models/gemini-2.5-pro:streamGenerateContent";
+        let gemini = "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse";
         let limited = r#"{"generationConfig":{"maxOutputTokens":1000000}}"#;
         // 10 dollars a million of output, 1.25 a million of input.
         assert_eq!(most_usd(gemini, limited).as_deref(), Some("10.0000600"));
@@ -142,8 +150,12 @@ mod tests {
     fn several_answers_cost_several_times_as_much() {
         let path = "/v1beta/models/gemini-2.5-pro:generateContent";
         let one = question(path, r#"{"generationConfig":{"maxOutputTokens":1000}}"#).unwrap().most.unwrap();
-        let four = r#"{"generationConfig":{"maxOutputTokens":1000,"candidateCount":4}}"#;
-        assert!(question(path, four).unwrap().most.unwrap().0 > 3 * one.0);
+        for four in [
+            r#"{"generationConfig":{"maxOutputTokens":1000,"candidateCount":4}}"#,
+            r#"{"generation_config":{"max_output_tokens":1000,"candidate_count":4}}"#,
+        ] {
+            assert!(question(path, four).unwrap().most.unwrap().0 > 3 * one.0, "{four}");
+        }
     }
 
     #[test]
@@ -151,6 +163,7 @@ mod tests {
         assert!(question("/v1beta/models/gemini-2.5-pro:countTokens", "{}").unwrap().is_free);
         assert!(question("/v1beta/models/gemini-2.5-pro", "").unwrap().is_free);
         assert!(question("/v1/messages/count_tokens", r#"{"model":"claude-fable-5-1"}"#).unwrap().is_free);
+        assert!(question("/v1/models/claude-fable-5-1", "").unwrap().is_free);
         assert!(!question("/v1/messages", r#"{"model":"claude-fable-5-1"}"#).unwrap().is_free);
     }
 
@@ -166,7 +179,7 @@ mod tests {
     #[test]
     fn what_is_no_request_of_a_known_format_is_none() {
         for (path, body) in
-            [("/v1/files", "{}"), ("/v1/messages", "{}"), ("/responses", "no"), ("/v1beta/models/", "{}")]
+            [("/v1/files", "{}"), ("/v1/messages", "{}"), ("/responses", "no"), ("/v1beta/models/", "")]
         {
             assert!(question(path, body).is_none(), "{path}");
         }

@@ -24,7 +24,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use code_commit_fleet_store::{GatewayId, Store, Terms};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Mutex, Notify, RwLock, watch};
+use tokio::sync::{Mutex, Notify, Semaphore, watch};
 
 use crate::forward::Agents;
 
@@ -45,7 +45,13 @@ pub struct Setup {
     pub interval: Option<Duration>,
     /// How long a gateway may be silent before its calls count as spent.
     pub patience: Duration,
+    /// How many calls of models may be under way at a time, as a rule [`CALLS`]; others wait for their turn.
+    pub calls: u16,
 }
+
+/// The calls that a gateway makes at a time. Each has one of the 512 threads that the runtime has for what blocks; the rest are for
+/// files and the names of hosts.
+pub const CALLS: u16 = 448;
 
 /// State that all requests share.
 #[derive(Debug)]
@@ -59,8 +65,8 @@ struct Gateway {
     agents: Agents,
     /// Orders may have been queued, or answers have come.
     news: Arc<Notify>,
-    /// Each call holds it for reading until its answer is stored.
-    under_way: Arc<RwLock<()>>,
+    /// Each call holds a part of it until its answer is stored.
+    calls: Arc<Semaphore>,
     /// Of the workers that wait, one for each record that they know looks for orders; the others wait for their turn.
     fronts: Mutex<BTreeMap<i32, Arc<Mutex<()>>>>,
     /// True once the gateway has been asked to end.
@@ -70,7 +76,7 @@ struct Gateway {
 
 /// Serves until `end` turns true, then ends what is under way.
 pub async fn run(store: Store, setup: Setup, end: watch::Receiver<bool>) -> anyhow::Result<()> {
-    let Setup { terms, socket, remote, models, services, interval, patience } = setup;
+    let Setup { terms, socket, remote, models, services, interval, patience, calls } = setup;
     let gateway = Arc::new(Gateway {
         id: store.gateway().await.context("the gateway cannot be announced")?,
         store,
@@ -80,13 +86,14 @@ pub async fn run(store: Store, setup: Setup, end: watch::Receiver<bool>) -> anyh
         patience,
         agents: Agents::default(),
         news: Arc::default(),
-        under_way: Arc::default(),
+        calls: Arc::new(Semaphore::new(calls.into())),
         fronts: Mutex::default(),
         ending: end.clone(),
         seen: seen::Seen::new(),
     });
     tokio::spawn(listen(Arc::clone(&gateway)));
     tokio::spawn(beat(Arc::clone(&gateway)));
+    tokio::spawn(sweep(Arc::clone(&gateway)));
     let local = unix(&socket)?;
     let workers = axum::serve(local, workers::router(&gateway)).with_graceful_shutdown(ended(end.clone()));
     let models = axum::serve(models, models::router(&gateway)).with_graceful_shutdown(ended(end.clone()));
@@ -101,7 +108,7 @@ pub async fn run(store: Store, setup: Setup, end: watch::Receiver<bool>) -> anyh
     };
     let (workers, models, far) = tokio::join!(workers.into_future(), models.into_future(), far);
     // Also those whose program is gone: their answers will be paid, so they have to be kept.
-    drop(gateway.under_way.write().await);
+    gateway.calls.acquire_many(calls.into()).await?.forget();
     workers.and(models).and(far).context("a listener failed")
 }
 
@@ -125,6 +132,18 @@ async fn listen(gateway: Arc<Gateway>) {
             tracing::warn!(error = &error as &dyn std::error::Error, "the database does not tell of news");
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// Does what is due: at the moment at which a wait or a lease ends, and at least once a second.
+async fn sweep(gateway: Arc<Gateway>) {
+    const LONGEST: Duration = Duration::from_secs(1);
+    loop {
+        let next = gateway.store.until_next().await.ok().flatten().unwrap_or(LONGEST);
+        tokio::time::sleep(next.clamp(Duration::from_millis(20), LONGEST)).await;
+        if let Err(error) = gateway.store.sweep(&gateway.terms).await {
+            tracing::warn!(error = &error as &dyn std::error::Error, "cannot do what is due");
+        }
     }
 }
 

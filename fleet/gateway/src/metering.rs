@@ -1,25 +1,12 @@
 //! The cost of an answer, and whether it is worth keeping.
 
-use code_commit_fleet_store::{Kept, Outcome};
-use code_commit_llm::sse::Frames;
-use code_commit_llm::{Advice, Answer, Dialect, Unread};
+use code_commit_fleet_store::{Kept, Nanodollars, Outcome};
+use code_commit_llm::{Advice, Reply};
 
 use crate::ask::{Question, cost};
 
-/// Judges the whole body of an answer with status 200. It is read by the product's own readers.
-pub(crate) fn judge(
-    question: &Question,
-    dialect: &dyn Dialect,
-    content_type: &str,
-    body: Vec<u8>,
-) -> Outcome {
-    let answer = if content_type.starts_with("text/event-stream") {
-        streamed(dialect, &body)
-    } else {
-        dialect.read(body.clone(), &code_commit_llm::Request::default(), None)
-    };
-    // The service did work, and nobody knows how much.
-    let Ok(Answer { reply, .. }) = answer else { return Outcome::Unknown };
+/// Of an answer that the product's client accepts.
+pub(crate) fn outcome(question: &Question, content_type: &str, body: Vec<u8>, reply: &Reply) -> Outcome {
     let usage = reply.usage;
     let tokens = |count: Option<u64>| count.and_then(|count| i64::try_from(count).ok());
     Outcome::Answered {
@@ -32,16 +19,12 @@ pub(crate) fn judge(
     }
 }
 
-fn streamed(dialect: &dyn Dialect, body: &[u8]) -> Result<Answer, Unread> {
-    let mut reader = dialect.stream();
-    let mut text = String::new();
-    let mut frames = Frames::default();
-    // Some gateways send empty events to keep the connection open.
-    let mut take = |data: &str| if data.trim().is_empty() { Ok(()) } else { reader.take(data, &mut text) };
-    frames.push(body, &mut take)?;
-    frames.finish(&mut take)?;
-    if reader.over().is_none() {
-        return Err(Unread::BrokenOff);
+/// Of an answer that is not billed.
+pub(crate) fn nothing() -> Outcome {
+    Outcome::Answered {
+        kept: None,
+        cost: Some(Nanodollars::default()),
+        input_tokens: None,
+        output_tokens: None,
     }
-    Ok(reader.finish(text)?)
 }

@@ -62,18 +62,58 @@ impl Service {
     }
 }
 
-impl Format {
-    /// By the path below the address that the program was given.
-    pub(crate) fn of(path: &str) -> Option<Self> {
-        match path {
-            _ if path.starts_with("/v1beta/models/") => Some(Self::Gemini),
-            _ if path == "/v1/messages" || path.starts_with("/v1/messages/") => Some(Self::Anthropic),
-            "/chat/completions" => Some(Self::Chat),
-            "/responses" => Some(Self::Responses),
-            _ => None,
-        }
-    }
+/// What is asked of a vendor. Only answers are billed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Answer,
+    Count,
+    Description,
+}
 
+/// A path that a client of the product asks for, below the address that the program was given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Path<'p> {
+    pub(crate) format: Format,
+    pub(crate) kind: Kind,
+    /// The model's name, in formats that have it in the path.
+    pub(crate) model: Option<&'p str>,
+    pub(crate) without_query: &'p str,
+}
+
+impl<'p> Path<'p> {
+    /// `target` is path and query as they will be sent. Nothing is decoded, and what is not listed is refused: a method that
+    /// is unknown here could be billed in ways that no reservation covers.
+    pub(crate) fn read(target: &'p str) -> Option<Self> {
+        let without_query = target.split('?').next()?;
+        let (format, kind, model) = match target {
+            "/v1/messages" => (Format::Anthropic, Kind::Answer, None),
+            "/v1/messages/count_tokens" => (Format::Anthropic, Kind::Count, None),
+            "/chat/completions" => (Format::Chat, Kind::Answer, None),
+            "/responses" => (Format::Responses, Kind::Answer, None),
+            _ => match (target.strip_prefix("/v1beta/models/"), target.strip_prefix("/v1/models/")) {
+                (Some(rest), _) => {
+                    let (kind, model) = gemini(rest)?;
+                    (Format::Gemini, kind, Some(model))
+                }
+                (None, Some(model)) => (Format::Anthropic, Kind::Description, Some(model)),
+                (None, None) => return None,
+            },
+        };
+        Some(Self { format, kind, model, without_query })
+    }
+}
+
+/// `MODEL:METHOD`, or a model alone.
+fn gemini(rest: &str) -> Option<(Kind, &str)> {
+    let Some((model, method)) = rest.split_once(':') else { return Some((Kind::Description, rest)) };
+    match method {
+        "generateContent" | "streamGenerateContent?alt=sse" => Some((Kind::Answer, model)),
+        "countTokens" => Some((Kind::Count, model)),
+        _ => None,
+    }
+}
+
+impl Format {
     /// The provider's name in the product's table.
     pub(crate) fn provider(self) -> &'static str {
         match self {

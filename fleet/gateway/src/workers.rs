@@ -9,7 +9,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{post, put};
 use axum::{Json, Router, body::Bytes};
-use code_commit_fleet_store::{Fence, StoreError};
+use code_commit_fleet_store::{Fence, Leased, StoreError};
 use code_commit_fleet_wire::{Ask, Finish, Held, Lease, Lost, RECORD, Stored};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
@@ -55,6 +55,11 @@ type Shared = State<Arc<Gateway>>;
 async fn lease(State(gateway): Shared, Json(ask): Json<Ask>) -> Result<Response, Failed> {
     let until = Instant::now() + Duration::from_millis(ask.wait_ms).min(LONGEST_WAIT);
     let mut ending = gateway.ending.clone();
+    if gateway.store.seen(&ask).await? {
+        // It asks again at once, and is not to keep others from the front.
+        let _ = timeout_at(until, ending.wait_for(|ending| *ending)).await;
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
     let front = Arc::clone(gateway.fronts.lock().await.entry(ask.record.clamp(0, RECORD)).or_default());
     // Whoever is in front looks as soon as there is news. Thousands that all looked would keep the database busy with that.
     let Ok(_front) = timeout_at(until, front.lock()).await else {
@@ -67,18 +72,18 @@ async fn lease(State(gateway): Shared, Json(ask): Json<Ask>) -> Result<Response,
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
         gateway.seen.looked();
-        if let Some(lease) = gateway.store.lease(&ask, &gateway.terms).await? {
+        if let Some(Leased { lease, waited }) = gateway.store.lease(&ask, &gateway.terms).await? {
+            gateway.seen.waited(waited);
             return Ok(Json(leased(lease, &ask)).into_response());
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
-        let next = gateway.store.until_next().await?.unwrap_or(GLANCE).max(Duration::from_millis(20));
         tokio::select! {
             () = news => {}
             _ = ending.changed() => {}
-            () = tokio::time::sleep(left.min(next).min(GLANCE)) => {}
+            () = tokio::time::sleep(left.min(GLANCE)) => {}
         }
     }
 }
@@ -125,6 +130,9 @@ async fn finish(
     async {
         let fence = gateway.store.finish(&finish, &gateway.terms).await?;
         tracing::info!(verdict = ?finish.verdict, ?fence, "finished");
+        if fence == Fence::Held {
+            gateway.seen.run(finish.elapsed_ms);
+        }
         Ok(gateway.fenced("finish", fence))
     }
     .instrument(span)

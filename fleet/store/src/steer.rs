@@ -59,7 +59,7 @@ const GO_ON: &str = "
 const FREE: &str = "UPDATE pace SET free_at = '-infinity', failures = 0 WHERE $1 = 'model' AND ($2 = model OR $2 LIKE '%/' || model)";
 const SEEN: &str = "
     INSERT INTO workers (name, version) VALUES ($1, $2)
-    ON CONFLICT (name) DO UPDATE SET version = excluded.version, seen_at = now()";
+    ON CONFLICT (name) DO UPDATE SET version = excluded.version, seen_at = now() RETURNING is_draining";
 const WORKERS: &str = "
     SELECT coalesce(w.name, l.worker), coalesce(version, ''), coalesce(extract(epoch FROM now() - seen_at), 0)::float8,
         coalesce(count, 0), coalesce(is_draining, false)
@@ -114,12 +114,11 @@ impl Store {
         Ok(rows.into_iter().map(pause).collect())
     }
 
-    /// A worker has asked.
-    pub async fn seen(&self, ask: &Ask) -> Result<(), StoreError> {
+    /// A worker has asked; whether it is to get nothing.
+    pub async fn seen(&self, ask: &Ask) -> Result<bool, StoreError> {
         let client = self.client().await?;
         let seen = client.prepare_cached(SEEN).await?;
-        client.execute(&seen, &[&ask.worker, &ask.version]).await?;
-        Ok(())
+        Ok(client.query_one(&seen, &[&ask.worker, &ask.version]).await?.get(0))
     }
 
     /// Workers that were heard of within a day, or that have orders.

@@ -133,6 +133,7 @@ impl<'a> Exchange<'a> {
                 if self.received > self.limits.body {
                     return Err(CallError::BodyTooLarge { limit: self.limits.body });
                 }
+                watch.bytes(&bytes);
                 watch.progress(Progress::Bytes(self.received));
                 Ok(Next::Bytes(bytes))
             }

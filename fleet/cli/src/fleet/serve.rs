@@ -62,6 +62,7 @@ impl Gateway {
             services: self.services()?,
             interval: self.calls_per_minute.map(|calls| Duration::from_mins(1) / calls.max(1)),
             patience: seconds(self.patience)?,
+            calls: code_commit_fleet_gateway::CALLS,
         };
         code_commit_fleet_gateway::run(store, setup, terminated()?).await?;
         Ok(Exit::Done)

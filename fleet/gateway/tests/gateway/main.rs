@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod calls;
+mod monitors;
+mod requests;
+
 use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -33,11 +37,16 @@ struct Scene {
     end: watch::Sender<bool>,
     running: JoinHandle<anyhow::Result<()>>,
     folder: tempfile::TempDir,
-    _database: Database,
+    database: Database,
 }
 
 impl Scene {
     async fn new(script: Script) -> Option<Self> {
+        Self::with_calls(script, code_commit_fleet_gateway::CALLS).await
+    }
+
+    /// The same with so many calls at a time.
+    async fn with_calls(script: Script, calls: u16) -> Option<Self> {
         let database = Database::create().unwrap()?;
         let store = Store::migrate(&database.address()).await.unwrap();
         let vendor = Server::start(script).unwrap();
@@ -57,10 +66,11 @@ impl Scene {
             services: services.to_vec(),
             interval: None,
             patience: Duration::from_mins(1),
+            calls,
         };
         let (end, ended) = watch::channel(false);
         let running = tokio::spawn(code_commit_fleet_gateway::run(store.clone(), setup, ended));
-        Some(Self { vendor, store, models: models_at, workers, end, running, folder, _database: database })
+        Some(Self { vendor, store, models: models_at, workers, end, running, folder, database })
     }
 
     async fn submit(&self, content: &str, record: i32) {
@@ -131,10 +141,17 @@ async fn ask_and_watch(
 }
 
 async fn get(url: String, key: Option<&'static str>) -> (u16, String) {
+    let key = key.map(|key| ("authorization", Secret::new(key)));
+    fetch(Post { url, headers: Vec::new(), key, body: Arc::default() }).await
+}
+
+async fn post(url: String, body: &str) -> (u16, String) {
+    fetch(Post { url, headers: Vec::new(), key: None, body: Arc::new(body.into()) }).await
+}
+
+async fn fetch(post: Post) -> (u16, String) {
     let fetch = move || {
         let agent = Agent::new(Network::default(), Limits::default());
-        let key = key.map(|key| ("authorization", Secret::new(key)));
-        let post = Post { url, headers: Vec::new(), key, body: Arc::default() };
         let mut exchange = agent.send(&post, None, &mut Blind).unwrap();
         let body = exchange.read_to_end(1 << 20, &mut Blind).unwrap();
         (exchange.head.status, String::from_utf8(body).unwrap())
@@ -268,27 +285,6 @@ async fn from_another_machine_nobody_gets_in_without_the_token() {
     assert_eq!(get(url(), Some("Bearer guess")).await.0, 401);
     assert_eq!(get(url(), Some("Bearer fleet-token")).await.0, 405);
     assert!(scene.folder.path().join("socket").exists());
-}
-
-#[tokio::test]
-async fn monitors_see_orders_calls_and_budgets() {
-    let Some(scene) = Scene::new(Script::new([Step::text("hello")])).await else { return };
-    scene.store.cap(&Scope::Fleet, Nanodollars::from_usd(5.0).unwrap()).await.unwrap();
-    let lease = scene.leased("one").await;
-    ask(scene.gemini(&lease), true).await.unwrap();
-    ask(scene.gemini(&lease), true).await.unwrap();
-    let (status, page) = get(format!("{}/metrics", scene.models), None).await;
-    assert_eq!(status, 200);
-    for line in [
-        "fleet_orders{state=\"leased\"} 1",
-        "fleet_calls_total{model=\"gemini-2.5-pro\",answer=\"answered\"} 1",
-        "fleet_calls_total{model=\"gemini-2.5-pro\",answer=\"kept\"} 1",
-        "fleet_tokens_total{model=\"gemini-2.5-pro\",kind=\"output\"}",
-        "fleet_nanodollars_total{model=\"gemini-2.5-pro\"}",
-        "fleet_budget_usd{scope=\"fleet\",kind=\"cap\"} 5",
-    ] {
-        assert!(page.contains(line), "{line} is missing:\n{page}");
-    }
 }
 
 #[tokio::test]
