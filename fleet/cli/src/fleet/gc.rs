@@ -35,12 +35,12 @@ impl Gc {
 
     async fn remove_refs(&self, store: &Store, days: i32) -> anyhow::Result<usize> {
         let mirrors = Mirrors::new(std::path::absolute(self.folder.join("mirrors"))?);
-        let mut removed = 0;
+        let (fleet, mut removed) = (store.name_in_hubs().await?, 0);
         for (hub, orders) in store.ended(days).await? {
             let mirror = mirrors.of(&hub).await?;
             let mut names = mirror.results().await?;
             names.retain(|name| {
-                let of = code_commit_fleet_wire::of_result_ref(name);
+                let of = code_commit_fleet_wire::of_result_ref(&fleet, name);
                 of.is_some_and(|(order, epoch)| orders.get(&order).is_some_and(|keep| *keep != Some(epoch)))
             });
             mirror.remove(&names).await?;

@@ -2,18 +2,26 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the program that prints")]
 
+mod fleet;
 mod gc;
 mod page;
 mod print;
 mod serve;
+mod steer;
 mod submit;
+mod token;
 mod view;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
-use code_commit_fleet_store::{Fence, Filter, Nanodollars, OrderId, Scope, Store};
+use code_commit_fleet_store::{Filter, Nanodollars, Request, Scope, State, Store};
 use code_commit_fleet_traces::{Tells, Traces};
+use code_commit_fleet_worker::{Client, Endpoint};
+
+use crate::fleet::Fleet;
 
 /// Carries out thousands of orders on many machines.
 #[derive(Debug, Parser)]
@@ -29,6 +37,14 @@ struct Flags {
         default_value = "host=/run/postgresql user=code-commit-fleet dbname=code-commit-fleet"
     )]
     database: String,
+    /// A gateway to ask instead of the database, with the token in `CODE_COMMIT_FLEET_TOKEN`
+    #[arg(long, global = true, env = "CODE_COMMIT_FLEET_GATEWAY", value_name = "HOST:PORT")]
+    gateway: Option<String>,
+    #[arg(long, global = true, env = "CODE_COMMIT_FLEET_TOKEN", hide = true, hide_env_values = true)]
+    token: Option<String>,
+    /// The authority of the gateway's certificate, in PEM
+    #[arg(long, global = true, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
     /// Print one JSON object per line on standard output, and nothing else
     #[arg(long, global = true)]
     json: bool,
@@ -40,14 +56,36 @@ struct Flags {
 enum Command {
     /// Bring the database's schema up to date
     Migrate,
-    /// Submit orders; the same tenant, content and base are the same order
+    /// Submit orders; the same tenant, content, base, repository, model and branch are the same order
     Submit(submit::Submit),
     /// Show how many orders are in which state, or what happened to one
     Status(view::Status),
     /// End orders that are not over
-    Cancel(Orders),
+    Cancel(steer::Orders),
     /// Queue orders again that failed, stopped, died or were cancelled
-    Retry(Orders),
+    Retry(steer::Orders),
+    /// Let nobody lease orders that have something in common; what is leased goes on
+    Pause {
+        /// `tenant:NAME`, `repo:URL` or `model:MODEL`
+        #[arg(value_parser = steer::held)]
+        what: steer::Held,
+    },
+    /// Lease them again, also those of a model whose service was out of order
+    Resume {
+        /// `tenant:NAME`, `repo:URL` or `model:MODEL`
+        #[arg(value_parser = steer::held)]
+        what: steer::Held,
+    },
+    /// List workers that have asked for orders within a day
+    Workers,
+    /// Give a worker no more orders
+    Drain {
+        /// Its name in `workers`
+        worker: String,
+        /// Give it orders again
+        #[arg(long)]
+        undo: bool,
+    },
     /// List results, or fetch the exported run of one order
     Results(view::Results),
     /// Show what was paid, by tenant, batch and model
@@ -63,6 +101,9 @@ enum Command {
         #[arg(value_parser = usd)]
         usd: Nanodollars,
     },
+    /// Make, list or revoke tokens for the gateway
+    #[command(subcommand)]
+    Token(token::Token),
     /// Remove bundles, answers and events of orders that ended long ago; verdicts and costs stay
     Gc(gc::Gc),
     /// Serve workers and their programs: the only process with the database's password and the vendors' keys
@@ -71,15 +112,8 @@ enum Command {
     Land(serve::Land),
 }
 
-/// Orders by their numbers.
-#[derive(Debug, Args)]
-struct Orders {
-    #[arg(required = true, value_name = "ORDER")]
-    orders: Vec<i64>,
-}
-
 /// Which orders.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct Which {
     /// Only this tenant's
     #[arg(long, value_name = "NAME")]
@@ -87,11 +121,21 @@ struct Which {
     /// Only this batch's
     #[arg(long, value_name = "NAME")]
     batch: Option<String>,
+    /// Only those for this repository
+    #[arg(long = "of-repo", value_name = "URL")]
+    repo: Option<String>,
+    /// Only those for this model
+    #[arg(long = "of-model", value_name = "MODEL")]
+    model: Option<String>,
+    /// Only those in this state
+    #[arg(long, value_name = "STATE", value_parser = state)]
+    state: Option<State>,
 }
 
 impl Which {
     fn filter(&self) -> Filter {
-        Filter { tenant: self.tenant.clone(), batch: self.batch.clone(), ..Filter::default() }
+        let Self { tenant, batch, repo, model, state } = self.clone();
+        Filter { tenant, batch, repo, model, state, orders: Vec::new() }
     }
 }
 
@@ -126,50 +170,75 @@ async fn run(flags: &Flags, out: print::Out) -> anyhow::Result<Exit> {
         out.line(&serde_json::json!({ "migrated": true }), || "the schema is up to date".into());
         return Ok(Exit::Done);
     }
-    let store = Store::open(&flags.database).await?;
     match &flags.command {
-        Command::Migrate => Ok(Exit::Done),
-        Command::Submit(submit) => submit.run(&store, out).await,
-        Command::Status(status) => status.run(&store, out).await,
-        Command::Cancel(orders) => {
-            each(orders, out, "cancelled", async |order| store.cancel(order).await).await
-        }
-        Command::Retry(orders) => {
-            each(orders, out, "queued again", async |order| store.retry(order).await).await
-        }
-        Command::Results(results) => results.run(&store, out).await,
-        Command::Costs(which) => view::costs(&store, &which.filter(), out).await,
-        Command::Page(page) => page.run(&store, out).await,
-        Command::Cap { scope, usd } => {
-            store.cap(scope, *usd).await?;
-            view::budgets(&store, out).await
-        }
-        Command::Gc(gc) => gc.run(&store, out).await,
-        Command::Gateway(gateway) => gateway.run(store).await,
-        Command::Land(land) => land.run(&store, out).await,
+        Command::Gateway(_)
+        | Command::Land(_)
+        | Command::Gc(_)
+        | Command::Page(_)
+        | Command::Token(_)
+        | Command::Migrate => with_database(&Store::open(&flags.database).await?, &flags.command, out).await,
+        Command::Submit(_)
+        | Command::Status(_)
+        | Command::Cancel(_)
+        | Command::Retry(_)
+        | Command::Pause { .. }
+        | Command::Resume { .. }
+        | Command::Workers
+        | Command::Drain { .. }
+        | Command::Results(_)
+        | Command::Costs(_)
+        | Command::Cap { .. } => with_fleet(&flags.reach().await?, &flags.command, out).await,
     }
 }
 
-/// Does the same to each order; 7 if there was nothing to do for any of them.
-async fn each(
-    orders: &Orders,
-    out: print::Out,
-    done: &str,
-    act: impl AsyncFn(OrderId) -> Result<Fence, code_commit_fleet_store::StoreError>,
-) -> anyhow::Result<Exit> {
-    let mut exit = Exit::Nothing;
-    for &order in &orders.orders {
-        let is_done = act(OrderId(order)).await? == Fence::Held;
-        if is_done {
-            exit = Exit::Done;
-        }
-        let word =
-            if is_done { done } else { "unchanged: its state does not allow it, or there is no such order" };
-        out.line(&serde_json::json!({ "order": order, "done": is_done }), || {
-            format!("order {order}: {word}")
-        });
+impl Flags {
+    /// The gateway if there is one, else the database.
+    async fn reach(&self) -> anyhow::Result<Fleet> {
+        let Some(address) = self.gateway.clone() else {
+            return Ok(Fleet::Database(Store::open(&self.database).await?));
+        };
+        let token = self.token.clone().context("the gateway needs a token in CODE_COMMIT_FLEET_TOKEN")?;
+        Ok(Fleet::Gateway(Client::new(Endpoint::Tcp { address, token }, self.tls_ca.as_deref())?))
     }
-    Ok(exit)
+}
+
+/// What needs the database itself.
+async fn with_database(store: &Store, command: &Command, out: print::Out) -> anyhow::Result<Exit> {
+    match command {
+        Command::Page(page) => page.run(store, out).await,
+        Command::Gc(gc) => gc.run(store, out).await,
+        Command::Token(token) => token.run(store, out).await,
+        Command::Gateway(gateway) => gateway.run(store.clone()).await,
+        Command::Land(land) => land.run(store, out).await,
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// What a gateway does as well, for those who may ask for it.
+async fn with_fleet(fleet: &Fleet, command: &Command, out: print::Out) -> anyhow::Result<Exit> {
+    match command {
+        Command::Submit(submit) => submit.run(fleet, out).await,
+        Command::Status(status) => status.run(fleet, out).await,
+        Command::Cancel(orders) => {
+            steer::each(fleet, orders, out, "cancelled", |filter| Request::Cancel { filter }).await
+        }
+        Command::Retry(orders) => {
+            steer::each(fleet, orders, out, "queued again", |filter| Request::Retry { filter }).await
+        }
+        Command::Pause { what } => steer::pause(fleet, what, out).await,
+        Command::Resume { what } => steer::resume(fleet, what, out).await,
+        Command::Workers => steer::workers(fleet, out).await,
+        Command::Drain { worker, undo } => steer::drain(fleet, worker, !undo, out).await,
+        Command::Results(results) => results.run(fleet, out).await,
+        Command::Costs(which) => view::costs(fleet, which.filter(), out).await,
+        Command::Cap { scope, usd } => steer::cap(fleet, scope, usd.as_usd(), out).await,
+        _ => Ok(Exit::Done),
+    }
+}
+
+fn state(text: &str) -> Result<State, String> {
+    let all = || State::ALL.map(State::word).join(", ");
+    State::ALL.into_iter().find(|state| state.word() == text).ok_or_else(|| format!("`{text}` is none of {}", all()))
 }
 
 fn usd(text: &str) -> Result<Nanodollars, String> {

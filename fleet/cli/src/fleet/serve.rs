@@ -1,12 +1,13 @@
 //! The fleet's own processes.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
 use code_commit_fleet_git::Mirrors;
-use code_commit_fleet_land::{LandError, Round};
+use code_commit_fleet_land::{LandError, Lander, Round};
 use code_commit_fleet_store::{Store, Terms};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -15,7 +16,7 @@ use tokio::sync::watch;
 use crate::{Exit, print};
 
 /// Between two looks for results to land.
-const GLANCE: Duration = Duration::from_secs(1);
+const GLANCE: Duration = Duration::from_millis(500);
 
 /// How the gateway is set up. Vendors' keys come from the variables that the product reads, such as `GEMINI_API_KEY`.
 #[derive(Debug, Args)]
@@ -43,6 +44,18 @@ pub(crate) struct Gateway {
     /// The wait after an order was lost, in seconds; it doubles from there
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     backoff: f64,
+    /// How often an order's model may be out of reach before the order stops
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    attempts: i32,
+    /// How often a model's service may fail in a row before its orders wait
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    faults: i32,
+    /// How long they wait then, in seconds; it doubles from there
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    rest: f64,
+    /// Remove bundles, answers and events of orders that ended this many days ago, once an hour
+    #[arg(long, value_name = "DAYS")]
+    retain: Option<u16>,
     /// The most calls that the whole fleet may make of one model in a minute
     #[arg(long, value_name = "N")]
     calls_per_minute: Option<u32>,
@@ -55,7 +68,15 @@ impl Gateway {
             _ => None,
         };
         let setup = code_commit_fleet_gateway::Setup {
-            terms: Terms { lease: seconds(self.lease)?, backoff: seconds(self.backoff)?, ..Terms::default() },
+            terms: Terms {
+                lease: seconds(self.lease)?,
+                backoff: seconds(self.backoff)?,
+                max_attempts: self.attempts,
+                max_faults: self.faults,
+                rest: seconds(self.rest)?,
+                ..Terms::default()
+            },
+            retain: self.retain,
             socket: self.socket.clone(),
             remote,
             models: bind(&self.models).await?,
@@ -100,15 +121,14 @@ pub(crate) struct Land {
 
 impl Land {
     pub(crate) async fn run(&self, store: &Store, out: print::Out) -> anyhow::Result<Exit> {
-        let folder = std::path::absolute(self.folder.join("mirrors"))?;
-        let mirrors = Mirrors::new(folder);
+        let mirrors = Arc::new(Mirrors::new(std::path::absolute(self.folder.join("mirrors"))?));
         if self.once {
-            return once(store, &mirrors, out).await;
+            return once(store, mirrors, out).await;
         }
         let mut end = terminated()?;
         while !*end.borrow() {
             // The right to land ends with its connection; then it is asked for again.
-            if let Err(error) = land(store, &mirrors, &mut end).await {
+            if let Err(error) = land(store, Arc::clone(&mirrors), &mut end).await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "cannot land at this moment");
             }
             pause(&mut end).await;
@@ -118,30 +138,40 @@ impl Land {
 }
 
 /// Lands what is ready.
-async fn once(store: &Store, mirrors: &Mirrors, out: print::Out) -> anyhow::Result<Exit> {
-    let mut landing = store.landing().await?.context("another process lands at this moment")?;
+async fn once(store: &Store, mirrors: Arc<Mirrors>, out: print::Out) -> anyhow::Result<Exit> {
+    let lander = Lander::new(store, mirrors).await?;
+    let mut lander = lander.context("another process lands at this moment")?;
     let mut all = Round::default();
     loop {
-        let round = code_commit_fleet_land::round(&mut landing, mirrors).await?;
+        let round = lander.whole_round().await?;
         all = Round { failed: round.failed, ..all.and(round) };
-        if round.landed + round.moved + round.refused == 0 {
+        if round.is_idle() {
             break;
         }
     }
-    let Round { landed, moved, refused, failed } = all;
-    let fact = serde_json::json!({ "landed": landed, "again": moved, "refused": refused, "failed": failed });
-    let words =
-        || format!("{landed} landed, {moved} to be carried out again, {refused} refused, {failed} failed");
+    let Round { landed, again, refused, trains, failed } = all;
+    let fact = serde_json::json!({
+        "landed": landed, "again": again, "refused": refused, "trains": trains, "failed": failed
+    });
+    let words = || {
+        format!(
+            "{landed} landed, {again} to be carried out again, {refused} refused, {trains} trains to be verified, \
+             {failed} branches failed"
+        )
+    };
     out.line(&fact, words);
     Ok(if refused + failed > 0 { Exit::No } else { Exit::Done })
 }
 
 /// Lands until it is asked to end, or at once if another process does.
-async fn land(store: &Store, mirrors: &Mirrors, end: &mut watch::Receiver<bool>) -> Result<(), LandError> {
-    let Some(mut landing) = store.landing().await? else { return Ok(()) };
+async fn land(
+    store: &Store,
+    mirrors: Arc<Mirrors>,
+    end: &mut watch::Receiver<bool>,
+) -> Result<(), LandError> {
+    let Some(mut lander) = Lander::new(store, mirrors).await? else { return Ok(()) };
     while !*end.borrow() {
-        let round = code_commit_fleet_land::round(&mut landing, mirrors).await?;
-        if round.landed + round.moved + round.refused == 0 {
+        if lander.round().await?.is_idle() {
             pause(end).await;
         }
     }

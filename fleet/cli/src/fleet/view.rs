@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use code_commit_fleet_store::{Filter, OrderId, OrderRow, State, Store};
+use code_commit_fleet_store::{Cost, Event, Filter, OrderId, OrderRow, PAGE, Request, Snapshot, State};
 
+use crate::fleet::Fleet;
 use crate::print::{Out, short, usd};
 use crate::{Exit, Which};
 
@@ -27,21 +28,21 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    pub(crate) async fn run(&self, store: &Store, out: Out) -> anyhow::Result<Exit> {
+    pub(crate) async fn run(&self, fleet: &Fleet, out: Out) -> anyhow::Result<Exit> {
         if self.watch {
-            return self.watch(store, out).await;
+            return self.watch(fleet, out).await;
         }
         match self.order {
-            Some(order) => one(store, OrderId(order), out).await,
-            None => fleet(store, out).await,
+            Some(order) => one(fleet, OrderId(order), out).await,
+            None => whole(fleet, out).await,
         }
     }
 
-    async fn watch(&self, store: &Store, out: Out) -> anyhow::Result<Exit> {
-        let filter = Filter { order: self.order.map(OrderId), ..self.which.filter() };
+    async fn watch(&self, fleet: &Fleet, out: Out) -> anyhow::Result<Exit> {
+        let filter = Filter { orders: self.order.map(OrderId).into_iter().collect(), ..self.which.filter() };
         let mut last = Vec::new();
         loop {
-            let orders = store.orders(&filter).await?;
+            let orders = fleet.orders(&filter).await?;
             let now: Vec<(OrderId, State)> = orders.iter().map(|row| (row.order, row.state)).collect();
             for row in orders.iter().filter(|row| !last.contains(&(row.order, row.state))) {
                 out.line(row, || words(row));
@@ -71,38 +72,36 @@ fn are_over(orders: &[OrderRow]) -> bool {
     true
 }
 
-async fn one(store: &Store, order: OrderId, out: Out) -> anyhow::Result<Exit> {
-    let rows = store.orders(&Filter { order: Some(order), ..Filter::default() }).await?;
+async fn one(fleet: &Fleet, order: OrderId, out: Out) -> anyhow::Result<Exit> {
+    let rows = fleet.orders(&Filter { orders: vec![order], ..Filter::default() }).await?;
     let Some(row) = rows.first() else { return Ok(Exit::Nothing) };
     out.line(row, || words(row));
-    for event in store.events(order).await? {
+    for event in fleet.ask::<Vec<Event>>(Request::Events { order }).await? {
         let detail = event.detail.as_deref().unwrap_or_default();
         out.line(&event, || format!("  {}  {} {} {detail}", event.at, event.epoch, event.event));
     }
     Ok(Exit::Done)
 }
 
-async fn fleet(store: &Store, out: Out) -> anyhow::Result<Exit> {
-    let snapshot = store.snapshot().await?;
+async fn whole(fleet: &Fleet, out: Out) -> anyhow::Result<Exit> {
+    let snapshot: Snapshot = fleet.ask(Request::Snapshot).await?;
     let lines = || {
         let mut lines: Vec<String> =
             snapshot.orders.iter().map(|(state, count)| format!("{count:>8}  {}", state.word())).collect();
         lines.push(format!("{:>8}  lost leases", snapshot.lost));
         lines.push(format!("{:>8}  calls under way", snapshot.open_calls));
         lines.push(format!("{:>7.0}s  the oldest order has waited", snapshot.oldest_queued_s));
+        for budget in &snapshot.budgets {
+            let [spent, held, cap] = [budget.spent_usd, budget.held_usd, budget.cap_usd].map(usd);
+            lines.push(format!("{}: {spent} spent, {held} held of {cap}", budget.scope));
+        }
+        for pause in &snapshot.pauses {
+            let until = pause.until.as_deref().unwrap_or("it is resumed");
+            lines.push(format!("{}:{} waits until {until}: {}", pause.kind.word(), pause.name, pause.reason));
+        }
         lines.join("\n")
     };
     out.line(&snapshot, lines);
-    if out.is_json { Ok(Exit::Done) } else { budgets(store, out).await }
-}
-
-pub(crate) async fn budgets(store: &Store, out: Out) -> anyhow::Result<Exit> {
-    for budget in store.budgets().await? {
-        let code_commit_fleet_store::Budget { scope, cap_usd, held_usd, spent_usd } = &budget;
-        let words =
-            || format!("{scope}: {} spent, {} held of {}", usd(*spent_usd), usd(*held_usd), usd(*cap_usd));
-        out.line(&budget, words);
-    }
     Ok(Exit::Done)
 }
 
@@ -111,6 +110,7 @@ fn words(row: &OrderRow) -> String {
     for part in [row.batch.as_deref(), row.commit.as_deref().map(short), row.reference.as_deref()] {
         line.extend(part.into_iter().flat_map(|part| ["  ", part]));
     }
+    line.extend(row.parked.iter().flat_map(|parked| ["  waits: ", parked.as_str()]));
     if row.lost > 0 {
         line.push_str(&format!("  lost {}", row.lost));
     }
@@ -128,14 +128,20 @@ pub(crate) struct Results {
     /// Where it goes; `code-commit verify FILE` checks it
     #[arg(short, long, value_name = "FILE", requires = "order")]
     output: Option<PathBuf>,
+    /// Begin after this order
+    #[arg(long, value_name = "ORDER")]
+    from: Option<i64>,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
+    limit: usize,
     #[command(flatten)]
     which: Which,
 }
 
 impl Results {
-    pub(crate) async fn run(&self, store: &Store, out: Out) -> anyhow::Result<Exit> {
+    pub(crate) async fn run(&self, fleet: &Fleet, out: Out) -> anyhow::Result<Exit> {
         if let (Some(order), Some(file)) = (self.order, &self.output) {
-            let Some(content) = store.bundle(OrderId(order)).await? else { return Ok(Exit::Nothing) };
+            let Some(content) = fleet.bundle(OrderId(order)).await? else { return Ok(Exit::Nothing) };
             let mut output = std::fs::File::create_new(file)
                 .with_context(|| format!("{} cannot be made", file.display()))?;
             std::io::Write::write_all(&mut output, &content)
@@ -144,17 +150,24 @@ impl Results {
             out.line(&fact, || format!("{}: {} bytes", file.display(), content.len()));
             return Ok(Exit::Done);
         }
+        let (mut left, mut after) = (self.limit, OrderId(self.from.unwrap_or(0)));
         let mut exit = Exit::Nothing;
-        for row in store.orders(&self.which.filter()).await?.iter().filter(|row| row.state.is_over()) {
-            exit = Exit::Done;
-            out.line(row, || words(row));
+        while left > 0 {
+            let request = Request::Orders { filter: self.which.filter(), after, limit: PAGE };
+            let rows: Vec<OrderRow> = fleet.ask(request).await?;
+            let Some(last) = rows.last() else { break };
+            after = last.order;
+            for row in rows.iter().filter(|row| row.state.is_over()).take(left) {
+                (exit, left) = (Exit::Done, left - 1);
+                out.line(row, || words(row));
+            }
         }
         Ok(exit)
     }
 }
 
-pub(crate) async fn costs(store: &Store, filter: &Filter, out: Out) -> anyhow::Result<Exit> {
-    let costs = store.costs(filter).await?;
+pub(crate) async fn costs(fleet: &Fleet, filter: Filter, out: Out) -> anyhow::Result<Exit> {
+    let costs: Vec<Cost> = fleet.ask(Request::Costs { filter }).await?;
     for cost in &costs {
         let batch = cost.batch.as_deref().unwrap_or("-");
         let words = || {
