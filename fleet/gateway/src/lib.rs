@@ -10,11 +10,14 @@ mod ask;
 mod forward;
 mod metering;
 mod models;
+mod people;
 mod seen;
 mod service;
+mod tls;
 mod workers;
 
 pub use service::{Service, ServiceError};
+pub use tls::Tls;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,11 +25,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use axum::middleware::{from_fn, from_fn_with_state};
 use code_commit_fleet_store::{GatewayId, Store, Terms};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Mutex, Notify, Semaphore, watch};
 
 use crate::forward::Agents;
+use crate::tls::Doors;
 
 /// How a gateway is set up.
 #[derive(Debug)]
@@ -35,14 +40,18 @@ pub struct Setup {
     pub terms: Terms,
     /// Where workers of this machine reach it.
     pub socket: PathBuf,
-    /// Where workers of other machines reach it, and the token that they have to send.
-    pub remote: Option<(TcpListener, String)>,
+    /// Where workers of other machines, people and programs reach it; each with a token of its own.
+    pub remote: Option<TcpListener>,
     /// Where programs reach the models, and monitors `/metrics`.
     pub models: TcpListener,
+    /// What encrypts `remote` and `models`; without it they are in the clear.
+    pub tls: Option<Tls>,
     /// The vendors that there are keys for.
     pub services: Vec<Service>,
     /// The shortest time between two calls of a model.
     pub interval: Option<Duration>,
+    /// How many days what nobody needs of ended orders is kept; without it a person removes it.
+    pub retain: Option<u16>,
     /// How long a gateway may be silent before its calls count as spent.
     pub patience: Duration,
     /// How many calls of models may be under way at a time, as a rule [`CALLS`]; others wait for their turn.
@@ -72,11 +81,12 @@ struct Gateway {
     /// True once the gateway has been asked to end.
     ending: watch::Receiver<bool>,
     seen: seen::Seen,
+    known: people::Known,
 }
 
 /// Serves until `end` turns true, then ends what is under way.
 pub async fn run(store: Store, setup: Setup, end: watch::Receiver<bool>) -> anyhow::Result<()> {
-    let Setup { terms, socket, remote, models, services, interval, patience, calls } = setup;
+    let Setup { terms, socket, remote, models, tls, services, interval, retain, patience, calls } = setup;
     let gateway = Arc::new(Gateway {
         id: store.gateway().await.context("the gateway cannot be announced")?,
         store,
@@ -90,18 +100,27 @@ pub async fn run(store: Store, setup: Setup, end: watch::Receiver<bool>) -> anyh
         fronts: Mutex::default(),
         ending: end.clone(),
         seen: seen::Seen::new(),
+        known: people::Known::default(),
     });
     tokio::spawn(listen(Arc::clone(&gateway)));
     tokio::spawn(beat(Arc::clone(&gateway)));
     tokio::spawn(sweep(Arc::clone(&gateway)));
+    if let Some(days) = retain {
+        tokio::spawn(collect(Arc::clone(&gateway), days.into()));
+    }
     let local = unix(&socket)?;
-    let workers = axum::serve(local, workers::router(&gateway)).with_graceful_shutdown(ended(end.clone()));
-    let models = axum::serve(models, models::router(&gateway)).with_graceful_shutdown(ended(end.clone()));
+    let asked = || workers::router(&gateway).layer(from_fn(people::workers_only)).merge(people::router(&gateway));
+    let near = asked().layer(from_fn_with_state(Arc::clone(&gateway), people::with_socket));
+    let workers = axum::serve(local, near).with_graceful_shutdown(ended(end.clone()));
+    let models = axum::serve(Doors::new(models, tls.clone()), models::router(&gateway))
+        .with_graceful_shutdown(ended(end.clone()));
     let far = async {
         match remote {
-            Some((listener, token)) => {
-                let router = workers::with_token(workers::router(&gateway), &token);
-                axum::serve(listener, router).with_graceful_shutdown(ended(end.clone())).await
+            Some(listener) => {
+                let router = asked().layer(from_fn_with_state(Arc::clone(&gateway), people::with_token));
+                axum::serve(Doors::new(listener, tls), router)
+                    .with_graceful_shutdown(ended(end.clone()))
+                    .await
             }
             None => Ok(()),
         }
@@ -132,6 +151,18 @@ async fn listen(gateway: Arc<Gateway>) {
             tracing::warn!(error = &error as &dyn std::error::Error, "the database does not tell of news");
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// Removes what nobody needs any more.
+async fn collect(gateway: Arc<Gateway>, days: i32) {
+    let mut ticks = tokio::time::interval(Duration::from_hours(1));
+    loop {
+        ticks.tick().await;
+        match gateway.store.collect(days).await {
+            Ok(bytes) => tracing::info!(days, bytes, "removed what is old"),
+            Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "cannot remove what is old"),
+        }
     }
 }
 

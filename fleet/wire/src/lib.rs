@@ -7,6 +7,8 @@
 //! | `PUT /v1/artifact/TOKEN` | the bytes | 200 [`Stored`] |
 //! | `POST /v1/finish` | [`Finish`] | 204, or 410 |
 //! | `POST /v1/lost` | [`Lost`] | 204, or 410 |
+//! | `POST /v1/fleet` | what the fleet's `store` calls a request | 200 what it says there; 403, 422 with a reason |
+//! | `GET /v1/bundle/ORDER` | | 200 the bytes, or 404 |
 //!
 //! The token of a lease is the fence: it is new for each lease, and whoever has an old one is refused. This crate holds data only.
 
@@ -122,6 +124,11 @@ pub enum Verdict {
     },
 }
 
+/// Whether this is the id of a commit, in full.
+pub fn is_commit(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// A worker gives an order back without a verdict: the machine is to blame, or it shuts down.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Lost {
@@ -136,6 +143,14 @@ pub struct Lost {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_whole_id_is_a_commit() {
+        assert!(is_commit(&"a1".repeat(20)));
+        for other in ["", "main", "+main", &"A1".repeat(20), &"a1".repeat(21)] {
+            assert!(!is_commit(other), "{other}");
+        }
+    }
 
     #[test]
     fn only_names_of_this_fleet_are_results_of_its_orders() {

@@ -252,7 +252,7 @@ impl Job<'_> {
     where
         Self: 's,
     {
-        let (program, ends) = (&*self.worker.program, self.ends);
+        let (program, ends) = (&self.worker.program, self.ends);
         Start { program, folder, output, models: None, group: None, ends }
     }
 

@@ -12,7 +12,7 @@ mod limits;
 mod program;
 mod train;
 
-pub use client::Endpoint;
+pub use client::{Client, Endpoint};
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -25,8 +25,8 @@ use code_commit_fleet_wire::{Ask, Lease, RECORD};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use crate::client::Client;
 use crate::job::{Ended, Job};
+use crate::program::Ordinary;
 
 /// How long a request for an order may take; a worker that is asked to end does not wait longer.
 const WAIT: Duration = Duration::from_secs(10);
@@ -40,6 +40,9 @@ pub struct Setup {
     pub name: String,
     /// Where the gateway is.
     pub endpoint: Endpoint,
+    /// The authority of the gateway's certificate, in PEM. With it a [`Endpoint::Tcp`] is reached by TLS, and the program trusts
+    /// it instead of the system's authorities.
+    pub authority: Option<PathBuf>,
     /// Where the gateway's models are, as an origin.
     pub models: String,
     /// A folder of its own, for mirrors and work trees.
@@ -70,7 +73,7 @@ struct Worker {
     version: String,
     client: Client,
     models: String,
-    program: PathBuf,
+    program: Ordinary,
     jobs: PathBuf,
     mirrors: Mirrors,
     groups: Option<limits::Groups>,
@@ -81,16 +84,17 @@ struct Worker {
 
 /// Works until `wish` says otherwise.
 pub async fn run(setup: Setup, wish: watch::Receiver<Wish>) -> anyhow::Result<()> {
-    let Setup { name, endpoint, models, folder, program, slots, memory } = setup;
+    let Setup { name, endpoint, authority, models, folder, program, slots, memory } = setup;
     std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     let _alone = alone(&folder)?;
     let jobs = folder.join("jobs");
     // Left by a worker that was killed, whose programs may be about to end.
     job::remove(jobs.clone()).await.with_context(|| format!("{} cannot be removed", jobs.display()))?;
+    let client = Client::new(endpoint, authority.as_deref())?;
+    let program = Ordinary { path: program, authority };
     let version = program::version(&program).await?;
     let groups = memory.map(limits::Groups::delegated).transpose()?;
-    let (client, mirrors) = (Client::new(endpoint), Mirrors::new(folder.join("mirrors")));
-    let tasks = TaskTracker::new();
+    let (mirrors, tasks) = (Mirrors::new(folder.join("mirrors")), TaskTracker::new());
     let worker =
         Arc::new(Worker { name, version, client, models, program, jobs, mirrors, groups, wish, tasks });
     tracing::info!(worker = worker.name, version = worker.version, slots, "working");

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -25,18 +25,26 @@ const IDENTITY: [&str; 2] = ["AUTHOR", "COMMITTER"];
 /// How long the program may take to put its things away.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
+/// The ordinary program.
+#[derive(Debug)]
+pub(crate) struct Ordinary {
+    pub(crate) path: PathBuf,
+    /// Trusted by it instead of the system's authorities; a file of certificates in PEM.
+    pub(crate) authority: Option<PathBuf>,
+}
+
 /// The program's version line.
-pub(crate) async fn version(program: &Path) -> anyhow::Result<String> {
+pub(crate) async fn version(program: &Ordinary) -> anyhow::Result<String> {
     let done = command(program, None).arg("--version").output().await;
-    let done = done.with_context(|| format!("{} cannot be started", program.display()))?;
-    anyhow::ensure!(done.status.success(), "{} does not say its version", program.display());
+    let done = done.with_context(|| format!("{} cannot be started", program.path.display()))?;
+    anyhow::ensure!(done.status.success(), "{} does not say its version", program.path.display());
     Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned())
 }
 
 /// How a program is started.
 #[derive(Debug)]
 pub(crate) struct Start<'s> {
-    pub(crate) program: &'s Path,
+    pub(crate) program: &'s Ordinary,
     pub(crate) folder: &'s Path,
     /// The folder for files with its output.
     pub(crate) output: &'s Path,
@@ -77,7 +85,7 @@ impl Program {
             // Where the worker itself ends before the program does.
             .kill_on_drop(true)
             .spawn();
-        let child = child.with_context(|| format!("{} cannot be started", program.display()))?;
+        let child = child.with_context(|| format!("{} cannot be started", program.path.display()))?;
         Ok(Self { child: Some(child), group, ends: ends.clone() })
     }
 
@@ -115,17 +123,18 @@ async fn end(mut child: Child, group: Option<Group>) {
 /// go on asking the model for as long as the lease holds.
 const WITH_WORKER: [&str; 4] = ["setpriv", "--pdeathsig", "TERM", "--"];
 
-fn command(program: &Path, group: Option<&Group>) -> Command {
+fn command(program: &Ordinary, group: Option<&Group>) -> Command {
     #[expect(clippy::disallowed_methods, reason = "this module starts the product")]
     let mut command = Command::new("/usr/bin/env");
     if let Some(group) = group {
         // The shell enters the group and becomes the program, so nothing of it ever runs outside.
         command.args(["sh", "-c", r#"echo 0 > "$0" && exec "$@""#]).arg(group.entrance());
     }
-    command.args(WITH_WORKER).arg(program);
+    command.args(WITH_WORKER).arg(&program.path);
     command.env_clear();
     #[expect(clippy::disallowed_methods, reason = "the environment is passed on here, name by name")]
     command.envs(PASSED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(program.authority.iter().map(|file| ("SSL_CERT_FILE", file)));
     let keys = Provider::all_built_in().iter().flat_map(|provider| &provider.key_env);
     command.envs(keys.map(|key| (key, NO_KEY)));
     for who in IDENTITY {

@@ -24,14 +24,18 @@ pub(crate) struct Gateway {
     /// Where workers of this machine reach it
     #[arg(long, value_name = "PATH", default_value = "/run/code-commit-fleet/gateway.sock")]
     socket: PathBuf,
-    /// Where workers of other machines reach it, with the token in `CODE_COMMIT_FLEET_TOKEN`
-    #[arg(long, value_name = "HOST:PORT", requires = "token")]
+    /// Where workers of other machines, people and programs reach it, each with a token of its own: see `token make`
+    #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
-    #[arg(long, env = "CODE_COMMIT_FLEET_TOKEN", hide = true, hide_env_values = true)]
-    token: Option<String>,
     /// Where programs reach the models, and monitors /metrics
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8718")]
     models: String,
+    /// A certificate in PEM, with those between it and its authority: encrypts --listen and --models
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Its key in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Another address of a vendor, as PROVIDER=URL; can be repeated
     #[arg(long, value_name = "PROVIDER=URL")]
     upstream: Vec<String>,
@@ -63,8 +67,12 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     pub(crate) async fn run(&self, store: Store) -> anyhow::Result<Exit> {
-        let remote = match (&self.listen, &self.token) {
-            (Some(address), Some(token)) => Some((bind(address).await?, token.clone())),
+        let remote = match &self.listen {
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
+        let tls = match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => Some(code_commit_fleet_gateway::Tls::read(certificate, key)?),
             _ => None,
         };
         let setup = code_commit_fleet_gateway::Setup {
@@ -80,6 +88,7 @@ impl Gateway {
             socket: self.socket.clone(),
             remote,
             models: bind(&self.models).await?,
+            tls,
             services: self.services()?,
             interval: self.calls_per_minute.map(|calls| Duration::from_mins(1) / calls.max(1)),
             patience: seconds(self.patience)?,
