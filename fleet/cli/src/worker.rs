@@ -31,6 +31,9 @@ struct Flags {
     gateway: Option<String>,
     #[arg(long, env = "CODE_COMMIT_FLEET_TOKEN", hide = true, hide_env_values = true)]
     token: Option<String>,
+    /// The authority of the gateway's certificate, in PEM; its program trusts this authority instead of the system's
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
     /// Where the gateway's models are
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8718")]
     models: String,
@@ -68,7 +71,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run(flags: Flags) -> anyhow::Result<()> {
-    let Flags { name, socket, gateway, token, models, folder, program, slots, memory } = flags;
+    let Flags { name, socket, gateway, token, tls_ca, models, folder, program, slots, memory } = flags;
     let endpoint = match (gateway, token) {
         (Some(address), Some(token)) => Endpoint::Tcp { address, token },
         _ => Endpoint::Unix(socket),
@@ -76,8 +79,10 @@ async fn run(flags: Flags) -> anyhow::Result<()> {
     let slots = slots.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get);
     let name = name.unwrap_or_else(|| std::process::id().to_string());
     let folder = std::path::absolute(&folder).context("the folder has no absolute path")?;
+    let authority =
+        tls_ca.map(std::path::absolute).transpose().context("the authority has no absolute path")?;
     let memory = memory.map(|mebibytes| mebibytes << 20);
-    let setup = Setup { name, endpoint, models, folder, program, slots, memory };
+    let setup = Setup { name, endpoint, authority, models, folder, program, slots, memory };
     let (tell, wish) = watch::channel(Wish::Work);
     let mut signals = signal(SignalKind::terminate()).context("SIGTERM cannot be caught")?;
     tokio::spawn(async move {

@@ -12,9 +12,11 @@ mod metering;
 mod models;
 mod seen;
 mod service;
+mod tls;
 mod workers;
 
 pub use service::{Service, ServiceError};
+pub use tls::Tls;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,6 +29,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Mutex, Notify, Semaphore, watch};
 
 use crate::forward::Agents;
+use crate::tls::Doors;
 
 /// How a gateway is set up.
 #[derive(Debug)]
@@ -39,6 +42,8 @@ pub struct Setup {
     pub remote: Option<(TcpListener, String)>,
     /// Where programs reach the models, and monitors `/metrics`.
     pub models: TcpListener,
+    /// What encrypts `remote` and `models`; without it they are in the clear.
+    pub tls: Option<Tls>,
     /// The vendors that there are keys for.
     pub services: Vec<Service>,
     /// The shortest time between two calls of a model.
@@ -76,7 +81,7 @@ struct Gateway {
 
 /// Serves until `end` turns true, then ends what is under way.
 pub async fn run(store: Store, setup: Setup, end: watch::Receiver<bool>) -> anyhow::Result<()> {
-    let Setup { terms, socket, remote, models, services, interval, patience, calls } = setup;
+    let Setup { terms, socket, remote, models, tls, services, interval, patience, calls } = setup;
     let gateway = Arc::new(Gateway {
         id: store.gateway().await.context("the gateway cannot be announced")?,
         store,
@@ -95,12 +100,15 @@ pub async fn run(store: Store, setup: Setup, end: watch::Receiver<bool>) -> anyh
     tokio::spawn(beat(Arc::clone(&gateway)));
     let local = unix(&socket)?;
     let workers = axum::serve(local, workers::router(&gateway)).with_graceful_shutdown(ended(end.clone()));
-    let models = axum::serve(models, models::router(&gateway)).with_graceful_shutdown(ended(end.clone()));
+    let models = axum::serve(Doors::new(models, tls.clone()), models::router(&gateway))
+        .with_graceful_shutdown(ended(end.clone()));
     let far = async {
         match remote {
             Some((listener, token)) => {
                 let router = workers::with_token(workers::router(&gateway), &token);
-                axum::serve(listener, router).with_graceful_shutdown(ended(end.clone())).await
+                axum::serve(Doors::new(listener, tls), router)
+                    .with_graceful_shutdown(ended(end.clone()))
+                    .await
             }
             None => Ok(()),
         }

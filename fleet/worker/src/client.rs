@@ -1,6 +1,7 @@
 //! Requests to the gateway.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -13,6 +14,11 @@ use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// Beyond what the gateway was asked to wait.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -43,11 +49,16 @@ pub(crate) enum Fence {
 #[derive(Debug)]
 pub(crate) struct Client {
     endpoint: Endpoint,
+    /// Of an [`Endpoint::Tcp`].
+    tls: Option<Arc<ClientConfig>>,
 }
 
 impl Client {
-    pub(crate) fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint }
+    /// A client that trusts the certificates of `authority`, a file in PEM, and no others; without it nothing is encrypted.
+    pub(crate) fn new(endpoint: Endpoint, authority: Option<&Path>) -> anyhow::Result<Self> {
+        let trusting =
+            |file: &Path| trust(file).with_context(|| format!("{} cannot be used", file.display()));
+        Ok(Self { endpoint, tls: authority.map(trusting).transpose()? })
     }
 
     /// The next order, if one comes in the time that `ask` gives.
@@ -111,11 +122,35 @@ impl Client {
         let exchange = async {
             match &self.endpoint {
                 Endpoint::Unix(path) => exchange(UnixStream::connect(path).await?, request).await,
-                Endpoint::Tcp { address, .. } => exchange(TcpStream::connect(address).await?, request).await,
+                Endpoint::Tcp { address, .. } => {
+                    let stream = TcpStream::connect(address).await?;
+                    let Some(tls) = &self.tls else { return exchange(stream, request).await };
+                    let tls = TlsConnector::from(Arc::clone(tls));
+                    exchange(tls.connect(name_of(address)?, stream).await?, request).await
+                }
             }
         };
         tokio::time::timeout(patience, exchange).await.context("the gateway does not answer")?
     }
+}
+
+fn trust(authority: &Path) -> anyhow::Result<Arc<ClientConfig>> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(authority)? {
+        roots.add(certificate?)?;
+    }
+    anyhow::ensure!(!roots.is_empty(), "it holds no certificate");
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+/// The name that the certificate of `HOST:PORT` must have.
+fn name_of(address: &str) -> anyhow::Result<ServerName<'static>> {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+    ServerName::try_from(host.to_owned()).with_context(|| format!("{host} is not a name of a host"))
 }
 
 /// An error means that the same request may be taken later.
@@ -144,4 +179,72 @@ where
 
 fn json(body: &impl Serialize) -> anyhow::Result<Vec<u8>> {
     Ok(serde_json::to_vec(body)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::rustls::ServerConfig;
+    use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+    use super::*;
+
+    /// See the README there.
+    const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../llm-gemini/tests/tls/");
+
+    /// A gateway with a certificate for `localhost` that answers one request with 204. Returns its port.
+    async fn gateway() -> u16 {
+        let file = |name: &str| format!("{FILES}{name}");
+        let chain = vec![CertificateDer::from_pem_file(file("signed.pem")).unwrap()];
+        let key = PrivateKeyDer::from_pem_file(file("localhost-key.pem")).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let Ok(mut stream) = TlsAcceptor::from(Arc::new(config)).accept(stream).await else { return };
+            let mut request = [0; 4096];
+            assert!(stream.read(&mut request).await.unwrap() > 0);
+            stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+            stream.shutdown().await.unwrap();
+        });
+        port
+    }
+
+    async fn beat(host: &str, authority: Option<&str>) -> anyhow::Result<Fence> {
+        let address = format!("{host}:{}", gateway().await);
+        let authority = authority.map(|name| Path::new(FILES).join(name));
+        let client =
+            Client::new(Endpoint::Tcp { address, token: "token".into() }, authority.as_deref()).unwrap();
+        let token = "00000000-0000-4000-8000-000000000000".parse().unwrap();
+        client.beat(Held { token }).await
+    }
+
+    #[tokio::test]
+    async fn only_a_gateway_whose_authority_and_name_fit_is_told_anything() {
+        assert_eq!(beat("localhost", Some("authority.pem")).await.unwrap(), Fence::Held);
+        for (host, authority) in [
+            ("localhost", Some("self-signed.pem")),
+            ("127.0.0.1", Some("authority.pem")),
+            ("localhost", None),
+        ] {
+            assert!(beat(host, authority).await.is_err(), "{host}, {authority:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_certificates_is_refused_at_the_start() {
+        let endpoint = || Endpoint::Unix("socket".into());
+        for name in ["nowhere.pem", "README.md"] {
+            let error = Client::new(endpoint(), Some(&Path::new(FILES).join(name))).unwrap_err();
+            assert!(error.to_string().ends_with("cannot be used"), "{error:#}");
+        }
+    }
 }

@@ -25,6 +25,7 @@ use tokio::sync::watch;
 
 use crate::client::Client;
 use crate::job::{Ended, Job};
+use crate::program::Ordinary;
 
 /// How long a request for an order may take; a worker that is asked to end does not wait longer.
 const WAIT: Duration = Duration::from_secs(10);
@@ -38,6 +39,9 @@ pub struct Setup {
     pub name: String,
     /// Where the gateway is.
     pub endpoint: Endpoint,
+    /// The authority of the gateway's certificate, in PEM. With it a [`Endpoint::Tcp`] is reached by TLS, and the program trusts
+    /// it instead of the system's authorities.
+    pub authority: Option<PathBuf>,
     /// Where the gateway's models are, as an origin.
     pub models: String,
     /// A folder of its own, for mirrors and work trees.
@@ -68,7 +72,7 @@ struct Worker {
     version: String,
     client: Client,
     models: String,
-    program: PathBuf,
+    program: Ordinary,
     jobs: PathBuf,
     mirrors: Mirrors,
     groups: Option<limits::Groups>,
@@ -77,15 +81,17 @@ struct Worker {
 
 /// Works until `wish` says otherwise.
 pub async fn run(setup: Setup, wish: watch::Receiver<Wish>) -> anyhow::Result<()> {
-    let Setup { name, endpoint, models, folder, program, slots, memory } = setup;
+    let Setup { name, endpoint, authority, models, folder, program, slots, memory } = setup;
     std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     let _alone = alone(&folder)?;
     let jobs = folder.join("jobs");
     // Left by a worker that was killed, whose programs may be about to end.
     job::remove(jobs.clone()).await.with_context(|| format!("{} cannot be removed", jobs.display()))?;
+    let client = Client::new(endpoint, authority.as_deref())?;
+    let program = Ordinary { path: program, authority };
     let version = program::version(&program).await?;
     let groups = memory.map(limits::Groups::delegated).transpose()?;
-    let (client, mirrors) = (Client::new(endpoint), Mirrors::new(folder.join("mirrors")));
+    let mirrors = Mirrors::new(folder.join("mirrors"));
     let worker = Arc::new(Worker { name, version, client, models, program, jobs, mirrors, groups, wish });
     tracing::info!(worker = worker.name, version = worker.version, slots, "working");
     let slots: Vec<_> = (0..slots).map(|_| tokio::spawn(slot(Arc::clone(&worker)))).collect();

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -23,11 +23,19 @@ const IDENTITY: [&str; 2] = ["AUTHOR", "COMMITTER"];
 /// How long the program may take to put its things away.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
+/// The ordinary program.
+#[derive(Debug)]
+pub(crate) struct Ordinary {
+    pub(crate) path: PathBuf,
+    /// Trusted by it instead of the system's authorities; a file of certificates in PEM.
+    pub(crate) authority: Option<PathBuf>,
+}
+
 /// The program's version line.
-pub(crate) async fn version(program: &Path) -> anyhow::Result<String> {
+pub(crate) async fn version(program: &Ordinary) -> anyhow::Result<String> {
     let done = command(program, None).arg("--version").output().await;
-    let done = done.with_context(|| format!("{} cannot be started", program.display()))?;
-    anyhow::ensure!(done.status.success(), "{} does not say its version", program.display());
+    let done = done.with_context(|| format!("{} cannot be started", program.path.display()))?;
+    anyhow::ensure!(done.status.success(), "{} does not say its version", program.path.display());
     Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned())
 }
 
@@ -41,7 +49,7 @@ pub(crate) struct Program {
 impl Program {
     /// Starts it with its output in files.
     pub(crate) fn start<A: AsRef<OsStr>>(
-        program: &Path,
+        program: &Ordinary,
         args: impl IntoIterator<Item = A>,
         folder: &Path,
         output: &Path,
@@ -59,7 +67,7 @@ impl Program {
             // Where the worker itself ends before the program does.
             .kill_on_drop(true)
             .spawn();
-        let child = child.with_context(|| format!("{} cannot be started", program.display()))?;
+        let child = child.with_context(|| format!("{} cannot be started", program.path.display()))?;
         Ok(Self { child: Some(child), group })
     }
 
@@ -97,17 +105,18 @@ async fn end(mut child: Child, group: Option<Group>) {
 /// go on asking the model for as long as the lease holds.
 const WITH_WORKER: [&str; 4] = ["setpriv", "--pdeathsig", "TERM", "--"];
 
-fn command(program: &Path, group: Option<&Group>) -> Command {
+fn command(program: &Ordinary, group: Option<&Group>) -> Command {
     #[expect(clippy::disallowed_methods, reason = "this module starts the product")]
     let mut command = Command::new("/usr/bin/env");
     if let Some(group) = group {
         // The shell enters the group and becomes the program, so nothing of it ever runs outside.
         command.args(["sh", "-c", r#"echo 0 > "$0" && exec "$@""#]).arg(group.entrance());
     }
-    command.args(WITH_WORKER).arg(program);
+    command.args(WITH_WORKER).arg(&program.path);
     command.env_clear();
     #[expect(clippy::disallowed_methods, reason = "the environment is passed on here, name by name")]
     command.envs(PASSED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(program.authority.iter().map(|file| ("SSL_CERT_FILE", file)));
     for key in ["GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"] {
         command.env(key, NO_KEY);
     }

@@ -31,6 +31,12 @@ pub(crate) struct Gateway {
     /// Where programs reach the models, and monitors /metrics
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8718")]
     models: String,
+    /// A certificate in PEM, with those between it and its authority: encrypts --listen and --models
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Its key in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Another address of a vendor, as PROVIDER=URL; can be repeated
     #[arg(long, value_name = "PROVIDER=URL")]
     upstream: Vec<String>,
@@ -54,11 +60,16 @@ impl Gateway {
             (Some(address), Some(token)) => Some((bind(address).await?, token.clone())),
             _ => None,
         };
+        let tls = match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => Some(code_commit_fleet_gateway::Tls::read(certificate, key)?),
+            _ => None,
+        };
         let setup = code_commit_fleet_gateway::Setup {
             terms: Terms { lease: seconds(self.lease)?, backoff: seconds(self.backoff)?, ..Terms::default() },
             socket: self.socket.clone(),
             remote,
             models: bind(&self.models).await?,
+            tls,
             services: self.services()?,
             interval: self.calls_per_minute.map(|calls| Duration::from_mins(1) / calls.max(1)),
             patience: seconds(self.patience)?,
