@@ -7,6 +7,7 @@
 mod apart;
 mod clocks;
 mod elsewhere;
+mod encrypted;
 mod faults;
 mod landing;
 mod orders;

@@ -22,6 +22,8 @@ pub(crate) struct Scene {
     pub(crate) hub: Hub,
     /// Of all programs of the fleet.
     pub(crate) environment: BTreeMap<&'static str, String>,
+    /// The folder of the gateway's certificate and its authority, if it has one.
+    pub(crate) certificates: Option<PathBuf>,
     /// As programs of the fleet reach it.
     database: String,
     /// Where the gateway listens.
@@ -53,6 +55,7 @@ impl Scene {
             vendor,
             hub,
             environment,
+            certificates: None,
             database,
             host,
             port,
@@ -124,6 +127,10 @@ impl Scene {
         gateway.args(["--listen", &self.remote()]).env("CODE_COMMIT_FLEET_TOKEN", TOKEN);
         gateway.arg("--upstream").arg(format!("gemini={}", self.vendor.origin()));
         gateway.env("GEMINI_API_KEY", "the-vendors-key");
+        if let Some(folder) = &self.certificates {
+            gateway.arg("--tls-cert").arg(folder.join("signed.pem"));
+            gateway.arg("--tls-key").arg(folder.join("localhost-key.pem"));
+        }
         let (log, socket) = (self.path("gateway.log"), self.path("gateway.sock"));
         let mut gateway = Program::start(gateway, &log).unwrap();
         let ready = || (UnixStream::connect(&socket).is_ok() || gateway.has_ended()).then_some(());
@@ -169,7 +176,14 @@ impl Scene {
 
     fn start(&mut self, mut worker: Command, number: usize, program: &Path) {
         worker.arg("--name").arg(format!("worker-{number}")).args(["--slots", "1"]);
-        worker.arg("--models").arg(format!("http://{}:{}", self.host, self.port));
+        let models = match &self.certificates {
+            Some(folder) => {
+                worker.arg("--tls-ca").arg(folder.join("authority.pem"));
+                format!("https://localhost:{}", self.port)
+            }
+            None => format!("http://{}:{}", self.host, self.port),
+        };
+        worker.args(["--models", &models]);
         worker.arg("--folder").arg(self.path(&format!("worker-{number}")));
         worker.arg("--program").arg(program);
         // A user's own settings have no part in a test.

@@ -102,7 +102,9 @@ async fn a_vendor_can_stop_a_model_for_an_hour_at_most() {
 #[tokio::test]
 async fn a_call_that_waits_for_another_to_end_holds_no_money() {
     let slow = Step { delay_ms: 1000, ..Step::text("hello") };
-    let Some(scene) = Scene::with_calls(Script::new([slow.times(2)]), 1).await else { return };
+    let Some(scene) = Scene::with(Script::new([slow.times(2)]), |setup| setup.calls = 1).await else {
+        return;
+    };
     // Enough for one reservation of 65,536 tokens, not for two.
     scene.store.cap(&Scope::Tenant("a".into()), Nanodollars::from_usd(1.0).unwrap()).await.unwrap();
     let (one, two) = (scene.leased("one").await, scene.leased("two").await);

@@ -5,6 +5,7 @@
 mod calls;
 mod monitors;
 mod requests;
+mod tls;
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex};
@@ -42,11 +43,11 @@ struct Scene {
 
 impl Scene {
     async fn new(script: Script) -> Option<Self> {
-        Self::with_calls(script, code_commit_fleet_gateway::CALLS).await
+        Self::with(script, |_| ()).await
     }
 
-    /// The same with so many calls at a time.
-    async fn with_calls(script: Script, calls: u16) -> Option<Self> {
+    /// The same, set up in another way.
+    async fn with(script: Script, change: impl FnOnce(&mut Setup)) -> Option<Self> {
         let database = Database::create().unwrap()?;
         let store = Store::migrate(&database.address()).await.unwrap();
         let vendor = Server::start(script).unwrap();
@@ -58,16 +59,18 @@ impl Scene {
         let remote = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = |listener: &TcpListener| format!("http://{}", listener.local_addr().unwrap());
         let (models_at, workers) = (address(&models), address(&remote));
-        let setup = Setup {
+        let mut setup = Setup {
             terms: Terms::default(),
             socket: folder.path().join("socket"),
             remote: Some((remote, "fleet-token".into())),
             models,
+            tls: None,
             services: services.to_vec(),
             interval: None,
             patience: Duration::from_mins(1),
-            calls,
+            calls: code_commit_fleet_gateway::CALLS,
         };
+        change(&mut setup);
         let (end, ended) = watch::channel(false);
         let running = tokio::spawn(code_commit_fleet_gateway::run(store.clone(), setup, ended));
         Some(Self { vendor, store, models: models_at, workers, end, running, folder, database })
