@@ -195,7 +195,7 @@ fn one_command_runs_a_fleet_on_one_machine() {
 
 #[test]
 fn the_one_command_gives_back_what_it_is_carrying_out_when_it_is_ended() {
-    let Some(mut scene) = Scene::new(1, 600_000) else { return };
+    let Some(mut scene) = Scene::new(1, 8000) else { return };
     scene.gateway = None;
     let mut up = up(&scene);
     let orders = scene.submit(0..1, &[]);
