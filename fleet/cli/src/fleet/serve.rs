@@ -9,6 +9,7 @@ use clap::Args;
 use code_commit_fleet_git::Mirrors;
 use code_commit_fleet_land::{LandError, Lander, Round};
 use code_commit_fleet_store::{Store, Terms};
+use code_commit_llm::Provider;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -37,8 +38,8 @@ pub(crate) struct Gateway {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
     /// Another address of a vendor, as PROVIDER=URL; can be repeated
-    #[arg(long, value_name = "PROVIDER=URL")]
-    upstream: Vec<String>,
+    #[arg(long, value_name = "PROVIDER=URL", value_parser = upstream)]
+    upstream: Vec<Upstream>,
     /// How long a lease holds without a beat, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     lease: f64,
@@ -105,20 +106,43 @@ impl Gateway {
     /// The vendors that there are keys for.
     fn services(&self) -> anyhow::Result<Vec<code_commit_fleet_gateway::Service>> {
         let mut services = Vec::new();
-        for provider in code_commit_llm::Provider::all_built_in() {
+        for provider in Provider::all_built_in() {
+            let name = &provider.name;
             #[expect(clippy::disallowed_methods, reason = "this is the program that reads the environment")]
             let key = provider.key_env.iter().find_map(|name| std::env::var(name).ok());
-            let address = self
-                .upstream
-                .iter()
-                .find_map(|upstream| upstream.strip_prefix(&provider.name)?.strip_prefix('='));
+            let mut named = self.upstream.iter().filter(|upstream| upstream.provider == provider);
+            let address = named.next().map(|upstream| &*upstream.url);
+            anyhow::ensure!(named.next().is_none(), "--upstream names {name} twice; drop one of them");
             if let Some(key) = key.filter(|key| !key.is_empty()) {
-                services.push(code_commit_fleet_gateway::Service::new(&provider.name, address, &key)?);
+                services.push(code_commit_fleet_gateway::Service::new(name, address, &key)?);
+            } else if address.is_some() {
+                let keys = provider.key_env.join(" or ");
+                anyhow::bail!("--upstream names {name}, and there is no key for it; set {keys}");
             }
         }
         anyhow::ensure!(!services.is_empty(), "there is no vendor's key; set one, such as GEMINI_API_KEY");
         Ok(services)
     }
+}
+
+/// Another address of a vendor.
+#[derive(Debug, Clone)]
+struct Upstream {
+    provider: &'static Provider,
+    url: String,
+}
+
+fn upstream(text: &str) -> Result<Upstream, String> {
+    let (name, url) = text.split_once('=').ok_or("write PROVIDER=URL")?;
+    let known: Vec<&str> = Provider::all_built_in().iter().map(|provider| &*provider.name).collect();
+    let unknown = || format!("there is no provider `{name}`; there are {}", known.join(", "));
+    let provider = Provider::built_in(name).ok_or_else(unknown)?;
+    // Two interfaces of one service have one address.
+    let service = provider.key_file();
+    if service != name {
+        return Err(format!("`{name}` has the address of `{service}`: write {service}={url}"));
+    }
+    Ok(Upstream { provider, url: url.to_owned() })
 }
 
 /// How results are landed.

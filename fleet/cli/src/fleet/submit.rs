@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
+use code_commit_fleet_git::{Branch, resolve};
 use code_commit_fleet_store::{Nanodollars, NewOrder, OrderId, Scope, Store};
+use code_commit_llm::{Day, ModelId, Prices, Provider};
+use code_commit_loop_order::WorkOrder;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
 use crate::{Exit, print};
-
-/// The product reads no larger order.
-const LARGEST: usize = 1 << 20;
 
 /// Orders and what holds for all of them.
 #[derive(Debug, Args)]
@@ -26,8 +26,8 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "REV")]
     base: String,
     /// The model, as for `code-commit order run --llm-model`
-    #[arg(long, value_name = "MODEL", default_value = "gemini-3.8-flash")]
-    model: String,
+    #[arg(long, value_name = "MODEL", default_value = "gemini-3.8-flash", value_parser = model)]
+    model: ModelId,
     /// Whose they are; tenants take turns
     #[arg(long, value_name = "NAME", default_value = "default", value_parser = name)]
     tenant: String,
@@ -45,13 +45,18 @@ pub(crate) struct Submit {
     max_cost: Option<Nanodollars>,
     /// Move this branch to each result, one after the other
     #[arg(long, value_name = "BRANCH")]
-    land: Option<String>,
+    land: Option<Branch>,
 }
 
 impl Submit {
     pub(crate) async fn run(&self, store: &Store, out: print::Out) -> anyhow::Result<Exit> {
         let contents = self.files.iter().map(|file| read(file)).collect::<anyhow::Result<Vec<_>>>()?;
-        let base = code_commit_fleet_git::resolve(&self.repo, &self.base).await?.to_string();
+        let base = resolve(&self.repo, &self.base).await?.to_string();
+        if let Some(branch) = &self.land {
+            let missing = || format!("--land {branch} needs a branch that the hub has");
+            resolve(&self.repo, &branch.full()).await.with_context(missing)?;
+        }
+        self.check_price(store).await?;
         // Before the orders, so that none of them can begin without it.
         if let (Some(batch), Some(cap)) = (&self.batch, self.max_cost) {
             store.cap(&Scope::Batch { tenant: self.tenant.clone(), batch: batch.clone() }, cap).await?;
@@ -69,6 +74,28 @@ impl Submit {
         Ok(Exit::Done)
     }
 
+    /// No cap can be kept with a model of which nobody knows what it costs, so the gateway makes no such call.
+    async fn check_price(&self, store: &Store) -> anyhow::Result<()> {
+        if has_price(&self.model)? {
+            return Ok(());
+        }
+        let batch = self.batch.clone().map(|batch| Scope::Batch { tenant: self.tenant.clone(), batch });
+        let scopes = [Some(Scope::Fleet), Some(Scope::Tenant(self.tenant.clone())), batch.clone()];
+        let scopes: Vec<String> = scopes.iter().flatten().map(Scope::to_string).collect();
+        let budgets = store.budgets().await?;
+        let own = batch.filter(|_| self.max_cost.is_some()).map(|batch| batch.to_string());
+        let capped =
+            own.or_else(|| budgets.into_iter().map(|b| b.scope).find(|scope| scopes.contains(scope)));
+        let what = format!("the price of {} is not known", self.model);
+        if let Some(scope) = capped {
+            anyhow::bail!(
+                "{what}, and {scope} has a cap, so these orders could never run; name another model, or submit without a cap"
+            );
+        }
+        eprintln!("warning: {what}, so its calls are counted without their cost");
+        Ok(())
+    }
+
     fn order(&self, content: String, base: &str, span: &Span) -> NewOrder {
         NewOrder {
             tenant: self.tenant.clone(),
@@ -76,10 +103,10 @@ impl Submit {
             repo: self.repo.clone(),
             base: base.to_owned(),
             content,
-            model: self.model.clone(),
+            model: self.model.to_string(),
             priority: self.priority,
             after: self.after.map(OrderId),
-            land: self.land.clone(),
+            land: self.land.as_ref().map(Branch::to_string),
             record: code_commit_fleet_wire::RECORD,
             traceparent: code_commit_fleet_traces::carry(span),
         }
@@ -88,11 +115,31 @@ impl Submit {
 
 fn read(file: &Path) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
-    anyhow::ensure!(text.len() <= LARGEST, "{} is larger than 1 MiB", file.display());
-    // The fields are checked by `code-commit order check` and by the run itself.
-    let _: serde_json::Value =
-        serde_json::from_str(&text).with_context(|| format!("{} is not JSON", file.display()))?;
-    Ok(text)
+    let problems = match WorkOrder::parse(text.as_bytes()) {
+        Ok(order) if order.is_template() => "intent: is that of the template; say what is wanted".to_owned(),
+        Ok(_) => return Ok(text),
+        Err(problems) => problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+    };
+    anyhow::bail!(
+        "{} is not a work order: {problems}; fix it, then: code-commit order check {0}",
+        file.display()
+    )
+}
+
+/// Workers have no providers of their own and no files with answers: the gateway knows the built-in ones.
+fn model(text: &str) -> Result<ModelId, String> {
+    let model: ModelId = text.parse().map_err(|error| format!("{error}"))?;
+    if Provider::built_in(model.provider()).is_some() {
+        return Ok(model);
+    }
+    let known: Vec<&str> = Provider::all_built_in().iter().map(|provider| &*provider.name).collect();
+    Err(format!("there is no provider `{}`; the fleet has {}", model.provider(), known.join(", ")))
+}
+
+fn has_price(model: &ModelId) -> anyhow::Result<bool> {
+    let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string();
+    let today = Day::try_from(today).context("the clock of this machine is wrong")?;
+    Ok(Prices::built_in().of(model, None, &today).is_some())
 }
 
 /// They are parts of the names of scopes.

@@ -13,6 +13,7 @@ mod landing;
 mod orders;
 mod packaging;
 mod pages;
+mod refused;
 mod scene;
 mod throughput;
 mod traces;

@@ -168,23 +168,40 @@ fn the_program_of_a_cancelled_order_is_ended() {
     assert_eq!(scene.fleet(&["cancel", &orders[0].to_string()]).0, 7);
 }
 
-#[test]
-fn one_command_runs_a_fleet_on_one_machine() {
-    let Some(mut scene) = Scene::new(1, 0) else { return };
-    scene.gateway = None;
+/// `tools/packaging/fleet/up`, with what it prints in `up.log`.
+fn up(scene: &Scene) -> Program {
     product().unwrap();
     let mut up = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/packaging/fleet/up"));
     up.args(["--slots", "1"])
         .env("PROFILE", "debug")
         .env("BUILD", "0")
         .env("FLEET_STATE", scene.path("state"));
+    Program::start(scene.for_gateway(up), &scene.path("up.log")).unwrap()
+}
+
+#[test]
+fn one_command_runs_a_fleet_on_one_machine() {
+    let Some(mut scene) = Scene::new(1, 0) else { return };
+    scene.gateway = None;
+    let mut up = up(&scene);
     let log = scene.path("up.log");
-    scene.gateway = Some(Program::start(scene.for_gateway(up), &log).unwrap());
     let orders = scene.submit(0..1, &["--land", "main"]);
-    let mut up = scene.gateway.take().unwrap();
     let is_landed = || (up.has_ended() || scene.state(orders[0]) == "landed").then_some(());
     until("the landing", is_landed).unwrap();
     assert!(!up.has_ended(), "{}", std::fs::read_to_string(&log).unwrap());
     up.signal(Signal::TERM).unwrap();
     assert!(up.wait().unwrap(), "{}", std::fs::read_to_string(&log).unwrap());
+}
+
+#[test]
+fn the_one_command_gives_back_what_it_is_carrying_out_when_it_is_ended() {
+    let Some(mut scene) = Scene::new(1, 8000) else { return };
+    scene.gateway = None;
+    let mut up = up(&scene);
+    let orders = scene.submit(0..1, &[]);
+    scene.wait_for_calls(1);
+    up.signal(Signal::TERM).unwrap();
+    assert!(up.wait().unwrap(), "{}", std::fs::read_to_string(scene.path("up.log")).unwrap());
+    let (_, facts) = scene.fleet(&["status", &orders[0].to_string()]);
+    assert_eq!((facts[0]["state"].as_str(), facts[0]["lost"].as_i64()), (Some("queued"), Some(0)));
 }

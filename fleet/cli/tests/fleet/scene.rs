@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use code_commit_fleet_trial::{Hub, Postgres, Program, Server, content, product, sibling, until, vendor};
@@ -72,12 +72,22 @@ impl Scene {
 
     /// Runs `code-commit-fleet --json`; its exit code, 124 if it did not end within half an hour, and what it prints.
     pub(crate) fn fleet(&self, args: &[&str]) -> (i32, Vec<Value>) {
-        let mut command = Command::new("timeout");
-        command.arg("1800").arg(sibling("code-commit-fleet").unwrap()).args(args).arg("--json");
-        let done = self.with_database(command).stdin(Stdio::null()).output().unwrap();
+        let done = self.run(args);
         let printed = String::from_utf8(done.stdout).unwrap();
         let facts = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         (done.status.code().unwrap(), facts)
+    }
+
+    /// The same for a command that is refused: its exit code and the error.
+    pub(crate) fn refused(&self, args: &[&str]) -> (i32, String) {
+        let done = self.run(args);
+        (done.status.code().unwrap(), String::from_utf8(done.stderr).unwrap())
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new("timeout");
+        command.arg("1800").arg(sibling("code-commit-fleet").unwrap()).args(args).arg("--json");
+        self.with_database(command).stdin(Stdio::null()).output().unwrap()
     }
 
     /// Submits orders in this range, each a file of its own; their numbers in the fleet.
