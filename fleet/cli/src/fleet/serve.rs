@@ -76,10 +76,6 @@ impl Gateway {
             (Some(certificate), Some(key)) => Some(code_commit_fleet_gateway::Tls::read(certificate, key)?),
             _ => None,
         };
-        let tls = match (&self.tls_cert, &self.tls_key) {
-            (Some(certificate), Some(key)) => Some(code_commit_fleet_gateway::Tls::read(certificate, key)?),
-            _ => None,
-        };
         let setup = code_commit_fleet_gateway::Setup {
             terms: Terms {
                 lease: seconds(self.lease)?,

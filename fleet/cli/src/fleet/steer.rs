@@ -2,6 +2,7 @@
 
 use clap::Args;
 use code_commit_fleet_store::{Filter, OrderId, PauseKind, Request, Scope, WorkerRow};
+use code_commit_llm::ModelId;
 
 use crate::fleet::Fleet;
 use crate::print::Out;
@@ -56,6 +57,11 @@ pub(crate) fn held(text: &str) -> Result<Held, String> {
     let (kind, name) = text.split_once(':').unwrap_or_default();
     let kind = kinds.into_iter().find(|known| known.word() == kind);
     match kind.filter(|_| !name.is_empty()) {
+        // As orders have it, also where it is named without its provider.
+        Some(PauseKind::Model) => {
+            let model: ModelId = name.parse().map_err(|error| format!("{error}"))?;
+            Ok(Held { kind: PauseKind::Model, name: model.to_string() })
+        }
         Some(kind) => Ok(Held { kind, name: name.to_owned() }),
         None => Err(format!("`{text}` is none of tenant:NAME, repo:URL, model:MODEL")),
     }

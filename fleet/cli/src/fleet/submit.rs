@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 use code_commit_fleet_git::{Branch, resolve};
-use code_commit_fleet_store::{Nanodollars, NewOrder, OrderId, Scope, Store};
+use code_commit_fleet_store::{Nanodollars, NewOrder, OrderId, Request, Scope, Submitted};
 use code_commit_llm::{Day, ModelId, Prices, Provider};
 use code_commit_loop_order::WorkOrder;
 use tracing::field::Empty;
 use tracing::{Span, info_span};
 
+use crate::fleet::Fleet;
 use crate::{Exit, print};
 
 /// Orders and what holds for all of them.
@@ -49,23 +50,21 @@ pub(crate) struct Submit {
 }
 
 impl Submit {
-    pub(crate) async fn run(&self, store: &Store, out: print::Out) -> anyhow::Result<Exit> {
+    pub(crate) async fn run(&self, fleet: &Fleet, out: print::Out) -> anyhow::Result<Exit> {
         let contents = self.files.iter().map(|file| read(file)).collect::<anyhow::Result<Vec<_>>>()?;
         let base = resolve(&self.repo, &self.base).await?.to_string();
         if let Some(branch) = &self.land {
             let missing = || format!("--land {branch} needs a branch that the hub has");
             resolve(&self.repo, &branch.full()).await.with_context(missing)?;
         }
-        self.check_price(store).await?;
-        // Before the orders, so that none of them can begin without it.
-        if let (Some(batch), Some(cap)) = (&self.batch, self.max_cost) {
-            store.cap(&Scope::Batch { tenant: self.tenant.clone(), batch: batch.clone() }, cap).await?;
-        }
+        self.check_price(fleet).await?;
         // Each order has a trace of its own, which begins here.
         let spans: Vec<Span> =
             contents.iter().map(|_| info_span!("submit", tenant = self.tenant, order = Empty)).collect();
         let orders = contents.into_iter().zip(&spans).map(|(content, span)| self.order(content, &base, span));
-        let submitted = store.submit(&orders.collect::<Vec<_>>()).await?;
+        let max_cost_usd = self.max_cost.map(Nanodollars::as_usd);
+        let submitted: Vec<Submitted> =
+            fleet.ask(Request::Submit { orders: orders.collect(), max_cost_usd }).await?;
         for ((submitted, file), span) in submitted.iter().zip(&self.files).zip(spans) {
             span.record("order", submitted.order.0);
             let word = if submitted.fresh { "" } else { " (was submitted before)" };
@@ -75,14 +74,18 @@ impl Submit {
     }
 
     /// No cap can be kept with a model of which nobody knows what it costs, so the gateway makes no such call.
-    async fn check_price(&self, store: &Store) -> anyhow::Result<()> {
+    async fn check_price(&self, fleet: &Fleet) -> anyhow::Result<()> {
         if has_price(&self.model)? {
             return Ok(());
         }
         let batch = self.batch.clone().map(|batch| Scope::Batch { tenant: self.tenant.clone(), batch });
         let scopes = [Some(Scope::Fleet), Some(Scope::Tenant(self.tenant.clone())), batch.clone()];
         let scopes: Vec<String> = scopes.iter().flatten().map(Scope::to_string).collect();
-        let budgets = store.budgets().await?;
+        // A gateway does not tell everybody about caps; the order will say then that it is over budget.
+        let budgets = match fleet {
+            Fleet::Database(store) => store.budgets().await?,
+            Fleet::Gateway(_) => Vec::new(),
+        };
         let own = batch.filter(|_| self.max_cost.is_some()).map(|batch| batch.to_string());
         let capped =
             own.or_else(|| budgets.into_iter().map(|b| b.scope).find(|scope| scopes.contains(scope)));
