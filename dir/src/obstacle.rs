@@ -1,7 +1,6 @@
 //! Something that a command put where a regular file belongs: a folder, a symlink, a FIFO. The file
 //! cannot be restored before it is removed.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,24 +9,8 @@ use rustix::fs::FileType;
 use crate::Folder;
 
 /// What has to be moved so that a path is free: whatever is there, or something on the way that is not a folder.
-/// Relative to the root; `None` if the path is free.
-pub fn place(root: &Path, path: &Path) -> io::Result<Option<PathBuf>> {
-    Ok(find(root, path)?.map(|(place, _)| place))
-}
-
-/// Moves the obstacle to the same path below `into`. A regular file at the path stays.
-pub fn move_away(root: &Path, path: &str, into: &Path) -> io::Result<()> {
-    let Some((place, kind)) = find(root, Path::new(path))? else { return Ok(()) };
-    if kind.is_file() && place == Path::new(path) {
-        return Ok(());
-    }
-    let aside = into.join(&place);
-    fs::create_dir_all(aside.parent().unwrap_or(into))?;
-    fs::rename(root.join(place), aside)
-}
-
-/// The path of what is found, relative to the root, and its type.
-fn find(root: &Path, path: &Path) -> io::Result<Option<(PathBuf, FileType)>> {
+/// Its path, relative to the root, and its type; `None` if the path is free.
+pub fn find(root: &Path, path: &Path) -> io::Result<Option<(PathBuf, FileType)>> {
     let (mut folder, mut place) = (Folder::open(root)?, PathBuf::new());
     let mut names = path.iter().peekable();
     while let Some(name) = names.next() {

@@ -71,7 +71,7 @@ impl<'r> Attic<'r> {
 
     /// Takes in what is at a path of the tree, or what is on the way to it and no folder.
     pub(crate) fn take_from(&mut self, root: &Path, path: &Path) -> io::Result<()> {
-        let Some(place) = code_commit_dir::obstacle::place(root, path)? else { return Ok(()) };
+        let Some((place, _)) = code_commit_dir::obstacle::find(root, path)? else { return Ok(()) };
         let cleared =
             Folder::open(root)?.folder_of(&place).and_then(|above| self.clear(&above, last(&place)?, &place));
         // Somebody was faster.

@@ -15,11 +15,12 @@ use code_commit_engine::{
     Restored, Text, World,
 };
 use code_commit_llm::Model;
-use code_commit_logging::{Layout, Stamp};
+use code_commit_logging::Layout;
 use code_commit_runner::{Cancel, RunError};
 
 use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
+use crate::attic::Attic;
 use crate::build::BuildCommand;
 use crate::commits::Commits;
 use crate::fault::Fault;
@@ -27,6 +28,7 @@ use crate::identity::HoldsNow;
 use crate::intake::{Intake, Rules, Shown, untidy};
 use crate::kept::{after_build, folders_to_undo, undo_folders};
 use crate::record::{Record, UNDO, store};
+use crate::restore;
 use crate::stash::Stash;
 
 /// What the build of the tree before the run printed.
@@ -205,7 +207,9 @@ impl Live<Restore> for CommitWorld<'_> {
         };
         let undone = match undo() {
             Err(code_commit_apply::UndoError::Blocked { .. }) => {
-                self.make_way(&rounds)?;
+                let mut attic = Attic::of(self.record.folder().path()).or_in(self.rules.lock.state());
+                restore::make_way(&self.rules.root, &rounds, &mut attic)?;
+                attic.warning().map_or(Ok(()), |warning| self.record.warn(warning))?;
                 undo()
             }
             done => done,
@@ -266,16 +270,6 @@ impl CommitWorld<'_> {
 
     fn warn(&mut self, warnings: impl IntoIterator<Item = Problem>) -> Result<(), Fault> {
         Ok(warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?)
-    }
-
-    /// A build may have put a symlink or a folder in place of a file: moves it away.
-    fn make_way(&self, rounds: &[PathBuf]) -> Result<(), Fault> {
-        let left = self.record.folder().path().join(format!("left-{}", Stamp::now().folder_name()));
-        for path in code_commit_apply::hashes_after(rounds).map_err(Fault::Restore)?.keys() {
-            // If it cannot be moved, the next attempt reports the obstacle.
-            let _ = code_commit_dir::obstacle::move_away(&self.rules.root, path, &left);
-        }
-        Ok(())
     }
 }
 

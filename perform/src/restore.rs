@@ -140,3 +140,19 @@ pub(crate) fn undo(
     }
     Ok(undone.applied.changes.into_iter().map(|change| change.path).collect())
 }
+
+/// Moves to the attic what would block an undo of these sets: a folder, a symlink or a FIFO in the place of a file, or
+/// something other than a folder above it.
+pub(crate) fn make_way(root: &Path, sets: &[PathBuf], attic: &mut Attic<'_>) -> Result<(), Fault> {
+    for (path, was) in code_commit_apply::hashes_before(sets).map_err(Fault::Restore)? {
+        let path = Path::new(&path);
+        // An undo replaces a file, and leaves a folder where there was no file.
+        let may_stay = |kind: FileType| kind.is_file() || (kind.is_dir() && was.is_none());
+        let found = code_commit_dir::obstacle::find(root, path).ok().flatten();
+        if found.is_some_and(|(place, kind)| place != path || !may_stay(kind)) {
+            // If it cannot be moved, the next attempt reports the obstacle.
+            let _ = attic.take_from(root, path);
+        }
+    }
+    Ok(())
+}

@@ -36,6 +36,12 @@ pub(super) struct File {
     pub(super) becomes: Becomes,
 }
 
+impl File {
+    fn is_to_go(&self) -> bool {
+        self.kept.is_none() && self.becomes == Becomes::Before
+    }
+}
+
 impl History {
     pub(super) fn read(undo_folders: &[PathBuf]) -> Result<History, UndoError> {
         let mut history = History::default();
@@ -114,7 +120,7 @@ impl History {
     }
 
     /// The change that restores `path`. A folder that the sets created there is no obstacle if it
-    /// contains only what they created.
+    /// contains only what they created, and no folder is one where there was no file: it stays.
     fn change(&self, finder: &mut Finder, path: &str, file: &File) -> Result<Change<'static>, UndoError> {
         let unreachable = |source: io::Error| {
             if is_blocked(&source) || source.kind() == io::ErrorKind::InvalidInput {
@@ -125,7 +131,7 @@ impl History {
         let place = self.place(finder, path).map_err(unreachable)?;
         let before = match place.parent() {
             Some(parent) if self.is_made(parent, path).map_err(unreachable)? => None,
-            Some(parent) if self.is_back(parent, path, file).map_err(unreachable)? => None,
+            Some(parent) if file.is_to_go() && is_folder(parent, place.name()).map_err(unreachable)? => None,
             Some(parent) => look(parent, place.name()).map_err(unreachable)?,
             None => None,
         };
@@ -175,16 +181,6 @@ impl History {
             }
         }
         Ok(true)
-    }
-
-    /// Whether the sets put a file in the place of a folder, and the folder is there again.
-    fn is_back(&self, parent: &Folder, path: &str, file: &File) -> io::Result<bool> {
-        let inside = format!("{path}/");
-        let mut below =
-            self.files.range(inside.clone()..).take_while(|(other, _)| other.starts_with(&inside));
-        Ok(file.was.is_none()
-            && below.any(|(_, file)| file.was.is_some())
-            && is_folder(parent, name_of(path))?)
     }
 
     fn makes(&self, folder: &str) -> bool {

@@ -165,6 +165,20 @@ fn a_folder_in_the_place_of_a_file_stays_with_what_is_somebodys() {
 }
 
 #[test]
+fn a_folder_in_the_place_of_a_created_file_stays_and_the_rest_is_undone() {
+    for force in [Force::No, Force::Yes] {
+        let mut tree = Tree::new(&[("a", "a")]);
+        tree.apply(&[("a", Some(b"1")), ("made/b", Some(b"b"))]).unwrap();
+        fs::remove_file(tree.root.join("made/b")).unwrap();
+        fs::create_dir(tree.root.join("made/b")).unwrap();
+        tree.write("made/b/mine", "mine");
+        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), force).unwrap();
+        assert_eq!(tree.files().keys().collect::<Vec<_>>(), ["a", "made", "made/b", "made/b/mine"]);
+        assert_eq!(tree.read("a"), "a");
+    }
+}
+
+#[test]
 fn an_undo_that_ends_before_any_step_is_gone_on_with() {
     for end in 0.. {
         let (tree, old) = folder_in_the_place_of_a_file();

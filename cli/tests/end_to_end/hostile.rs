@@ -296,6 +296,27 @@ fn restoring_also_takes_back_what_the_build_has_put_in_the_place_of_a_file() {
     }
 }
 
+/// What git ignores is nobody's to remove: it stays where the run found nothing, and is kept where a file comes back.
+#[test]
+fn restoring_names_what_it_moves_aside_and_leaves_ignored_files_where_the_reply_had_created_a_file() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene.project.write(".gitignore", b"/agent-config\n*.o\n").unwrap();
+    let build = "#!/bin/sh\nfor file in README.md src/greet.sh; do\n  rm $file\n  mkdir $file\n  echo product > $file/x.o\ndone\nexit 1\n";
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    scene.project.commit("a build that replaces files by folders of products").unwrap();
+    let ran = scene.commit(&["--rounds", "1", "--on-failure", "restore"]);
+    assert_eq!((ran.code, scene.project.status().unwrap().as_str()), (Some(1), ""), "{ran}");
+    assert_eq!(scene.project.read("README.md/x.o").unwrap(), "product\n");
+    let [warning] = &scene.warnings("left")[..] else { panic!("{ran}") };
+    let (named, folder) = warning.split_once("; what was there is in ").unwrap();
+    assert!(named.ends_with(" wrote src/greet.sh"), "{warning}");
+    let kept = scene.runs().pop().unwrap().with_file_name(folder).join("src/greet.sh/x.o");
+    assert_eq!(files::text(&kept), "product\n");
+    let undone = scene.run(&["undo"]);
+    assert_eq!(undone.code, Some(0), "{undone}");
+    assert_eq!(scene.project.read("README.md/x.o").unwrap(), "product\n");
+}
+
 #[test]
 fn restoring_also_takes_back_what_the_build_has_formatted() {
     let scene = Scene::with_replies([MENDS_IT]);

@@ -255,7 +255,7 @@ impl<'w> Before<'w> {
     /// Takes the folder that has come in the place of a file, or what is on the way to it and no folder.
     fn take_obstacle(&self, Place(path): &Place) -> io::Result<()> {
         let root = &self.watched.root;
-        if code_commit_dir::obstacle::place(root, path)?.is_none() {
+        if code_commit_dir::obstacle::find(root, path)?.is_none() {
             return Ok(());
         }
         std::fs::create_dir_all(&self.taken)?;

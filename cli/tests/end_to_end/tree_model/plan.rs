@@ -339,13 +339,11 @@ impl Plan {
         Tree(ignored.chain(old).map(|(path, node)| (path.clone(), node.clone())).collect())
     }
 
-    /// Whether a folder that has come in the place of a file has an ignored file in it, or an ignored file has come in the place of
-    /// a folder of files.
+    /// Whether a folder that has come in the place of a file that comes back has an ignored file in it, or an ignored file has come in
+    /// the place of a folder of files.
     pub fn has_ignored_in_the_way(&self) -> bool {
         let is_in_the_way = |path: &String| {
-            let was_file = |above: &str| {
-                [&self.base, &self.replied].iter().any(|tree| tree.has(above) && !tree.is_folder(above))
-            };
+            let was_file = |above: &str| self.base.has(above) && !self.base.is_folder(above);
             !self.rules.accounts_for(path) && above(path).any(was_file)
         };
         let is_ignored_file = |above: &str| {
