@@ -72,8 +72,7 @@ impl Mirror {
         if self.has(&whole).await {
             return Ok(commit);
         }
-        // Without the lock, so that of many tasks none waits for the others to find out that the hub is not there.
-        git_within(ANSWER, &self.folder, &["ls-remote", "-q", "--", &self.hub, "HEAD"]).await?;
+        self.answers().await?;
         let _fetching = self.fetching.lock().await;
         if !self.has(&whole).await {
             self.fetch_all().await?;
@@ -86,8 +85,14 @@ impl Mirror {
 
     /// Fetches all branches.
     pub async fn refresh(&self) -> Result<(), GitError> {
+        self.answers().await?;
         let _fetching = self.fetching.lock().await;
         self.fetch_all().await
+    }
+
+    /// Fails if the hub is not there. Without the lock, so that of many tasks none waits for the others to find that out.
+    async fn answers(&self) -> Result<(), GitError> {
+        git_within(ANSWER, &self.folder, &["ls-remote", "-q", "--", &self.hub, "HEAD"]).await.map(drop)
     }
 
     async fn fetch_all(&self) -> Result<(), GitError> {
@@ -224,7 +229,7 @@ mod tests {
         let hub = scratch.path().to_str().unwrap();
         let mirror = Mirrors::new(scratch.path().join("mirrors")).of(hub).await.unwrap();
         mirror.remove(&["refs/heads/main".to_owned()]).await.unwrap_err();
-        for refused in ["", "main", "HEAD", &commit[..12], &format!("+{commit}"), &format!("{commit}:x")] {
+        for refused in ["", "main", "HEAD", "a1a1a1a1a1a1", &format!("+{commit}"), &format!("{commit}:x")] {
             assert!(mirror.bring(refused).await.is_err(), "{refused}");
         }
         mirror.bring(&commit).await.unwrap();
@@ -243,7 +248,7 @@ mod tests {
         tokio::select! {
             done = async { tokio::join!(dead.bring(&first), dead.refresh()) } => panic!("{done:?}"),
             () = async {
-                // Both are under way, and one holds the mirror for its fetch.
+                // Both are under way.
                 let _connections = (silent.accept().await.unwrap(), silent.accept().await.unwrap());
                 let good = mirrors.of(hub.to_str().unwrap()).await.unwrap();
                 good.bring(&first).await.unwrap();
