@@ -4,11 +4,11 @@ use serde_json::json;
 use crate::scene::Scene;
 
 #[test]
-fn results_land_one_after_the_other_on_what_they_were_verified_on() {
+fn results_land_one_after_the_other_although_the_branch_has_moved() {
     let Some(mut scene) = Scene::new(4, 0) else { return };
     let orders = scene.submit(0..3, &["--land", "main"]);
     let after = scene.submit(3..4, &["--after", &orders[0].to_string()]);
-    // The branch moves before anything lands, so that every order has to be carried out again.
+    // The branch moves before anything lands, so that no result was made on its head.
     let pushed = scene.hub.push("person.txt").unwrap();
     scene.start_worker(1);
     scene.start_worker(2);
@@ -19,15 +19,12 @@ fn results_land_one_after_the_other_on_what_they_were_verified_on() {
     assert!(orders.iter().all(|order| results[order]["state"] == "landed"));
     let files = scene.hub.git(&["ls-tree", "-r", "--name-only", "main", "--", "done", "person.txt"]).unwrap();
     assert_eq!(files, "done/00000.txt\ndone/00001.txt\ndone/00002.txt\ndone/README\nperson.txt\n");
-    // One commit for each, in one line, and each verified on the one before it.
+    // One commit for each, in one line.
     let line = scene.hub.git(&["log", "--format=%H", &format!("{pushed}..main")]).unwrap();
     assert_eq!(line.lines().count(), 3);
-    for commit in line.lines() {
-        let order = results.values().find(|result| result["commit"] == commit).unwrap();
-        let parent = scene.hub.git(&["rev-parse", &format!("{commit}^")]).unwrap();
-        assert_eq!(order["onto"].as_str().unwrap(), parent.trim());
-    }
-    // Nothing of their context had changed, so each answer was paid once.
+    assert!(line.lines().all(|commit| results.values().any(|result| result["commit"] == commit)));
+    // Each was carried out once, and a train verified that they are good together.
+    assert!(orders.iter().all(|order| results[order]["epoch"] == 1), "{results:?}");
     assert_eq!(scene.vendor.requests().len(), 4);
     // The one that came after began on what its predecessor had left.
     let (first, last) = (&results[&orders[0]], &results[&after[0]]);
@@ -50,10 +47,9 @@ fn a_result_that_does_not_descend_from_what_it_was_verified_on_never_lands() {
     let who = ["-c", "user.name=a", "-c", "user.email=a@example.invalid"];
     let alone = [&who[..], &["commit-tree", "-m", "alone", "main^{tree}"]].concat();
     let alone = scene.hub.git(&alone).unwrap().trim().to_owned();
-    let ask = json!({ "worker": "hostile", "version": "1", "record": 1, "wait_ms": 5000 });
+    let ask = json!({ "worker": "hostile", "version": "1", "record": 2, "wait_ms": 5000 });
     let lease = scene.post("/v1/lease", &ask);
-    let reference = format!("refs/fleet/{}/{}", lease["order"], lease["epoch"]);
-    scene.hub.git(&["update-ref", &reference, &alone]).unwrap();
+    scene.hub.git(&["update-ref", lease["reference"].as_str().unwrap(), &alone]).unwrap();
     let verdict = json!({ "verdict": "passed", "commit": alone });
     let finish = json!({ "token": lease["token"], "verdict": verdict, "bundle": null, "elapsed_ms": 1 });
     scene.post("/v1/finish", &finish);

@@ -30,10 +30,9 @@ pub(crate) struct Scene {
     host: String,
     port: u16,
     remote_port: u16,
+    /// Of workers on other machines.
+    token: String,
 }
-
-/// The token of workers on other machines.
-const TOKEN: &str = "the-fleets-token";
 
 impl Scene {
     /// A fleet without workers that can carry out orders 0 to `count`; `None`, said aloud, without PostgreSQL.
@@ -60,10 +59,19 @@ impl Scene {
             host,
             port,
             remote_port,
+            token: String::new(),
         };
         assert_eq!(scene.fleet(&["migrate"]).0, 0);
+        scene.token = scene.make_token(&["workers", "--role", "worker"]);
         scene.start_gateway();
         scene
+    }
+
+    /// Makes a token; its secret.
+    pub(crate) fn make_token(&self, flags: &[&str]) -> String {
+        let (code, facts) = self.fleet(&[&["token", "make"], flags].concat());
+        assert_eq!(code, 0);
+        facts[0]["secret"].as_str().unwrap().to_owned()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -134,7 +142,7 @@ impl Scene {
         gateway.args(["--lease", "3", "--patience", "3", "--backoff", "0.1"]);
         gateway.arg("--socket").arg(self.path("gateway.sock"));
         gateway.arg("--models").arg(format!("{}:{}", self.host, self.port));
-        gateway.args(["--listen", &self.remote()]).env("CODE_COMMIT_FLEET_TOKEN", TOKEN);
+        gateway.args(["--listen", &self.remote()]);
         gateway.arg("--upstream").arg(format!("gemini={}", self.vendor.origin()));
         gateway.env("GEMINI_API_KEY", "the-vendors-key");
         if let Some(folder) = &self.certificates {
@@ -180,7 +188,7 @@ impl Scene {
     /// A worker that reaches the gateway over TCP.
     pub(crate) fn start_remote_worker(&mut self, number: usize, gateway: &str) {
         let mut worker = Command::new(sibling("code-commit-worker").unwrap());
-        worker.args(["--gateway", gateway]).env("CODE_COMMIT_FLEET_TOKEN", TOKEN);
+        worker.args(["--gateway", gateway]).env("CODE_COMMIT_FLEET_TOKEN", &self.token);
         self.start(worker, number, &product().unwrap());
     }
 
@@ -212,8 +220,9 @@ impl Scene {
         let body = body.to_string();
         let mut stream = TcpStream::connect(self.remote()).unwrap();
         let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {TOKEN}\r\n\
+            "POST {path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            self.token,
             body.len()
         );
         stream.write_all(head.as_bytes()).unwrap();

@@ -20,7 +20,7 @@ const GATE: &str = "
     CREATE CONSTRAINT TRIGGER gate AFTER INSERT ON calls DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION wait_at_gate()";
 const AT_GATE: &str = "
-    SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query = 'COMMIT'";
+    SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'";
 
 #[tokio::test]
 async fn a_program_that_is_killed_while_its_reservation_commits_does_not_block_its_order() {

@@ -4,6 +4,7 @@
 
 mod calls;
 mod monitors;
+mod people;
 mod requests;
 mod tls;
 
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use code_commit_fixtures::server::{Hang, Script, Server, Step};
 use code_commit_fleet_gateway::{Service, Setup};
-use code_commit_fleet_store::{Filter, Nanodollars, NewOrder, Scope, Store, Terms};
+use code_commit_fleet_store::{Filter, Nanodollars, NewOrder, Role, Scope, Store, Terms};
 use code_commit_fleet_trial::Database;
 use code_commit_fleet_wire::{Ask, Lease};
 use code_commit_llm::http::{Agent, BaseUrl, Limits, Network, Post};
@@ -34,6 +35,8 @@ struct Scene {
     store: Store,
     models: String,
     workers: String,
+    /// The header of a worker.
+    token: String,
     // Ends the gateway when dropped.
     end: watch::Sender<bool>,
     running: JoinHandle<anyhow::Result<()>>,
@@ -62,18 +65,21 @@ impl Scene {
         let mut setup = Setup {
             terms: Terms::default(),
             socket: folder.path().join("socket"),
-            remote: Some((remote, "fleet-token".into())),
+            remote: Some(remote),
             models,
             tls: None,
             services: services.to_vec(),
             interval: None,
+            retain: None,
             patience: Duration::from_mins(1),
             calls: code_commit_fleet_gateway::CALLS,
         };
         change(&mut setup);
         let (end, ended) = watch::channel(false);
         let running = tokio::spawn(code_commit_fleet_gateway::run(store.clone(), setup, ended));
-        Some(Self { vendor, store, models: models_at, workers, end, running, folder, database })
+        let token = store.make_token("worker", Role::Worker, None).await.unwrap().unwrap();
+        let token = format!("Bearer {token}");
+        Some(Self { vendor, store, models: models_at, workers, token, end, running, folder, database })
     }
 
     async fn submit(&self, content: &str, record: i32) {
@@ -90,7 +96,7 @@ impl Scene {
             record,
             traceparent: None,
         };
-        self.store.submit(&[order]).await.unwrap();
+        self.store.submit(&[order], None).await.unwrap();
     }
 
     async fn leased(&self, content: &str) -> Lease {
@@ -101,7 +107,7 @@ impl Scene {
             record: code_commit_fleet_wire::RECORD,
             wait_ms: 0,
         };
-        self.store.lease(&ask, &Terms::default()).await.unwrap().unwrap()
+        self.store.lease(&ask, &Terms::default()).await.unwrap().unwrap().lease
     }
 
     /// The value of a metric without labels.
@@ -143,7 +149,7 @@ async fn ask_and_watch(
     tokio::task::spawn_blocking(call).await.unwrap()
 }
 
-async fn get(url: String, key: Option<&'static str>) -> (u16, String) {
+async fn get(url: String, key: Option<&str>) -> (u16, String) {
     let key = key.map(|key| ("authorization", Secret::new(key)));
     fetch(Post { url, headers: Vec::new(), key, body: Arc::default() }).await
 }
@@ -244,8 +250,8 @@ async fn an_answer_that_breaks_off_breaks_off_for_the_program_and_counts_in_full
 #[tokio::test]
 async fn past_a_cap_nobody_is_asked_and_the_program_is_told_whose_it_is() {
     let Some(scene) = Scene::new(Script::default()).await else { return };
-    scene.store.cap(&Scope::Tenant("a".into()), Nanodollars::from_usd(0.5).unwrap()).await.unwrap();
     let lease = scene.leased("one").await;
+    scene.store.cap(&Scope::Tenant("a".into()), Nanodollars::from_usd(0.5).unwrap()).await.unwrap();
     let ended = ask(scene.gemini(&lease), true).await;
     let Err(CallError::Billing { message }) = ended else { panic!("{ended:?}") };
     assert!(message.starts_with("tenant:a has $0.5000 left, and the call may cost $0.65"), "{message}");
@@ -271,7 +277,7 @@ async fn a_vendor_that_asks_one_of_us_to_wait_is_left_alone_by_all() {
 async fn a_lease_that_is_gone_opens_nothing() {
     let Some(scene) = Scene::new(Script::default()).await else { return };
     let lease = scene.leased("one").await;
-    scene.store.cancel(code_commit_fleet_store::OrderId(lease.order)).await.unwrap();
+    scene.store.cancel(&Filter::default()).await.unwrap();
     let ended = ask(scene.gemini(&lease), true).await;
     assert!(matches!(ended, Err(CallError::NoPermission { .. })), "{ended:?}");
     let free = scene.base(&lease).join("/v1beta/models/gemini-2.5-pro");
@@ -286,7 +292,7 @@ async fn from_another_machine_nobody_gets_in_without_the_token() {
     let url = || format!("{}/v1/lease", scene.workers);
     assert_eq!(get(url(), None).await.0, 401);
     assert_eq!(get(url(), Some("Bearer guess")).await.0, 401);
-    assert_eq!(get(url(), Some("Bearer fleet-token")).await.0, 405);
+    assert_eq!(get(url(), Some(&scene.token)).await.0, 405);
     assert!(scene.folder.path().join("socket").exists());
 }
 

@@ -58,7 +58,7 @@ async fn the_time_of_a_run_is_counted_when_it_ends() {
     let finish = Finish { token: lease.token, verdict, bundle: None, elapsed_ms: 3000 };
     let url = format!("{}/v1/finish", scene.workers);
     let headers = vec![("content-type", "application/json".to_owned())];
-    let key = Some(("authorization", code_commit_llm::Secret::new("Bearer fleet-token")));
+    let key = Some(("authorization", code_commit_llm::Secret::new(&scene.token)));
     let body = std::sync::Arc::new(serde_json::to_vec(&finish).unwrap());
     let (status, _) = fetch(code_commit_llm::http::Post { url, headers, key, body }).await;
     assert_eq!(status, 204);
@@ -72,7 +72,7 @@ async fn probes_tell_a_process_that_lives_from_one_that_can_serve() {
     let Some(scene) = Scene::new(Script::default()).await else { return };
     let probe = |path: &str| get(format!("{}{path}", scene.models), None);
     assert_eq!((probe("/healthz").await.0, probe("/readyz").await.0), (200, 200));
-    scene.database.query("ALTER TABLE orders RENAME TO gone").unwrap();
+    scene.database.query("ALTER TABLE leases RENAME TO gone").unwrap();
     let not_ready = || async { (probe("/readyz").await.0 == 503).then_some(()) };
     until_async("the probe", not_ready).await.unwrap();
     assert_eq!(probe("/healthz").await.0, 200);

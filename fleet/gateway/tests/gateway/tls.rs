@@ -62,7 +62,7 @@ async fn programs_and_workers_reach_a_gateway_whose_authority_they_know() {
         let refused = ask(&scene, &lease, "self-signed.pem");
         assert!(matches!(refused, Err(CallError::Tls { .. })), "{refused:?}");
         let url = format!("{}/v1/lease", https(&scene.workers));
-        let key = Some(("authorization", Secret::new("Bearer fleet-token")));
+        let key = Some(("authorization", Secret::new(&scene.token)));
         let post = Post { url, headers: Vec::new(), key, body: Arc::default() };
         assert_eq!(agent("authority.pem").send(&post, Some(PATIENCE), &mut Blind).unwrap().head.status, 405);
     });
