@@ -70,13 +70,24 @@ impl Hub {
 
 /// Order `number`: it wants one new file.
 pub fn content(number: usize) -> anyhow::Result<String> {
+    asks(number, &[])
+}
+
+/// The same, but it stands no result of the order before it.
+pub fn rival(number: usize) -> anyhow::Result<String> {
+    asks(number, &[format!("test ! -e done/{:05}.txt", number.saturating_sub(1))])
+}
+
+fn asks(number: usize, more: &[String]) -> anyhow::Result<String> {
+    let mut commands = vec![format!("grep -x result-{number:05} done/{number:05}.txt")];
+    commands.extend_from_slice(more);
     let order = serde_json::json!({
         "id": format!("order-{number:05}"),
         "title": "a result",
         "intent": format!("Write the result of order-{number:05}."),
         "allowed_files": [format!("done/{number:05}.txt")],
         "forbidden": [],
-        "acceptance_commands": [format!("grep -x result-{number:05} done/{number:05}.txt")],
+        "acceptance_commands": commands,
         "context_files": [],
         "notes": null
     });

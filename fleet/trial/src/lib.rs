@@ -14,7 +14,7 @@ mod program;
 
 pub use cable::Cable;
 pub use code_commit_fixtures::server::Server;
-pub use hub::{Hub, collector, content, vendor};
+pub use hub::{Hub, collector, content, rival, vendor};
 pub use machine::{Link, Machine};
 pub use postgres::{Database, Postgres};
 pub use program::{Program, product, sibling};

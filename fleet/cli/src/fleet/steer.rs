@@ -10,10 +10,9 @@ use crate::{Exit, Which};
 
 /// Orders by their numbers, or by what they have in common.
 #[derive(Debug, Args)]
-#[group(required = true, multiple = true)]
 pub(crate) struct Orders {
     /// Their numbers
-    #[arg(value_name = "ORDER")]
+    #[arg(value_name = "ORDER", required_unless_present_any = ["tenant", "batch", "repo", "model", "state"])]
     orders: Vec<i64>,
     #[command(flatten)]
     which: Which,

@@ -90,7 +90,7 @@ fn no_command_line_has_the_token_of_a_lease() {
     scene.submit(0..1, &[]);
     scene.start_worker(1);
     scene.wait_for_calls(1);
-    let token = scene.postgres.query("SELECT token FROM orders").unwrap();
+    let token = scene.postgres.query("SELECT token FROM leases").unwrap();
     let has_it = |name: &str| {
         let of_process = |entry: std::fs::DirEntry| std::fs::read(entry.path().join(name)).ok();
         let all = std::fs::read_dir("/proc").unwrap().flatten().filter_map(of_process);

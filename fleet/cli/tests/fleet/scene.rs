@@ -100,9 +100,19 @@ impl Scene {
 
     /// Submits orders in this range, each a file of its own; their numbers in the fleet.
     pub(crate) fn submit(&self, orders: std::ops::Range<usize>, flags: &[&str]) -> Vec<i64> {
+        self.submit_all(orders, flags, |number| content(number).unwrap())
+    }
+
+    /// The same with contents of one's own.
+    pub(crate) fn submit_all(
+        &self,
+        orders: std::ops::Range<usize>,
+        flags: &[&str],
+        content: impl Fn(usize) -> String,
+    ) -> Vec<i64> {
         let write = |number: usize| {
             let file = self.path(&format!("{number}.json"));
-            std::fs::write(&file, content(number).unwrap()).unwrap();
+            std::fs::write(&file, content(number)).unwrap();
             file.display().to_string()
         };
         let files: Vec<String> = orders.map(write).collect();
