@@ -166,11 +166,8 @@ impl Branch {
             }
             let span = self.span(ready.order, ready.traceparent.as_deref());
             let tip = members.last().map_or(head.as_str(), |last| last.commit.as_str()).to_owned();
-            match self.fit(mirror, &ready, &head, &tip).await? {
-                Fit::Foreign => {
-                    let words = format!("its result does not descend from {}", ready.onto);
-                    round = round.and(self.refuse(&ready, &words).await?);
-                }
+            match self.fit(mirror, progress, &ready, &head, &tip).await? {
+                Fit::Never(words) => round = round.and(self.refuse(&ready, &words).await?),
                 Fit::Landed => round = round.and(self.landed(ready.order, &ready.commit).instrument(span).await?),
                 Fit::Not if tip == head => {
                     round = round.and(self.again(&ready, &head, "its branch has moved").await?);
@@ -202,11 +199,26 @@ impl Branch {
         Ok(round)
     }
 
-    async fn fit(&self, mirror: &Mirror, ready: &Ready, head: &str, tip: &str) -> Result<Fit, GitError> {
+    async fn fit(
+        &self,
+        mirror: &Mirror,
+        progress: &mut Progress,
+        ready: &Ready,
+        head: &str,
+        tip: &str,
+    ) -> Result<Fit, GitError> {
         let Ready { commit, onto, .. } = ready;
-        mirror.bring(commit).await?;
-        if !mirror.contains(commit, onto).await {
-            return Ok(Fit::Foreign);
+        if let Err(error) = mirror.bring(commit).await {
+            // The hub could be reached a moment ago.
+            progress.refusals += 1;
+            if progress.refusals < PATIENCE {
+                return Err(error);
+            }
+            progress.refusals = 0;
+            return Ok(Fit::Never(format!("its result is not there: {error}")));
+        }
+        if commit == onto || !mirror.contains(commit, onto).await {
+            return Ok(Fit::Never(format!("its result does not descend from {onto}")));
         }
         if mirror.contains(head, commit).await {
             return Ok(Fit::Landed);
@@ -283,8 +295,8 @@ impl Branch {
 
 /// How a result and its branch fit together.
 enum Fit {
-    /// It does not descend from what it was verified on.
-    Foreign,
+    /// It is not what it should be; why.
+    Never(String),
     /// The branch has it.
     Landed,
     /// As this commit.

@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests start programs and read settings of their own")]
 
 mod apart;
+mod attacks;
 mod clocks;
 mod elsewhere;
 mod encrypted;

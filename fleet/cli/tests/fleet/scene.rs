@@ -227,19 +227,34 @@ impl Scene {
 
     /// What a worker of its own making asks of the gateway; the answer's JSON, or null.
     pub(crate) fn post(&self, path: &str, body: &Value) -> Value {
-        let body = body.to_string();
-        let mut stream = TcpStream::connect(self.remote()).unwrap();
-        let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {}\r\n\
-             content-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
-            self.token,
-            body.len()
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 20"), "{answer}");
-        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap_or_default()
+        let (status, answer) = self.post_as(&self.token, path, body);
+        assert!((200..300).contains(&status), "{status} {answer}");
+        serde_json::from_str(&answer).unwrap_or_default()
+    }
+
+    pub(crate) fn worker_token(&self) -> &str {
+        &self.token
+    }
+
+    /// The same with any token; the status and the answer.
+    pub(crate) fn post_as(&self, token: &str, path: &str, body: &Value) -> (u16, String) {
+        let headers = format!("authorization: Bearer {token}\r\ncontent-type: application/json\r\n");
+        exchange(&self.remote(), path, &headers, body)
+    }
+
+    /// What a program asks of a model.
+    pub(crate) fn post_model(&self, path: &str, body: &Value) -> (u16, String) {
+        exchange(&format!("{}:{}", self.host, self.port), path, "", body)
+    }
+
+    /// Runs the command as somebody who has no more than a token.
+    pub(crate) fn fleet_as(&self, token: &str, args: &[&str]) -> (i32, String) {
+        let mut command = Command::new(sibling("code-commit-fleet").unwrap());
+        command.args(args).arg("--json").args(["--gateway", &self.remote()]);
+        command.args(["--database", "host=/nowhere"]).env("CODE_COMMIT_FLEET_TOKEN", token);
+        let done = command.stdin(Stdio::null()).output().unwrap();
+        let said = [done.stdout, done.stderr].concat();
+        (done.status.code().unwrap(), String::from_utf8(said).unwrap())
     }
 
     /// How often an order was lost.
@@ -276,6 +291,20 @@ impl Scene {
         command.env("CODE_COMMIT_FLEET_DATABASE", &self.database).envs(&self.environment);
         command
     }
+}
+
+fn exchange(address: &str, path: &str, headers: &str, body: &Value) -> (u16, String) {
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: gateway\r\n{headers}connection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
 /// Ports that nobody uses at this moment. A gateway that is started again has to find the same ones, so they are below those that
