@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use code_commit_fleet_store::{Kept, Nanodollars, Need, NewOrder, Outcome, Reserved, Store, Terms};
+use code_commit_fleet_store::{Kept, Leased, Nanodollars, Need, NewOrder, Outcome, Reserved, Store, Terms};
 use code_commit_fleet_trial::Postgres;
 use code_commit_fleet_wire::{Ask, Finish, Verdict};
 
@@ -24,7 +24,7 @@ async fn main() -> anyhow::Result<()> {
     let store = Store::migrate(&postgres.address()).await?;
     for (round, at_once) in [1, 2, 4, 8, 16].into_iter().enumerate() {
         let orders: Vec<NewOrder> = (0..ORDERS).map(|number| order(round * ORDERS + number)).collect();
-        store.submit(&orders).await?;
+        store.submit(&orders, None).await?;
         let begun = Instant::now();
         let tasks: Vec<_> = (0..at_once).map(|_| tokio::spawn(work(store.clone()))).collect();
         for task in tasks {
@@ -42,7 +42,7 @@ async fn work(store: Store) -> anyhow::Result<()> {
     let (terms, gateway) = (Terms::default(), store.gateway().await?);
     let ask =
         Ask { worker: "w".into(), version: "0".into(), record: code_commit_fleet_wire::RECORD, wait_ms: 0 };
-    while let Some(lease) = store.lease(&ask, &terms).await? {
+    while let Some(Leased { lease, .. }) = store.lease(&ask, &terms).await? {
         let token = lease.token;
         for _ in 0..BEATS {
             store.beat(token, &terms).await?;
@@ -57,6 +57,7 @@ async fn work(store: Store) -> anyhow::Result<()> {
                 most,
                 interval: None,
                 patience: PATIENCE,
+                longest_wait: PATIENCE,
             };
             let Reserved::Open(call) = store.reserve(gateway, &need).await? else {
                 anyhow::bail!("it was refused")
@@ -64,7 +65,7 @@ async fn work(store: Store) -> anyhow::Result<()> {
             let kept = Some(Kept { content_type: "application/json".into(), body: vec![b'x'; 4_000] });
             let answer =
                 Outcome::Answered { kept, cost: most, input_tokens: Some(1), output_tokens: Some(1) };
-            store.settle(call, &answer).await?;
+            store.settle(call, &answer, &terms).await?;
         }
         let bundle = Some(store.keep(format!("{:8000}", lease.order).as_bytes()).await?);
         let verdict = Verdict::Passed { commit: "c".repeat(40) };
