@@ -195,26 +195,13 @@ impl Live<Restore> for CommitWorld<'_> {
     /// Reverts the changes of every round, newest first. Not interrupted: Ctrl-C would leave them in the tree.
     fn perform(&mut self, _: &Restore) -> Result<Restored, Fault> {
         let rounds = folders_to_undo(self.record.folder())?;
+        let mut attic = Attic::of(self.record.folder().path()).or_in(self.rules.lock.state());
         // A build may have formatted what the reply wrote: that is part of the run, and is kept beside the
         // pre-images.
-        let undo = || {
-            code_commit_apply::undo(
-                &self.rules.lock,
-                &self.rules.root,
-                &rounds,
-                code_commit_apply::Force::Yes,
-            )
-        };
-        let undone = match undo() {
-            Err(code_commit_apply::UndoError::Blocked { .. }) => {
-                let mut attic = Attic::of(self.record.folder().path()).or_in(self.rules.lock.state());
-                restore::make_way(&self.rules.root, &rounds, &mut attic)?;
-                attic.warning().map_or(Ok(()), |warning| self.record.warn(warning))?;
-                undo()
-            }
-            done => done,
-        };
-        let undone = undone.map_err(Fault::Restore)?;
+        let undone = restore::undo_past_obstacles(&self.rules.lock, &self.rules.root, &rounds, &mut attic);
+        let warning = attic.warning();
+        self.warn(warning)?;
+        let undone = undone?;
         Ok(Restored { paths: undone.applied.changes.into_iter().map(|change| change.path).collect() })
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, BufRead};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use code_commit_apply::{Action, Force, Lock};
+use code_commit_apply::{Action, Force, Lock, UndoError, Undone};
 use code_commit_dir::{Folder, Inode};
 use rustix::fs::{FileType, Mode, Stat};
 
@@ -123,7 +123,7 @@ pub(crate) fn undo(
 ) -> Result<Vec<String>, Fault> {
     let Some(newest) = sets.last() else { return Ok(Vec::new()) };
     let left = code_commit_apply::hashes_after(sets).map_err(Fault::Restore)?;
-    let undone = code_commit_apply::undo(lock, root, sets, Force::Yes).map_err(Fault::Restore)?;
+    let undone = undo_past_obstacles(lock, root, sets, attic)?;
     // An earlier attempt may have been killed, too.
     for entry in code_commit_dir::list(newest).map_err(Fault::file("list", newest))? {
         let folder = entry.map_err(Fault::file("list", newest))?.path();
@@ -141,9 +141,28 @@ pub(crate) fn undo(
     Ok(undone.applied.changes.into_iter().map(|change| change.path).collect())
 }
 
+/// The same, but what somebody has written since is kept beside the newest set: the attic gets only what would block the
+/// undo.
+pub(crate) fn undo_past_obstacles(
+    lock: &Lock,
+    root: &Path,
+    sets: &[PathBuf],
+    attic: &mut Attic<'_>,
+) -> Result<Undone, Fault> {
+    let undo = || code_commit_apply::undo(lock, root, sets, Force::Yes);
+    let undone = match undo() {
+        Err(UndoError::Blocked { .. }) => {
+            make_way(root, sets, attic)?;
+            undo()
+        }
+        done => done,
+    };
+    undone.map_err(Fault::Restore)
+}
+
 /// Moves to the attic what would block an undo of these sets: a folder, a symlink or a FIFO in the place of a file, or
 /// something other than a folder above it.
-pub(crate) fn make_way(root: &Path, sets: &[PathBuf], attic: &mut Attic<'_>) -> Result<(), Fault> {
+fn make_way(root: &Path, sets: &[PathBuf], attic: &mut Attic<'_>) -> Result<(), Fault> {
     for (path, was) in code_commit_apply::hashes_before(sets).map_err(Fault::Restore)? {
         let path = Path::new(&path);
         // An undo replaces a file, and leaves a folder where there was no file.

@@ -1,5 +1,6 @@
 //! A disk that fails once: errors injected into the program's system calls by strace.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -126,6 +127,47 @@ fn a_disk_that_fails_once_while_names_are_changed_costs_no_undo() {
         }
     }
     assert!(tried > 1, "nothing was renamed");
+}
+
+/// A set of pre-images that is in no answer is one that no undo follows.
+#[test]
+fn a_manifest_that_cannot_be_opened_once_costs_no_undo() {
+    let scene = || {
+        let files = [
+            (".gitignore", "/agent-config\n"),
+            ("build.sh", "#!/bin/sh\nrm b\necho built > made\n"),
+            ("a", "a\n"),
+            ("b", "b\n"),
+        ];
+        let scene = Scene::with_files(&files, Script::new([Step::text("^^^a\nnew\n^^^end\n")]));
+        scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+        scene
+    };
+    let run = |scene: &Scene, options: &[&str]| {
+        let args = [&scene.flags()[..], &["--no-stream", "--rounds", "1"]].concat();
+        injected_into(&scene.keyed(&args, &[]), &scene.project.beside().join("strace"), options)
+    };
+    let whole = scene();
+    if run(&whole, &["-s", "4096", "-e", "trace=openat"]).is_none() {
+        return;
+    }
+    let trace = files::text(&whole.project.beside().join("strace"));
+    let opens = trace.lines().filter(|line| line.starts_with("openat("));
+    let numbers = (1..).zip(opens).filter(|(_, line)| line.contains("manifest.json\""));
+    // A folder may be listed in another order, and another file be opened in between.
+    let numbers: BTreeSet<usize> = numbers.flat_map(|(number, _)| number - 1..=number + 1).collect();
+    assert!(numbers.len() > 1, "no set was recorded: {trace}");
+    for number in numbers {
+        let scene = scene();
+        let ran = run(&scene, &["-e", &format!("inject=openat:error=EIO:when={number}")]).unwrap();
+        assert!(ran.was_hit, "openat {number}: {}", ran.words);
+        assert_eq!(scene.run(&["rollup"]).code, Some(0), "openat {number}: {}", ran.words);
+        let undone = scene.run(&["undo"]);
+        assert!(matches!(undone.code, Some(0 | 7)), "openat {number}: {}\n{undone}", ran.words);
+        let left = ["a", "b", "made"].map(|path| scene.project.read(path).ok());
+        let old = [Some("a\n".to_owned()), Some("b\n".to_owned()), None];
+        assert_eq!(left, old, "openat {number}: {}\n{undone}", ran.words);
+    }
 }
 
 #[test]

@@ -51,8 +51,8 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
         let set = noted.adopted.map(|name| run.join(UNDO).join(name));
         if let Some((own, before)) = noted.survey {
             restored = put_all_back(root, run, own, &before, &mut attic)?;
-        } else if let Some(set) =
-            set.as_ref().filter(|set| matches!(code_commit_apply::read_applied(set), Ok(Some(_))))
+        } else if let Some(set) = &set
+            && code_commit_apply::read_applied(set).map_err(Fault::Restore)?.is_some()
         {
             restored = restore::undo(lock, root, std::slice::from_ref(set), &mut attic)?;
         }

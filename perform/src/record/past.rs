@@ -248,9 +248,12 @@ pub(super) fn manifests(run: &Path) -> io::Result<BTreeMap<String, String>> {
     };
     for entry in entries {
         let entry = entry?;
-        if let Ok(Some(mut manifest)) =
-            code_commit_dir::open_regular(&entry.path().join(code_commit_apply::MANIFEST))
-        {
+        let opened = match code_commit_dir::open_regular(&entry.path().join(code_commit_apply::MANIFEST)) {
+            // The harness was killed before the set was finished.
+            Err(error) if code_commit_dir::reach::is_gone(&error) => continue,
+            opened => opened?,
+        };
+        if let Some(mut manifest) = opened {
             let name = entry.file_name().to_string_lossy().into_owned();
             found.insert(name, code_commit_logging::sha256_of(&mut manifest)?);
         }

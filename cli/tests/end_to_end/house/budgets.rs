@@ -46,7 +46,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("perform/src/account/layer.rs", 319),
             ("perform/src/account/layer/bring_in.rs entry", 42),
             ("perform/src/account/triage.rs decision", 43),
-            ("perform/src/commit.rs", 317),
+            ("perform/src/commit.rs", 304),
         ],
     ),
     (

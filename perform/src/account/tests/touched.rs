@@ -120,6 +120,29 @@ fn an_edit_after_a_kill_is_in_the_folder_of_the_run_when_the_changes_are_taken_b
     }
 }
 
+/// What git ignores is in no set, so a folder of it is in the way of a file that was there before.
+#[test]
+fn after_a_kill_no_product_in_the_place_of_a_file_keeps_the_tree_from_coming_back() {
+    for place in [Where::Tree, Where::View] {
+        let files = [(".gitignore", "*.o\n"), ("a", "old\n"), ("b", "old\n"), ("c", "old\n")];
+        let mut project = Project::new(&files).works(place);
+        let before = project.all();
+        project.command(|root| {
+            fs::remove_file(root.join("a")).unwrap();
+            fs::remove_file(root.join("b")).unwrap();
+            fs::create_dir(root.join("b")).unwrap();
+            fs::write(root.join("b/x.o"), "product\n").unwrap();
+            fs::write(root.join("c"), "built\n").unwrap();
+        });
+        project.settle();
+        assert_eq!(project.all(), before, "{place:?}");
+        let kept = code_commit_dir::list(project.run.path()).unwrap().map(|entry| entry.unwrap().path());
+        let is_product =
+            |folder: PathBuf| fs::read(folder.join("b/x.o")).is_ok_and(|text| text == b"product\n");
+        assert!(kept.into_iter().any(is_product), "{place:?}");
+    }
+}
+
 #[test]
 fn a_killed_harness_that_had_taken_something_out_of_the_tree_leaves_it_in_the_folder_of_the_run() {
     let (project, upper, _) = in_layer(&[("a", "old\n")]);
