@@ -108,8 +108,10 @@ fn exchange(agent: &Agent, call: &Call, relay: &Relay, begun: Begun) -> Ended {
 
 /// Whether another request for this model could fare better.
 fn refused(error: &CallError) -> Outcome {
-    let is_its_own =
-        matches!(error, CallError::BadRequest { .. } | CallError::TooLarge { .. } | CallError::NotFound { .. });
+    let is_its_own = matches!(
+        error,
+        CallError::BadRequest { .. } | CallError::TooLarge { .. } | CallError::NotFound { .. }
+    );
     if is_its_own { Outcome::Failed } else { Outcome::OutOfOrder }
 }
 

@@ -109,7 +109,8 @@ pub async fn run(store: Store, setup: Setup, end: watch::Receiver<bool>) -> anyh
         tokio::spawn(collect(Arc::clone(&gateway), days.into()));
     }
     let local = unix(&socket)?;
-    let asked = || workers::router(&gateway).layer(from_fn(people::workers_only)).merge(people::router(&gateway));
+    let asked =
+        || workers::router(&gateway).layer(from_fn(people::workers_only)).merge(people::router(&gateway));
     let near = asked().layer(from_fn_with_state(Arc::clone(&gateway), people::with_socket));
     let workers = axum::serve(local, near).with_graceful_shutdown(ended(end.clone()));
     let models = axum::serve(Doors::new(models, tls.clone()), models::router(&gateway))
@@ -161,7 +162,9 @@ async fn collect(gateway: Arc<Gateway>, days: i32) {
         ticks.tick().await;
         match gateway.store.collect(days).await {
             Ok(bytes) => tracing::info!(days, bytes, "removed what is old"),
-            Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "cannot remove what is old"),
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "cannot remove what is old");
+            }
         }
     }
 }

@@ -61,7 +61,11 @@ pub(crate) async fn with_socket(state: State<Arc<Gateway>>, mut request: Asked, 
 }
 
 /// The requests of workers are for workers alone: an operator's token on a worker would be one too many.
-pub(crate) async fn workers_only(Extension(rights): Extension<Rights>, request: Asked, next: Next) -> Response {
+pub(crate) async fn workers_only(
+    Extension(rights): Extension<Rights>,
+    request: Asked,
+    next: Next,
+) -> Response {
     if rights.role == Role::Worker {
         return next.run(request).await;
     }

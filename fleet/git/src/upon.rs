@@ -83,15 +83,26 @@ mod tests {
         mirror.refresh().await.unwrap();
         assert_eq!(mirror.put_upon(&base, &base, &one).await.unwrap(), Some(one.clone()));
         let both = mirror.put_upon(&one, &base, &two).await.unwrap().unwrap();
-        assert_eq!(mirror.put_upon(&one, &base, &two).await.unwrap(), Some(both.clone()), "the same each time");
+        assert_eq!(
+            mirror.put_upon(&one, &base, &two).await.unwrap(),
+            Some(both.clone()),
+            "the same each time"
+        );
         assert_eq!(mirror.put_upon(&one, &base, &rival).await.unwrap(), None);
-        assert_eq!(mirror.put_upon(&base, &one, &two).await.unwrap(), None, "it was made on what is not there");
+        assert_eq!(
+            mirror.put_upon(&base, &one, &two).await.unwrap(),
+            None,
+            "it was made on what is not there"
+        );
 
         mirror.offer(&both, "refs/fleet/f/trains/1").await.unwrap();
         let files = run(&hub, &["ls-tree", "--name-only", &both]).await;
         assert_eq!(files, "base\none\ntwo");
         let of = ["show", "-s", "--format=%an %ad %cn %cd %B"];
-        assert_eq!(run(&hub, &[&of[..], &[&both]].concat()).await, run(&hub, &[&of[..], &[&two]].concat()).await);
+        assert_eq!(
+            run(&hub, &[&of[..], &[&both]].concat()).await,
+            run(&hub, &[&of[..], &[&two]].concat()).await
+        );
         assert_eq!(run(&hub, &["rev-parse", &format!("{both}^")]).await, one);
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use code_commit_fleet_git::{GitError, Mirror, Mirrors};
 use code_commit_fleet_store::{Arrived, Fence, Landing, OrderId, Ready, State, Train};
+use code_commit_fleet_wire::of_failing;
 use tokio::sync::Mutex;
 use tracing::{Instrument as _, Span};
 
@@ -90,7 +91,12 @@ impl Branch {
                 Pushed::Never(words) => Ok(Some(self.fails(mirror, progress, train, head, &words).await?)),
             },
             State::Queued | State::Leased => Ok(None),
-            _ => {
+            State::Failed
+            | State::Stopped
+            | State::Dead
+            | State::Cancelled
+            | State::Waiting
+            | State::Landed => {
                 let words = "its commands fail on the branch as it is now";
                 Ok(Some(self.fails(mirror, progress, train, head, words).await?))
             }
@@ -115,7 +121,8 @@ impl Branch {
         Ok(Round { landed: results, ..Round::default() })
     }
 
-    /// The next one is half as long. A result that fails alone is carried out again.
+    /// Those whose commands fail are carried out again. Where these are most of the train, or nobody knows which they are, the next
+    /// train is half as long; a result that fails alone is among the former.
     async fn fails(
         &self,
         mirror: &Mirror,
@@ -125,17 +132,24 @@ impl Branch {
         words: &str,
     ) -> Result<Round, LandError> {
         self.dissolve(mirror, train, words).await?;
-        progress.size = (train.members.len() / 2).max(1);
-        if train.members.len() > 1 {
+        let mut bad = of_failing(train.reason.as_deref().unwrap_or_default());
+        if let [only] = train.members.as_slice() {
+            bad = vec![only.order.0];
+        } else if bad.is_empty() || bad.len() * 2 > train.members.len() {
+            progress.size = (train.members.len() / 2).max(1);
             return Ok(Round::default());
         }
+        let mut round = Round::default();
+        for ready in self.waiting().await?.iter().filter(|ready| bad.contains(&ready.order.0)) {
+            round = round.and(self.again(ready, head, words).await?);
+        }
         progress.size = LONGEST;
-        let first = self.landing.ready(&self.repo, &self.name, 1).await?;
-        let Some(ready) = first.first().filter(|ready| Some(ready.order) == train.members.first().map(|m| m.order))
-        else {
-            return Ok(Round::default());
-        };
-        self.again(ready, head, words).await
+        Ok(round)
+    }
+
+    /// The first results that wait.
+    async fn waiting(&self) -> Result<Vec<Ready>, LandError> {
+        Ok(self.landing.ready(&self.repo, &self.name, i64::try_from(LONGEST).unwrap_or(1)).await?)
     }
 
     async fn dissolve(&self, mirror: &Mirror, train: &Train, reason: &str) -> Result<(), LandError> {
@@ -147,7 +161,11 @@ impl Branch {
     /// It is gone already if we did not live to record that.
     async fn withdraw(&self, mirror: &Mirror, train: &Train) {
         if let Err(error) = mirror.remove(&[self.offer(&train.tip)]).await {
-            tracing::warn!(branch = self.name, error = &error as &dyn std::error::Error, "a train's name stays");
+            tracing::warn!(
+                branch = self.name,
+                error = &error as &dyn std::error::Error,
+                "a train's name stays"
+            );
         }
     }
 
@@ -160,7 +178,7 @@ impl Branch {
     ) -> Result<Round, LandError> {
         let mut round = Round::default();
         let mut members: Vec<Arrived> = Vec::new();
-        for ready in self.landing.ready(&self.repo, &self.name, i64::try_from(LONGEST).unwrap_or(1)).await? {
+        for ready in self.waiting().await? {
             if members.len() == progress.size {
                 break;
             }
@@ -168,7 +186,9 @@ impl Branch {
             let tip = members.last().map_or(head.as_str(), |last| last.commit.as_str()).to_owned();
             match self.fit(mirror, progress, &ready, &head, &tip).await? {
                 Fit::Never(words) => round = round.and(self.refuse(&ready, &words).await?),
-                Fit::Landed => round = round.and(self.landed(ready.order, &ready.commit).instrument(span).await?),
+                Fit::Landed => {
+                    round = round.and(self.landed(ready.order, &ready.commit).instrument(span).await?);
+                }
                 Fit::Not if tip == head => {
                     round = round.and(self.again(&ready, &head, "its branch has moved").await?);
                 }

@@ -151,6 +151,7 @@ mod tests {
             elapsed_ms: Some(1500),
             bundle: Some("0123456789abcdef".into()),
             cost_usd: 0.25,
+            parked: None,
         }
     }
 

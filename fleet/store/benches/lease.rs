@@ -61,9 +61,11 @@ async fn show(store: &Store, what: &str) -> anyhow::Result<()> {
         // Each is given back by a statement that takes about as long.
         let rate = f64::from(u32::try_from(times.len())?) / begun.elapsed().as_secs_f64();
         times.sort_unstable();
-        let at =
-            |part: usize| times.get((times.len() * part / 100).min(times.len() - 1)).copied().unwrap_or_default();
-        let [fastest, median, p95] = [0, 50, 95].map(|part| format!("{:.2} ms", at(part).as_secs_f64() * 1e3));
+        let at = |part: usize| {
+            times.get((times.len() * part / 100).min(times.len() - 1)).copied().unwrap_or_default()
+        };
+        let [fastest, median, p95] =
+            [0, 50, 95].map(|part| format!("{:.2} ms", at(part).as_secs_f64() * 1e3));
         println!("{what:>24} {workers:>8}  {fastest:>9} {median:>9} {p95:>9} {rate:>9.0}");
     }
     Ok(())

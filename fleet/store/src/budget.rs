@@ -76,8 +76,7 @@ const GO_ON: &str = "
     WHERE refused IN ('over-budget', 'held') AND state IN ('queued', 'leased')
       AND ($1::text IS NULL OR tenant = $1) AND ($2::text IS NULL OR batch = $2)";
 const BUDGETS: &str = "SELECT scope, cap, held, spent FROM budgets ORDER BY scope";
-const LOCK: &str =
-    "SELECT 1 FROM budgets WHERE scope = ANY($1) ORDER BY scope FOR UPDATE";
+const LOCK: &str = "SELECT 1 FROM budgets WHERE scope = ANY($1) ORDER BY scope FOR UPDATE";
 const MOVE: &str = "UPDATE budgets SET held = held + $2, spent = spent + $3 WHERE scope = ANY($1)";
 
 impl Store {

@@ -212,7 +212,8 @@ struct Ended<'o> {
 
 impl<'o> Ended<'o> {
     fn of(outcome: &'o Outcome) -> Self {
-        let without = |state, is_fault| Self { state, cost: None, input: None, output: None, kept: None, is_fault };
+        let without =
+            |state, is_fault| Self { state, cost: None, input: None, output: None, kept: None, is_fault };
         match outcome {
             Outcome::Failed => without("failed", false),
             Outcome::OutOfOrder => without("failed", true),

@@ -41,6 +41,8 @@ pub struct Train {
     pub base: String,
     /// The last of its commits.
     pub tip: String,
+    /// Why it is there, if it is not obvious.
+    pub reason: Option<String>,
     /// Its results in their order.
     pub members: Vec<Arrived>,
 }
@@ -70,7 +72,7 @@ const READY: &str = "
     WHERE repo = $1 AND land = $2 AND state = 'passed' AND members IS NULL ORDER BY id LIMIT $3";
 const TRAIN: &str = "
     SELECT t.id, t.state, t.base, t.onto, content,
-        (SELECT count(*) FROM orders o WHERE o.id = ANY(t.members) AND o.state = 'passed') = cardinality(t.members)
+        (SELECT count(*) FROM orders o WHERE o.id = ANY(t.members) AND o.state = 'passed') = cardinality(t.members), t.reason
     FROM orders t JOIN contents ON sha256 = content_sha256
     WHERE repo = $1 AND land = $2 AND members IS NOT NULL AND state <> 'landed' AND state <> 'cancelled'";
 // A train goes before everything else of its tenant: what has passed waits for it.
@@ -90,7 +92,8 @@ const DONE: &str = "
         INSERT INTO events (order_id, epoch, event, detail) SELECT id, epoch, 'landed', $2 FROM landed
     )
     SELECT begin_after(id, $2) FROM landed";
-const ARRIVED: &str = "UPDATE orders SET state = 'landed', ended_at = now() WHERE id = $1 AND members IS NOT NULL";
+const ARRIVED: &str =
+    "UPDATE orders SET state = 'landed', ended_at = now() WHERE id = $1 AND members IS NOT NULL";
 const AGAIN: &str = "
     WITH again AS (
         UPDATE orders SET state = 'queued', onto = $3, token = NULL, commit = NULL, bundle = NULL, ended_at = NULL,
@@ -145,7 +148,10 @@ impl Landing {
         let Some(row) = self.client.query_opt(TRAIN, &[&repo, &branch]).await? else { return Ok(None) };
         let members = serde_json::from_str(row.get(4)).map_err(StoreError::Train)?;
         let (id, state) = (OrderId(row.get(0)), State::read(row.get(1))?);
-        Ok(Some((Train { id, state, base: row.get(2), tip: row.get(3), members }, row.get(5))))
+        Ok(Some((
+            Train { id, state, base: row.get(2), tip: row.get(3), reason: row.get(6), members },
+            row.get(5),
+        )))
     }
 
     /// A new train on this head of its branch: a worker will verify it.

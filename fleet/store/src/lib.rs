@@ -19,6 +19,7 @@ mod state;
 mod steer;
 mod submit;
 mod sweep;
+mod tls;
 mod tokens;
 mod views;
 
@@ -39,7 +40,9 @@ use std::time::Duration;
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
-use tokio_postgres::{AsyncMessage, NoTls};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{AsyncMessage, NoTls, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Connections of one process; a request beyond that waits for one.
 const CONNECTIONS: usize = 16;
@@ -93,6 +96,14 @@ pub enum StoreError {
     /// Its address cannot be read.
     #[error("the address of the database cannot be read")]
     Address(#[source] tokio_postgres::Error),
+    /// The file of its authority cannot be used.
+    #[error("{file} cannot be used: {why}")]
+    Authority {
+        /// As `PGSSLROOTCERT` names it.
+        file: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A migration failed.
     #[error("the migration failed")]
     Migration(#[from] refinery::Error),
@@ -129,10 +140,17 @@ pub enum StoreError {
 }
 
 /// The database of a fleet.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Store {
     pool: Pool,
     config: tokio_postgres::Config,
+    tls: Option<MakeRustlsConnect>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("is_encrypted", &self.tls.is_some()).finish_non_exhaustive()
+    }
 }
 
 impl Store {
@@ -160,11 +178,15 @@ impl Store {
             config.get_options().map_or_else(|| SESSION.to_owned(), |own| format!("{SESSION} {own}"));
         config.options(settings);
         let tested = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(config.clone(), NoTls, tested);
+        let tls = tls::from_environment()?;
+        let manager = match tls.clone() {
+            Some(tls) => Manager::from_config(config.clone(), tls, tested),
+            None => Manager::from_config(config.clone(), NoTls, tested),
+        };
         let pool = Pool::builder(manager).max_size(CONNECTIONS).build();
         // Only a missing runtime can prevent this, and none is asked for timeouts here.
         let pool = pool.map_err(|_| PoolError::NoRuntimeSpecified)?;
-        Ok(Self { pool, config })
+        Ok(Self { pool, config, tls })
     }
 
     async fn client(&self) -> Result<Object, StoreError> {
@@ -174,7 +196,18 @@ impl Store {
     /// Wakes all who wait on `queued` when orders may have arrived, and whenever the connection is new: what was told before
     /// is lost. Returns when the connection ends; call it again.
     pub async fn listen(&self, queued: Arc<Notify>) -> Result<(), StoreError> {
-        let (client, mut connection) = self.config.connect(NoTls).await?;
+        match self.tls.clone() {
+            Some(tls) => self.listen_over(tls, queued).await,
+            None => self.listen_over(NoTls, queued).await,
+        }
+    }
+
+    async fn listen_over<T>(&self, tls: T, queued: Arc<Notify>) -> Result<(), StoreError>
+    where
+        T: MakeTlsConnect<Socket>,
+        T::Stream: Send,
+    {
+        let (client, mut connection) = self.config.connect(tls).await?;
         let told = Arc::clone(&queued);
         let mut messages = Box::pin(async move {
             while let Some(message) = std::future::poll_fn(|context| connection.poll_message(context)).await {

@@ -119,12 +119,6 @@ impl Rights {
         if self.role >= role { Ok(()) } else { Err(self.refusal()) }
     }
 
-    /// What concerns more than one tenant.
-    fn need_all(&self, role: Role) -> Result<(), Refusal> {
-        self.need(role)?;
-        if self.tenant.is_none() { Ok(()) } else { Err(self.refusal()) }
-    }
-
     /// The filter, within their tenant.
     fn within(&self, filter: Filter) -> Result<Filter, Refusal> {
         match (&self.tenant, &filter.tenant) {
@@ -139,57 +133,56 @@ impl Rights {
     }
 }
 
+impl Request {
+    /// The least role that may ask for it, and whether it concerns more than one tenant.
+    fn needs(&self) -> (Role, bool) {
+        match self {
+            Self::Orders { .. } | Self::Events { .. } | Self::Costs { .. } => (Role::Viewer, false),
+            Self::Snapshot => (Role::Viewer, true),
+            Self::Submit { .. } | Self::Cancel { .. } | Self::Retry { .. } => (Role::Submitter, false),
+            Self::Cap { .. }
+            | Self::Pause { .. }
+            | Self::Resume { .. }
+            | Self::Workers
+            | Self::Drain { .. } => (Role::Operator, true),
+        }
+    }
+}
+
 impl Store {
     /// Does what is asked for, if these rights allow it.
     pub async fn perform(&self, rights: &Rights, request: Request) -> Result<Value, Refusal> {
+        let (role, is_for_all) = request.needs();
+        rights.need(role)?;
+        if is_for_all && rights.tenant.is_some() {
+            return Err(rights.refusal());
+        }
+        let is = |fence: Fence| value(&(fence == Fence::Held));
         match request {
             Request::Submit { orders, max_cost_usd } => self.take(rights, &orders, max_cost_usd).await,
             Request::Orders { filter, after, limit } => {
-                rights.need(Role::Viewer)?;
                 value(&self.page(&rights.within(filter)?, after, limit.clamp(1, PAGE)).await?)
             }
             Request::Events { order } => {
                 self.visible(rights, order).await?;
                 value(&self.events(order).await?)
             }
-            Request::Cancel { filter } => {
-                rights.need(Role::Submitter)?;
-                value(&self.cancel(&rights.within(filter)?).await?)
-            }
-            Request::Retry { filter } => {
-                rights.need(Role::Submitter)?;
-                value(&self.retry(&rights.within(filter)?).await?)
-            }
-            Request::Costs { filter } => {
-                rights.need(Role::Viewer)?;
-                value(&self.costs(&rights.within(filter)?).await?)
-            }
-            Request::Snapshot => {
-                rights.need_all(Role::Viewer)?;
-                value(&self.snapshot().await?)
-            }
-            steering => self.steer(rights, steering).await,
-        }
-    }
-
-    /// What only operators of the whole fleet may do.
-    async fn steer(&self, rights: &Rights, request: Request) -> Result<Value, Refusal> {
-        rights.need_all(Role::Operator)?;
-        let is = |fence: Fence| value(&(fence == Fence::Held));
-        match request {
+            Request::Cancel { filter } => value(&self.cancel(&rights.within(filter)?).await?),
+            Request::Retry { filter } => value(&self.retry(&rights.within(filter)?).await?),
+            Request::Costs { filter } => value(&self.costs(&rights.within(filter)?).await?),
+            Request::Snapshot => value(&self.snapshot().await?),
             Request::Cap { scope, usd } => is(self.cap(&scope, dollars(usd)?).await?),
             Request::Pause { kind, name } => {
                 self.hold_back(kind, &name).await?;
                 is(Fence::Held)
             }
             Request::Resume { kind, name } => is(self.resume(kind, &name).await?),
+            Request::Workers => value(&self.workers().await?),
             Request::Drain { worker, is_draining } => is(self.drain(&worker, is_draining).await?),
-            _ => value(&self.workers().await?),
         }
     }
 
     async fn take(&self, rights: &Rights, orders: &[NewOrder], cap: Option<f64>) -> Result<Value, Refusal> {
-        rights.need(Role::Submitter)?;
         for order in orders {
             rights.within(Filter { tenant: Some(order.tenant.clone()), ..Filter::default() })?;
         }

@@ -124,6 +124,20 @@ pub enum Verdict {
     },
 }
 
+/// The reason of a train whose commands fail for these orders.
+pub fn failing(orders: &[i64]) -> String {
+    let orders: Vec<String> = orders.iter().map(i64::to_string).collect();
+    format!("{FAILING}{}", orders.join(", "))
+}
+
+/// The orders that a reason names, as [`failing`] writes it; none if it is another one.
+pub fn of_failing(reason: &str) -> Vec<i64> {
+    let orders = reason.strip_prefix(FAILING).unwrap_or_default();
+    orders.split(", ").filter_map(|order| order.parse().ok()).collect()
+}
+
+const FAILING: &str = "the commands fail of orders ";
+
 /// Whether this is the id of a commit, in full.
 pub fn is_commit(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
@@ -143,6 +157,12 @@ pub struct Lost {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_names_the_orders_that_it_was_written_for() {
+        assert_eq!(of_failing(&failing(&[7, 12])), [7, 12]);
+        assert!(of_failing("its lease lapsed").is_empty());
+    }
 
     #[test]
     fn only_a_whole_id_is_a_commit() {

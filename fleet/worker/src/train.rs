@@ -3,16 +3,17 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use code_commit_fleet_wire::{Member, Verdict};
+use code_commit_fleet_wire::{Member, Verdict, failing};
 
 use crate::job::{DONE, FAILED, Job, last_words};
 use crate::program::{Program, Start};
 
 impl Job<'_> {
-    /// Runs what each of them asks for, until one fails.
+    /// Runs what each of them asks for, and names those whose commands fail.
     pub(crate) async fn verify_train(self, folder: &Path, repo: &Path) -> anyhow::Result<Verdict> {
         let members: Vec<Member> =
             serde_json::from_str(&self.lease.content).context("a train cannot be read")?;
+        let mut failed = Vec::new();
         for Member { order, content } in members {
             let scratch = folder.join(format!("order-{order}"));
             tokio::fs::create_dir_all(&scratch).await?;
@@ -24,12 +25,16 @@ impl Job<'_> {
             let code = Program::start(program, args)?.wait().await?;
             match code {
                 DONE => {}
-                FAILED => {
-                    return Ok(Verdict::Failed { reason: format!("the commands of order {order} fail") });
-                }
-                code => anyhow::bail!("order {order}: the program ended with {code}: {}", last_words(&scratch).await),
+                FAILED => failed.push(order),
+                code => anyhow::bail!(
+                    "order {order}: the program ended with {code}: {}",
+                    last_words(&scratch).await
+                ),
             }
         }
-        Ok(Verdict::Passed { commit: self.lease.base.clone() })
+        if failed.is_empty() {
+            return Ok(Verdict::Passed { commit: self.lease.base.clone() });
+        }
+        Ok(Verdict::Failed { reason: failing(&failed) })
     }
 }

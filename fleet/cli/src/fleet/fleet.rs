@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 /// Its database, or a gateway that asks it for the holder of a token.
 pub(crate) enum Fleet {
-    Database(Store),
+    Database(Box<Store>),
     Gateway(Client),
 }
 

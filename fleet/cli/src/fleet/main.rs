@@ -170,24 +170,31 @@ async fn run(flags: &Flags, out: print::Out) -> anyhow::Result<Exit> {
         out.line(&serde_json::json!({ "migrated": true }), || "the schema is up to date".into());
         return Ok(Exit::Done);
     }
+    let fleet = async || flags.reach().await;
+    let store = async || Store::open(&flags.database).await;
     match &flags.command {
-        Command::Gateway(_)
-        | Command::Land(_)
-        | Command::Gc(_)
-        | Command::Page(_)
-        | Command::Token(_)
-        | Command::Migrate => with_database(&Store::open(&flags.database).await?, &flags.command, out).await,
-        Command::Submit(_)
-        | Command::Status(_)
-        | Command::Cancel(_)
-        | Command::Retry(_)
-        | Command::Pause { .. }
-        | Command::Resume { .. }
-        | Command::Workers
-        | Command::Drain { .. }
-        | Command::Results(_)
-        | Command::Costs(_)
-        | Command::Cap { .. } => with_fleet(&flags.reach().await?, &flags.command, out).await,
+        Command::Migrate => Ok(Exit::Done),
+        Command::Submit(submit) => submit.run(&fleet().await?, out).await,
+        Command::Status(status) => status.run(&fleet().await?, out).await,
+        Command::Cancel(orders) => {
+            steer::each(&fleet().await?, orders, out, "cancelled", |filter| Request::Cancel { filter }).await
+        }
+        Command::Retry(orders) => {
+            steer::each(&fleet().await?, orders, out, "queued again", |filter| Request::Retry { filter })
+                .await
+        }
+        Command::Pause { what } => steer::pause(&fleet().await?, what, out).await,
+        Command::Resume { what } => steer::resume(&fleet().await?, what, out).await,
+        Command::Workers => steer::workers(&fleet().await?, out).await,
+        Command::Drain { worker, undo } => steer::drain(&fleet().await?, worker, !undo, out).await,
+        Command::Results(results) => results.run(&fleet().await?, out).await,
+        Command::Costs(which) => view::costs(&fleet().await?, which.filter(), out).await,
+        Command::Cap { scope, usd } => steer::cap(&fleet().await?, scope, usd.as_usd(), out).await,
+        Command::Page(page) => page.run(&store().await?, out).await,
+        Command::Gc(gc) => gc.run(&store().await?, out).await,
+        Command::Token(token) => token.run(&store().await?, out).await,
+        Command::Gateway(gateway) => gateway.run(store().await?).await,
+        Command::Land(land) => land.run(&store().await?, out).await,
     }
 }
 
@@ -195,50 +202,19 @@ impl Flags {
     /// The gateway if there is one, else the database.
     async fn reach(&self) -> anyhow::Result<Fleet> {
         let Some(address) = self.gateway.clone() else {
-            return Ok(Fleet::Database(Store::open(&self.database).await?));
+            return Ok(Fleet::Database(Box::new(Store::open(&self.database).await?)));
         };
         let token = self.token.clone().context("the gateway needs a token in CODE_COMMIT_FLEET_TOKEN")?;
         Ok(Fleet::Gateway(Client::new(Endpoint::Tcp { address, token }, self.tls_ca.as_deref())?))
     }
 }
 
-/// What needs the database itself.
-async fn with_database(store: &Store, command: &Command, out: print::Out) -> anyhow::Result<Exit> {
-    match command {
-        Command::Page(page) => page.run(store, out).await,
-        Command::Gc(gc) => gc.run(store, out).await,
-        Command::Token(token) => token.run(store, out).await,
-        Command::Gateway(gateway) => gateway.run(store.clone()).await,
-        Command::Land(land) => land.run(store, out).await,
-        _ => Ok(Exit::Done),
-    }
-}
-
-/// What a gateway does as well, for those who may ask for it.
-async fn with_fleet(fleet: &Fleet, command: &Command, out: print::Out) -> anyhow::Result<Exit> {
-    match command {
-        Command::Submit(submit) => submit.run(fleet, out).await,
-        Command::Status(status) => status.run(fleet, out).await,
-        Command::Cancel(orders) => {
-            steer::each(fleet, orders, out, "cancelled", |filter| Request::Cancel { filter }).await
-        }
-        Command::Retry(orders) => {
-            steer::each(fleet, orders, out, "queued again", |filter| Request::Retry { filter }).await
-        }
-        Command::Pause { what } => steer::pause(fleet, what, out).await,
-        Command::Resume { what } => steer::resume(fleet, what, out).await,
-        Command::Workers => steer::workers(fleet, out).await,
-        Command::Drain { worker, undo } => steer::drain(fleet, worker, !undo, out).await,
-        Command::Results(results) => results.run(fleet, out).await,
-        Command::Costs(which) => view::costs(fleet, which.filter(), out).await,
-        Command::Cap { scope, usd } => steer::cap(fleet, scope, usd.as_usd(), out).await,
-        _ => Ok(Exit::Done),
-    }
-}
-
 fn state(text: &str) -> Result<State, String> {
     let all = || State::ALL.map(State::word).join(", ");
-    State::ALL.into_iter().find(|state| state.word() == text).ok_or_else(|| format!("`{text}` is none of {}", all()))
+    State::ALL
+        .into_iter()
+        .find(|state| state.word() == text)
+        .ok_or_else(|| format!("`{text}` is none of {}", all()))
 }
 
 fn usd(text: &str) -> Result<Nanodollars, String> {

@@ -93,12 +93,7 @@ pub(crate) async fn workers(fleet: &Fleet, out: Out) -> anyhow::Result<Exit> {
     Ok(if workers.is_empty() { Exit::Nothing } else { Exit::Done })
 }
 
-pub(crate) async fn drain(
-    fleet: &Fleet,
-    worker: &str,
-    is_draining: bool,
-    out: Out,
-) -> anyhow::Result<Exit> {
+pub(crate) async fn drain(fleet: &Fleet, worker: &str, is_draining: bool, out: Out) -> anyhow::Result<Exit> {
     let is_known: bool = fleet.ask(Request::Drain { worker: worker.to_owned(), is_draining }).await?;
     let fact = serde_json::json!({ "worker": worker, "drains": is_draining, "done": is_known });
     let words = match (is_known, is_draining) {
@@ -112,7 +107,10 @@ pub(crate) async fn drain(
 
 pub(crate) async fn cap(fleet: &Fleet, scope: &Scope, usd: f64, out: Out) -> anyhow::Result<Exit> {
     let is_used: bool = fleet.ask(Request::Cap { scope: scope.clone(), usd }).await?;
-    anyhow::ensure!(is_used, "no order belongs to {scope}; `code-commit-fleet costs` lists tenants and batches");
+    anyhow::ensure!(
+        is_used,
+        "no order belongs to {scope}; `code-commit-fleet costs` lists tenants and batches"
+    );
     out.line(&serde_json::json!({ "scope": scope.to_string(), "cap_usd": usd }), || {
         format!("{scope} may spend {}", crate::print::usd(usd))
     });

@@ -57,15 +57,25 @@ impl Token {
                     "a worker carries out the orders of all tenants; drop --tenant"
                 );
                 let secret = store.make_token(name, role, tenant.as_deref()).await?;
-                let Some(secret) = secret else { anyhow::bail!("there is a token of {name}; choose another name") };
-                out.line(&serde_json::json!({ "name": name, "role": role, "secret": secret }), || secret.clone());
+                let Some(secret) = secret else {
+                    anyhow::bail!("there is a token of {name}; choose another name")
+                };
+                out.line(&serde_json::json!({ "name": name, "role": role, "secret": secret }), || {
+                    secret.clone()
+                });
             }
             Self::List => {
                 for token in store.tokens().await? {
                     let tenant = token.tenant.as_deref().map(|tenant| format!("  tenant {tenant}"));
                     let revoked = if token.is_revoked { "  revoked" } else { "" };
                     let words = || {
-                        format!("{}  {}{}  {}{revoked}", token.name, token.role, tenant.unwrap_or_default(), token.made_at)
+                        format!(
+                            "{}  {}{}  {}{revoked}",
+                            token.name,
+                            token.role,
+                            tenant.unwrap_or_default(),
+                            token.made_at
+                        )
                     };
                     out.line(&token, words);
                 }
@@ -73,7 +83,9 @@ impl Token {
             Self::Revoke { name } => {
                 let was_there = store.revoke_token(name).await? == Fence::Held;
                 let words = if was_there { "is refused from now on" } else { "has no token that holds" };
-                out.line(&serde_json::json!({ "name": name, "done": was_there }), || format!("{name} {words}"));
+                out.line(&serde_json::json!({ "name": name, "done": was_there }), || {
+                    format!("{name} {words}")
+                });
                 return Ok(if was_there { Exit::Done } else { Exit::Nothing });
             }
         }

@@ -24,7 +24,7 @@ fn a_lying_worker_moves_no_branch_spends_no_money_and_touches_no_lease_but_its_o
     let own = lease(&scene);
     // Its verdict names what is no commit.
     let forced = format!("+{}", main.trim());
-    for commit in ["", "main", "HEAD", "refs/heads/main", &forced, &main.trim()[..12], "--upload-pack=touch"] {
+    for commit in ["", "main", "HEAD", "refs/heads/main", &forced, "0123456789ab", "--upload-pack=touch"] {
         let (status, _) = scene.post_as(scene.worker_token(), "/v1/finish", &finish(&own["token"], commit));
         assert_eq!(status, 422, "{commit}");
     }
@@ -32,7 +32,9 @@ fn a_lying_worker_moves_no_branch_spends_no_money_and_touches_no_lease_but_its_o
     let nobody = json!(NOBODY);
     let held = json!({ "token": nobody });
     let lost = json!({ "token": nobody, "reason": "", "counts": true });
-    for (path, body) in [("/v1/beat", &held), ("/v1/lost", &lost), ("/v1/finish", &finish(&nobody, main.trim()))] {
+    for (path, body) in
+        [("/v1/beat", &held), ("/v1/lost", &lost), ("/v1/finish", &finish(&nobody, main.trim()))]
+    {
         assert_eq!(scene.post_as(scene.worker_token(), path, body).0, 410, "{path}");
     }
     // It asks a model without a lease, or for what no reservation covers.
@@ -59,7 +61,16 @@ fn a_lying_worker_moves_no_branch_spends_no_money_and_touches_no_lease_but_its_o
         assert_eq!(scene.post_as(scene.worker_token(), "/v1/fleet", &request).0, 403, "{request}");
     }
     // Its result is not what it was verified on, or not there.
-    let alone = ["-c", "user.name=a", "-c", "user.email=a@example.invalid", "commit-tree", "-m", "alone", "main^{tree}"];
+    let alone = [
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@example.invalid",
+        "commit-tree",
+        "-m",
+        "alone",
+        "main^{tree}",
+    ];
     let alone = scene.hub.git(&alone).unwrap().trim().to_owned();
     scene.hub.git(&["update-ref", own["reference"].as_str().unwrap(), &alone]).unwrap();
     scene.post("/v1/finish", &finish(&own["token"], &alone));
@@ -85,7 +96,8 @@ fn a_foreign_tenant_sees_and_changes_nothing_of_others() {
     scene.wait_for_calls(1);
     let foreign = scene.make_token(&["foreign", "--role", "operator", "--tenant", "b"]);
     let number = order.to_string();
-    let nothing = |code: i32, said: &str| code == 7 || said.trim().is_empty() || said.contains("\"done\":false");
+    let nothing =
+        |code: i32, said: &str| code == 7 || said.trim().is_empty() || said.contains("\"done\":false");
     for args in [
         &["status", &number][..],
         &["results"],
@@ -106,7 +118,10 @@ fn a_foreign_tenant_sees_and_changes_nothing_of_others() {
         &["results", &number, "-o", "/dev/null"],
     ] {
         let (code, said) = scene.fleet_as(&foreign, args);
-        assert!(code == 3 && said.contains("the gateway says") || nothing(code, &said), "{args:?}: {code} {said}");
+        assert!(
+            code == 3 && said.contains("the gateway says") || nothing(code, &said),
+            "{args:?}: {code} {said}"
+        );
         assert!(!said.contains("/hub"), "{said}");
     }
     let (file, url) = (scene.path("foreign.json"), scene.hub.url());

@@ -109,7 +109,7 @@ async fn a_token_that_was_revoked_is_refused_within_seconds_and_nonsense_at_once
     let token = scene.token("one", Role::Viewer, None).await;
     let look = json!({ "do": "snapshot" });
     assert_eq!(scene.ask(&token, &look).await, 200);
-    for nonsense in ["Bearer ", "Bearer guess", "Basic guess", &token[..token.len() - 1]] {
+    for nonsense in ["Bearer ", "Bearer guess", "Basic guess", token.strip_suffix(|_: char| true).unwrap()] {
         assert_eq!(scene.ask(nonsense, &look).await, 401, "{nonsense}");
     }
     assert_eq!(scene.store.revoke_token("one").await.unwrap(), Fence::Held);
@@ -121,13 +121,16 @@ async fn a_token_that_was_revoked_is_refused_within_seconds_and_nonsense_at_once
 async fn the_socket_is_for_workers_and_a_request_of_another_version_is_refused() {
     let Some(scene) = Scene::new(Script::default()).await else { return };
     let operator = scene.token("operator", Role::Operator, None).await;
-    for request in [json!({ "do": "everything" }), json!({ "do": "events", "order": 1, "more": 1 }), json!([])] {
+    for request in
+        [json!({ "do": "everything" }), json!({ "do": "events", "order": 1, "more": 1 }), json!([])]
+    {
         assert_eq!(scene.ask(&operator, &request).await, 422, "{request}");
     }
     let socket = scene.folder.path().join("socket");
     let mut near = std::os::unix::net::UnixStream::connect(&socket).unwrap();
     let body = json!({ "do": "snapshot" }).to_string();
-    let head = "POST /v1/fleet HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\ncontent-type: application/json";
+    let head =
+        "POST /v1/fleet HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\ncontent-type: application/json";
     std::io::Write::write_all(
         &mut near,
         format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).as_bytes(),

@@ -89,8 +89,7 @@ async fn a_call_that_is_settled_while_it_is_asked_for_again_is_not_made_again() 
         let need = need(&lease, &request, 1.0);
         let call = open(&scene.reserve(gateway, &need).await).unwrap();
         let settled = answer("hello", 0.5);
-        let (settled, again) =
-            tokio::join!(scene.settle(call, &settled), scene.reserve(gateway, &need));
+        let (settled, again) = tokio::join!(scene.settle(call, &settled), scene.reserve(gateway, &need));
         settled.unwrap();
         assert!(matches!(again, Reserved::InFlight | Reserved::Kept(_)), "{again:?}");
     }
@@ -256,12 +255,19 @@ async fn a_service_that_is_out_of_order_stops_nothing_and_its_model_is_left_alon
     let gateway = scene.store.gateway().await.unwrap();
     for number in 0..2 * scene.terms.max_attempts {
         let lease = scene.leased(&number.to_string()).await;
-        let need = Need { model: "gemini-3.8-flash", longest_wait: Duration::from_secs(20), ..need(&lease, "r", 1.0) };
+        let need = Need {
+            model: "gemini-3.8-flash",
+            longest_wait: Duration::from_secs(20),
+            ..need(&lease, "r", 1.0)
+        };
         match scene.reserve(gateway, &need).await {
             Reserved::Open(call) => scene.settle(call, &Outcome::OutOfOrder).await.unwrap(),
             // From now on nothing for this model is leased.
             Reserved::Wait(wait) => {
-                assert!(number >= scene.terms.max_faults && wait > Duration::from_mins(55), "{number} {wait:?}");
+                assert!(
+                    number >= scene.terms.max_faults && wait > Duration::from_mins(55),
+                    "{number} {wait:?}"
+                );
                 scene.finish(&lease, no_model()).await;
                 break;
             }

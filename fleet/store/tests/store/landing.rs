@@ -39,7 +39,11 @@ async fn each_branch_takes_its_results_in_order_and_frees_those_that_come_after(
     assert_eq!(scene.row(after).await.onto, "c1");
 
     assert_eq!(landing.again(&ready[1], "c1", "it does not fit").await.unwrap(), Fence::Held);
-    assert_eq!(landing.landed(ready[1].order, "c2").await.unwrap(), Fence::Gone, "it has to be carried out again");
+    assert_eq!(
+        landing.landed(ready[1].order, "c2").await.unwrap(),
+        Fence::Gone,
+        "it has to be carried out again"
+    );
     let row = scene.row(ids[1]).await;
     assert_eq!((row.state, row.onto.as_str(), row.commit), (State::Queued, "c1", None));
     assert_eq!(scene.state(ids[2]).await, State::Passed);
@@ -91,7 +95,8 @@ async fn a_train_that_is_dissolved_ends_its_lease_and_its_results_wait_on() {
     let id = scene.submit(&[NewOrder { land: Some("main".into()), ..order("a", "one") }]).await[0];
     scene.finish(&scene.lease().await.unwrap(), passed("c")).await;
     let landing = scene.store.landing().await.unwrap().unwrap();
-    let member = Arrived { order: OrderId(id), commit: "c-upon".into(), content: "one".into(), traceparent: None };
+    let member =
+        Arrived { order: OrderId(id), commit: "c-upon".into(), content: "one".into(), traceparent: None };
     landing.couple("head", &[member]).await.unwrap();
     let lease = scene.lease().await.unwrap();
     scene.cancel(id).await;

@@ -34,7 +34,13 @@ impl Scene {
     }
 
     async fn submit(&self, orders: &[NewOrder]) -> Vec<i64> {
-        self.store.submit(orders, None).await.unwrap().into_iter().map(|submitted| submitted.order.0).collect()
+        self.store
+            .submit(orders, None)
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|submitted| submitted.order.0)
+            .collect()
     }
 
     async fn lease(&self) -> Option<Lease> {

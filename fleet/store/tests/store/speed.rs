@@ -10,8 +10,9 @@ async fn pages(postgres: &Postgres, store: &Store) -> u64 {
     // The plan of the lease is the one that takes a turn.
     let plan = code_commit_fleet_trial::until("the plan", || {
         let log = log();
-        let plan =
-            log.split("Query Text").find(|plan| plan.contains("nextval") && plan.contains("INSERT INTO leases"))?;
+        let plan = log
+            .split("Query Text")
+            .find(|plan| plan.contains("nextval") && plan.contains("INSERT INTO leases"))?;
         plan.contains("Shared Read Blocks").then(|| plan.to_owned())
     });
     let plan = plan.unwrap();

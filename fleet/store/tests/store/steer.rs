@@ -68,7 +68,8 @@ async fn a_tenant_without_work_costs_a_lease_nothing_and_is_back_with_its_next_o
 #[tokio::test]
 async fn counts_are_those_of_the_rows_whatever_happened() {
     let Some(scene) = Scene::new().await else { return };
-    let ids = scene.submit(&[order("a", "one"), order("a", "two"), order("a", "three"), order("b", "four")]).await;
+    let ids =
+        scene.submit(&[order("a", "one"), order("a", "two"), order("a", "three"), order("b", "four")]).await;
     scene.lose(&scene.lease().await.unwrap()).await;
     scene.sweep().await;
     scene.finish(&scene.lease().await.unwrap(), passed("c")).await;
@@ -92,7 +93,10 @@ async fn a_token_is_told_once_kept_as_a_hash_and_refused_once_it_is_revoked() {
     let secret = scene.store.make_token("ci", Role::Submitter, Some("a")).await.unwrap().unwrap();
     assert_eq!(scene.store.make_token("ci", Role::Operator, None).await.unwrap(), None, "the name is taken");
     let token = scene.store.token(&secret).await.unwrap().unwrap();
-    assert_eq!((token.name.as_str(), token.role, token.tenant.as_deref()), ("ci", Role::Submitter, Some("a")));
+    assert_eq!(
+        (token.name.as_str(), token.role, token.tenant.as_deref()),
+        ("ci", Role::Submitter, Some("a"))
+    );
     assert!(!scene.database.query("SELECT * FROM tokens").unwrap().contains(&secret));
     assert_eq!(scene.store.token(&secret[1..]).await.unwrap(), None);
     assert_eq!(scene.store.revoke_token("ci").await.unwrap(), Fence::Held);
