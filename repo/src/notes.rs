@@ -62,18 +62,6 @@ impl Notes<'_> {
         Ok(None)
     }
 
-    /// Every note.
-    ///
-    /// # Errors
-    ///
-    /// Fails if git's objects cannot be read.
-    pub fn all(&self) -> Result<Vec<Vec<u8>>, RepoError> {
-        let files = self.tree.traverse().breadthfirst.files().map_err(|error| self.failed(&error))?;
-        let blobs = files.into_iter().filter(|file| file.mode.is_blob());
-        let read = |id| self.of.repository.find_object(id).map(|object| object.detach().data);
-        blobs.map(|file| read(file.oid).map_err(|error| self.failed(&error))).collect()
-    }
-
     fn failed(&self, error: &gix::Error) -> RepoError {
         self.of.git_error("read notes", error)
     }
@@ -105,7 +93,6 @@ mod tests {
             for commit in (0..count).map(name).chain([head.clone()]) {
                 assert_eq!(notes.on(&commit).unwrap().as_deref(), Some(&b"said\n"[..]), "{commit}");
             }
-            assert!(notes.all().unwrap().len() as u128 > count);
             assert_eq!(notes.on(&"7".repeat(40)).unwrap(), None);
             assert_eq!(notes.on("no").unwrap(), None);
         }

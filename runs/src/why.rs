@@ -61,7 +61,6 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         None
     });
     let has_notes = notes.is_some();
-    let notes = notes.map(|notes| noted::Reader::new(tree, &git, notes));
     let file = File { tree, registry: site.registry(), path: path.to_owned(), content, line, notes };
     let origins = file.origins(&git, host.output)?;
     origins.tell(&shown, line.is_some(), &site.root, host.output);

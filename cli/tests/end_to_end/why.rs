@@ -251,6 +251,8 @@ const STORY: &str = "text/story.txt";
 /// What git is told once, so that it takes notes along.
 const REWRITE: [&str; 2] = ["-c", "notes.rewriteRef=refs/notes/code-commit"];
 
+const ALONE_OR_NOT: [&str; 2] = ["--single-branch", "--no-single-branch"];
+
 /// A story of a person, to which two runs have each added lines, and committed them.
 struct Noted {
     scene: Scene,
@@ -289,10 +291,10 @@ impl Noted {
         self.git(&["add", STORY]);
     }
 
-    /// A clone of a branch, with nothing but what the branch leads to.
-    fn cloned(&self, branch: &str) -> std::path::PathBuf {
-        let folder = self.scene.project.beside().join(branch);
-        self.git(&["clone", "-q", "--no-local", "-b", branch, ".", folder.to_str().unwrap()]);
+    /// A clone of a branch, with or without the commits of the others.
+    fn cloned(&self, branch: &str, alone: &str) -> std::path::PathBuf {
+        let folder = self.scene.project.beside().join(format!("{branch}{alone}"));
+        self.git(&["clone", "-q", "--no-local", alone, "-b", branch, ".", folder.to_str().unwrap()]);
         folder
     }
 
@@ -305,10 +307,15 @@ impl Noted {
         Ran::of(&mut program(folder, self.scene.project.beside(), &[&["why"], words].concat(), &[]))
     }
 
-    /// In a clone of the branch, each line that begins with the word of a run is that run's, and no other.
     #[track_caller]
     fn check(&self, branch: &str) {
-        let folder = self.cloned(branch);
+        ALONE_OR_NOT.map(|alone| self.check_in(branch, alone));
+    }
+
+    /// In a clone of the branch, each line that begins with the word of a run is that run's, and no other.
+    #[track_caller]
+    fn check_in(&self, branch: &str, alone: &str) {
+        let folder = self.cloned(branch, alone);
         self.fetch(&folder);
         let text = std::fs::read_to_string(folder.join(STORY)).unwrap();
         let run = |line: &str| {
@@ -366,7 +373,7 @@ fn a_line_that_a_person_copied_from_a_run_is_not_the_runs() {
         noted.text.0.iter().filter(|line| line.starts_with("second")).map(String::as_str).collect();
     noted.put(&lines, 43);
     noted.git(&["commit", "-q", "-m", "said twice"]);
-    let folder = noted.cloned("main");
+    let folder = noted.cloned("main", ALONE_OR_NOT[0]);
     noted.fetch(&folder);
     let copied = noted.why(&folder, &[&format!("{STORY}:44"), "--json"]);
     assert!(copied.out.contains("\"run\":null"), "{copied}");
@@ -375,7 +382,7 @@ fn a_line_that_a_person_copied_from_a_run_is_not_the_runs() {
 #[test]
 fn a_clone_without_notes_says_how_to_fetch_them_and_asks_nobody() {
     let noted = Noted::new();
-    let folder = noted.cloned("main");
+    let folder = noted.cloned("main", ALONE_OR_NOT[0]);
     let place = format!("{STORY}:11");
     let fetch = "git fetch origin refs/notes/code-commit:refs/notes/code-commit";
     let without = noted.why(&folder, &[&place]);

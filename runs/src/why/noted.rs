@@ -1,8 +1,8 @@
 //! What the notes on commits say of lines, also where no run is recorded.
 //!
-//! A note lists blocks of lines by their numbers in the commit that it was made for, and by their hashes. Git may have taken it
-//! along to a rewritten commit, and joined it with others; a commit that was made anew elsewhere has none. There a
-//! block counts where its hash is found among the lines that came with the commit.
+//! A note lists blocks of lines by their numbers in the commit that it was made for, and by their hashes. Git may have
+//! taken it along to a rewritten commit, and joined it with others; a commit that was made anew elsewhere has none.
+//! There a block counts where its hash is found among the lines that came with the commit.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,12 +14,14 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-/// The most lines to hash for one length of blocks: a block that could begin at more places is not looked for.
+use crate::note::REFERENCE;
+
+/// The most lines to hash for one length of blocks: in a very large change, blocks are not looked for at its end.
 const MOST_LINES: usize = 1 << 18;
 
 /// An Agent Trace record, as far as it is read here.
 #[derive(Debug, Deserialize)]
-struct Record {
+pub(super) struct Record {
     timestamp: Timestamp,
     vcs: Vcs,
     files: Vec<Written>,
@@ -79,44 +81,44 @@ pub(super) struct Noted {
     pub revision: String,
 }
 
-/// The notes of a repository.
+/// The notes of a repository about some files.
 pub(super) struct Reader<'r> {
-    tree: &'r WorkTree,
-    git: &'r Git,
-    notes: Notes<'r>,
-    all: OnceCell<Vec<Record>>,
+    pub tree: &'r WorkTree,
+    pub git: &'r Git,
+    pub notes: &'r Notes<'r>,
+    /// Relative to the root.
+    pub paths: &'r BTreeSet<String>,
+    pub all: OnceCell<Vec<Record>>,
 }
 
-impl<'r> Reader<'r> {
-    pub(super) fn new(tree: &'r WorkTree, git: &'r Git, notes: Notes<'r>) -> Self {
-        Self { tree, git, notes, all: OnceCell::new() }
-    }
-
-    /// What is noted of the lines that came with this commit, by their number there, from 0. The newest note counts.
-    pub(super) fn of(
-        &self,
-        source: &Source,
-        paths: &BTreeSet<String>,
-    ) -> anyhow::Result<BTreeMap<usize, Noted>> {
+impl Reader<'_> {
+    /// What is noted of these lines, by their number, from 0, in the commit that they came with. The newest note counts.
+    pub(super) fn of(&self, source: &Source, asked: &[usize]) -> anyhow::Result<BTreeMap<usize, Noted>> {
         let Some(commit) = &source.commit else { return Ok(BTreeMap::new()) };
         let own: Option<Vec<Record>> = self.notes.on(commit)?.map(|note| records(&note).collect());
+        let made_for_it = own.iter().flatten().filter(|record| record.vcs.revision == *commit);
+        let as_said = made_for_it.map(|record| Found::as_noted(record, self.paths));
+        let as_said: BTreeMap<usize, Noted> = as_said.flat_map(|found| found.said(asked)).collect();
+        if as_said.len() == asked.len() {
+            return Ok(as_said);
+        }
         let all = if own.is_some() { &Vec::new() } else { self.all()? };
         let is_earlier = |record: &&Record| record.timestamp.as_second() <= source.committer_time;
         let records = own.iter().flatten().chain(all.iter().filter(is_earlier));
-        let records: Vec<&Record> = records.filter(|record| record.blocks(paths).next().is_some()).collect();
-        if records.is_empty() {
+        let mut records = records.filter(|record| record.blocks(self.paths).next().is_some()).peekable();
+        if records.peek().is_none() {
             return Ok(BTreeMap::new());
         }
         let file = Content::read(self.tree, commit, source)?;
-        let found = records.into_iter().map(|record| Found::of(record, commit, &file, paths));
-        let mut found: Vec<Found<'_>> = found.collect();
+        let mut found: Vec<Found<'_>> =
+            records.map(|record| Found::of(record, commit, &file, self.paths)).collect();
         if own.is_none() {
             // What nothing but its content speaks for has to be there as a whole.
-            found.retain(|found| found.is_whole);
+            found.retain(|found| found.is_whole && !found.said(asked).is_empty());
             found = self.landed(commit, found)?;
         }
         found.sort_by_key(|found| found.record.timestamp);
-        Ok(found.iter().flat_map(Found::lines).collect())
+        Ok(found.iter().flat_map(|found| found.said(asked)).collect())
     }
 
     /// Those that made the same change as this commit or, where there are none, those whose own commit is not in the
@@ -128,17 +130,23 @@ impl<'r> Reader<'r> {
             found.retain(is_same);
             return Ok(found);
         }
-        let elsewhere = found
-            .into_iter()
-            .map(|of| Ok((!self.git.has_in_history(&of.record.vcs.revision)?).then_some(of)));
-        elsewhere.filter_map(Result::transpose).collect()
+        let revisions = found.iter().map(|of| of.record.vcs.revision.as_str());
+        let here: Vec<&str> = revisions.filter(|id| self.tree.written(id).is_some()).collect();
+        let outside = self.git.outside_history(&here)?;
+        found.retain(|of| {
+            let revision = &of.record.vcs.revision;
+            outside.contains(revision) || !here.contains(&revision.as_str())
+        });
+        Ok(found)
     }
 
-    fn all(&self) -> Result<&Vec<Record>, RepoError> {
+    fn all(&self) -> anyhow::Result<&Vec<Record>> {
         if let Some(all) = self.all.get() {
             return Ok(all);
         }
-        let all = self.notes.all()?.iter().flat_map(|note| records(note).collect::<Vec<_>>()).collect();
+        let texts = self.paths.iter().map(|path| Ok(format!("\"path\":{}", serde_json::to_string(path)?)));
+        let texts: Vec<String> = texts.collect::<serde_json::Result<_>>()?;
+        let all = records(&self.git.notes_with(REFERENCE, &texts)?).collect();
         Ok(self.all.get_or_init(|| all))
     }
 }
@@ -167,10 +175,16 @@ struct Found<'r> {
 }
 
 impl<'r> Found<'r> {
+    /// On the commit that the note was made for.
+    fn as_noted(record: &'r Record, paths: &BTreeSet<String>) -> Self {
+        let places = record.blocks(paths).map(|(model, block)| (model, block.lines())).collect();
+        Self { record, places, is_whole: true }
+    }
+
     fn of(record: &'r Record, commit: &str, file: &Content, paths: &BTreeSet<String>) -> Self {
         let (mut places, mut is_whole) = (Vec::new(), true);
         for (model, block) in record.blocks(paths) {
-            let lines = block.start_line.saturating_sub(1)..block.end_line;
+            let lines = block.lines();
             let is_own = record.vcs.revision == commit;
             let place = if is_own { Some(Some(lines)) } else { file.find(lines.len(), &block.content_hash) };
             is_whole &= place.is_some();
@@ -181,7 +195,7 @@ impl<'r> Found<'r> {
         Self { record, places, is_whole }
     }
 
-    fn lines(&self) -> Vec<(usize, Noted)> {
+    fn said(&self, asked: &[usize]) -> Vec<(usize, Noted)> {
         let Record { vcs, metadata: Metadata { about }, .. } = self.record;
         let noted = |model: Option<&String>| Noted {
             run: about.run.clone(),
@@ -189,8 +203,14 @@ impl<'r> Found<'r> {
             model: model.cloned(),
             revision: vcs.revision.clone(),
         };
-        let places = self.places.iter();
-        places.flat_map(|(model, lines)| lines.clone().map(move |at| (at, noted(*model)))).collect()
+        let place = |at: &usize| self.places.iter().find(|(_, lines)| lines.contains(at));
+        asked.iter().filter_map(|at| Some((*at, noted(place(at)?.0)))).collect()
+    }
+}
+
+impl Block {
+    fn lines(&self) -> Range<usize> {
+        self.start_line.saturating_sub(1)..self.end_line
     }
 }
 

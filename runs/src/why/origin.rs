@@ -1,11 +1,12 @@
 //! Which run, if any, made each line of a file: blame says with which commit a line came, and the records whether
 //! a run had written it.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use code_commit_repo::{Blame, BlamedLine, Git, Source, WorkTree};
+use code_commit_repo::{Blame, BlamedLine, Git, Notes, Source, WorkTree};
 use code_commit_report::Output;
 
 use super::agents::{self, Commit};
@@ -70,7 +71,7 @@ pub(super) struct File<'f> {
     /// One line, or all.
     pub line: Option<usize>,
     /// What git has noted, if anything.
-    pub notes: Option<noted::Reader<'f>>,
+    pub notes: Option<Notes<'f>>,
 }
 
 impl File<'_> {
@@ -78,8 +79,8 @@ impl File<'_> {
         let Blame { lines, sources } = self.blame(git)?;
         let below = self.tree.root().strip_prefix(self.tree.top()).unwrap_or(Path::new(""));
         let paths: Vec<BTreeSet<String>> = sources.iter().map(|source| paths_of(source, below)).collect();
-        let (mut makers, notes) = self.by_notes(&lines, &sources, &paths)?;
         let all = paths.iter().flatten().cloned().collect();
+        let (mut makers, notes) = self.by_notes(git, &lines, &sources, &all)?;
         let (known, root) = (self.able(&lines, &sources, &makers, &notes)?, self.registry.root());
         let (runs, steps) = steps::all(&known, root, &all, output);
         let commits = agents::commits(&known, root, self.tree, &sources);
@@ -102,15 +103,19 @@ impl File<'_> {
     /// What is noted of each line.
     fn by_notes(
         &self,
+        git: &Git,
         lines: &[BlamedLine],
         sources: &[Source],
-        paths: &[BTreeSet<String>],
+        paths: &BTreeSet<String>,
     ) -> Result<(BTreeMap<usize, Maker>, Vec<Noted>), Failure> {
         let (mut makers, mut notes) = (BTreeMap::new(), Vec::new());
-        let Some(reader) = &self.notes else { return Ok((makers, notes)) };
-        for (number, (source, paths)) in sources.iter().zip(paths).enumerate() {
-            let noted = reader.of(source, paths)?;
-            for line in lines.iter().filter(|line| line.source == number) {
+        let Some(of) = &self.notes else { return Ok((makers, notes)) };
+        let reader = noted::Reader { tree: self.tree, git, notes: of, paths, all: OnceCell::new() };
+        for (number, source) in sources.iter().enumerate() {
+            let asked: Vec<&BlamedLine> = lines.iter().filter(|line| line.source == number).collect();
+            let originals: Vec<usize> = asked.iter().map(|line| line.original - 1).collect();
+            let noted = reader.of(source, &originals)?;
+            for line in asked {
                 let Some(note) = noted.get(&(line.original - 1)) else { continue };
                 let known = notes.iter().position(|known| known == note);
                 let at = known.unwrap_or(notes.len());
