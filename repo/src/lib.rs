@@ -11,6 +11,7 @@ mod git;
 mod init;
 mod look;
 mod named;
+mod notes;
 mod stable_hash;
 mod state;
 mod tracked;
@@ -31,6 +32,7 @@ pub use git::{Aside, Blame, BlamedLine, Git, GitError, Head, Identity, Source};
 pub use init::init;
 pub use look::{Asked, Look};
 pub use named::config_names_nothing;
+pub use notes::Notes;
 pub use stable_hash::{
     EmptyFolder, TreeError, empty_folders, is_left_out, restore_empty_folders, stable_hash,
 };

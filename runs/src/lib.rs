@@ -19,7 +19,7 @@ pub mod lock;
 mod loops;
 pub mod model;
 pub mod next;
-mod note;
+pub mod note;
 mod notification;
 mod observer;
 pub mod order;

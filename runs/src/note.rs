@@ -11,8 +11,10 @@ use code_commit_repo::{ChangedIn, Git, Identity};
 use code_commit_timeline::{Event, Run, Step, Tone, What};
 use serde_json::Value;
 
-/// `refs/notes/code-commit`: git's own commands show it with `--notes=code-commit`.
-const REFERENCE: &str = "code-commit";
+/// Git's own commands show it with `--notes=code-commit`.
+pub const REFERENCE: &str = "refs/notes/code-commit";
+/// What of a record is ours.
+const ABOUT: &str = "/metadata/dev.code-commit";
 
 /// Notes in the repository of `git` which lines of a commit the run in this folder wrote. A commit without such lines has
 /// no note.
@@ -37,10 +39,13 @@ fn note(git: &Git, folder: &RunFolder, commit: &str, fallback: Option<Identity<'
     run.steps.all.push(committed(commit, changes, run.steps.to_ms));
     let is_its = |record: &Value| record.pointer("/vcs/revision").and_then(Value::as_str) == Some(commit);
     let records = code_commit_trace::agent_trace(&run, None);
-    match records.iter().find(|record| is_its(record)) {
-        Some(record) => Ok(git.note(commit, REFERENCE, &record.to_string(), fallback)?),
-        None => Ok(()),
+    let Some(mut record) = records.into_iter().find(is_its) else { return Ok(()) };
+    // A commit with the same change, made anew elsewhere, is known by it.
+    let about = record.pointer_mut(ABOUT).and_then(Value::as_object_mut);
+    if let (Some(about), Some(patch_id)) = (about, git.patch_id(commit)?) {
+        about.insert("patch_id".to_owned(), patch_id.into());
     }
+    Ok(git.note(commit, REFERENCE, &record.to_string(), fallback)?)
 }
 
 fn change(run: &mut Run, file: ChangedIn) -> Changed {

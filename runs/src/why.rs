@@ -6,6 +6,7 @@
 
 mod agents;
 mod lines;
+mod noted;
 mod origin;
 mod steps;
 mod tell;
@@ -14,10 +15,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_repo::WorkTree;
+use code_commit_report::printable;
 
 use self::origin::File;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
+use crate::note::REFERENCE;
 use crate::place;
 use crate::site::Site;
 use crate::trusted::Trusted;
@@ -52,10 +55,19 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let from_top = whole.strip_prefix(tree.top()).unwrap_or(&whole);
     let path =
         from_top.to_str().ok_or_else(|| Failure::not_utf8(from_top, "git's blame", "rename the file"))?;
-    let file = File { tree, registry: site.registry(), path: path.to_owned(), content, line };
     let git = Trusted::of(tree, host.environment).git(tree.top())?;
+    let notes = tree.notes(REFERENCE).unwrap_or_else(|error| {
+        host.output.warn(&printable(&format!("{:#}", anyhow::Error::from(error))));
+        None
+    });
+    let has_notes = notes.is_some();
+    let file = File { tree, registry: site.registry(), path: path.to_owned(), content, line, notes };
     let origins = file.origins(&git, host.output)?;
     origins.tell(&shown, line.is_some(), &site.root, host.output);
+    if let Some(remote) = tree.remote().filter(|_| !has_notes && origins.may_be_noted()) {
+        let fetch = format!("git fetch {remote} {REFERENCE}:{REFERENCE}");
+        host.output.note(&printable(&format!("no notes are here; {remote} may have some: {fetch}")));
+    }
     Ok(Exit::Done)
 }
 

@@ -66,10 +66,13 @@ fn the_lines_of_a_run_are_attributed_to_its_model_and_to_the_commit_that_holds_t
 /// The note of the commit that is checked out.
 const NOTE: [&str; 4] = ["notes", "--ref=code-commit", "show", "HEAD"];
 
-/// The note is this record, but for its time, which is that of the commit and not that of its line in the journal.
+/// The note is this record, but for its time, which is that of the commit and not that of its line in the journal, and
+/// with the identity of its change.
 #[track_caller]
 fn assert_is_noted(record: &Value, note: &str) {
-    let [note] = &records(note)[..] else { panic!("{note}") };
+    let [note] = &mut records(note)[..] else { panic!("{note}") };
+    let patch_id = note["metadata"]["dev.code-commit"].as_object_mut().unwrap().remove("patch_id");
+    assert!(patch_id.is_some_and(|id| id.as_str().unwrap().len() == 40), "{note}");
     for key in ["id", "vcs", "files", "metadata"] {
         assert_eq!(note[key], record[key], "{key}");
     }

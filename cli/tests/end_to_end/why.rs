@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::order::{FILES as ORDER, GOOD, Scene as Order, greet};
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, program};
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene as Spec};
 
 /// The build passes once some file says so.
@@ -15,6 +15,8 @@ const FILES: [(&str, &str); 3] = [
     ("build.sh", "#!/bin/sh\ngrep -qr '^whole$' text || { echo not whole; exit 1; }\n"),
     ("agent-config/query.txt", "Write more.\n"),
 ];
+
+const MODEL: &str = "scripted/agent-config/replies.txt";
 
 /// A file whose every line says in its first word who wrote it.
 struct Text(Vec<String>);
@@ -38,19 +40,16 @@ impl Text {
 
 /// Runs the default loop with these replies; gives the name of the run.
 fn run(scene: &Scene, replies: &[String], code: i32) -> String {
+    run_with(scene, replies, code, &[])
+}
+
+fn run_with(scene: &Scene, replies: &[String], code: i32, more: &[&str]) -> String {
     let rounds = replies.len().to_string();
     let script = replies.join("--- next reply ---\n");
     scene.project.write("agent-config/replies.txt", script.as_bytes()).unwrap();
     assert_eq!(scene.run(&["rollup"]).code, Some(0));
-    let ran = scene.run(&[
-        "--new",
-        "--model",
-        "scripted/agent-config/replies.txt",
-        "--sandbox",
-        "off",
-        "--rounds",
-        &rounds,
-    ]);
+    let words = ["--new", "--model", MODEL, "--sandbox", "off", "--rounds", &rounds];
+    let ran = scene.run(&[&words, more].concat());
     assert_eq!(ran.code, Some(code), "{ran}");
     scene.runs().pop().unwrap().file_name().unwrap().to_str().unwrap().to_owned()
 }
@@ -246,4 +245,174 @@ fn a_record_that_was_changed_says_nothing() {
     let ran = scene.run(&["why", "src/greet.sh"]);
     assert!(ran.err.contains("was changed, so it says nothing here\n"), "{ran}");
     assert!(!ran.out.contains("round 1"), "{ran}");
+}
+
+const STORY: &str = "text/story.txt";
+/// What git is told once, so that it takes notes along.
+const REWRITE: [&str; 2] = ["-c", "notes.rewriteRef=refs/notes/code-commit"];
+
+const ALONE_OR_NOT: [&str; 2] = ["--single-branch", "--no-single-branch"];
+
+/// A story of a person, to which two runs have each added lines, and committed them.
+struct Noted {
+    scene: Scene,
+    text: Text,
+    runs: [String; 2],
+}
+
+impl Noted {
+    fn new() -> Self {
+        let scene = Scene::with_files(&FILES, Script::new([]));
+        for (key, value) in [("user.name", "n"), ("user.email", "e@example.invalid")] {
+            scene.project.git(&["config", key, value]).unwrap();
+        }
+        let mut text = Text(Vec::new());
+        text.put("human", 40, 0);
+        text.0.push("whole".to_owned());
+        scene.project.write(STORY, text.text().as_bytes()).unwrap();
+        commit(&scene.project, "a story");
+        let mut add = |who: &str, count: usize, behind: usize| {
+            text.put(who, count, behind);
+            run_with(&scene, &[text.reply(STORY)], 0, &["--commit"])
+        };
+        let runs = [add("first", 3, 30), add("second", 2, 10)];
+        Self { scene, text, runs }
+    }
+
+    fn git(&self, args: &[&str]) {
+        self.scene.project.git(args).unwrap();
+    }
+
+    /// Puts lines of a person into the file that is checked out, and stages them.
+    fn put(&self, lines: &[&str], behind: usize) {
+        let mut text = Text(self.scene.project.read(STORY).unwrap().lines().map(str::to_owned).collect());
+        text.0.splice(behind..behind, lines.iter().map(|line| (*line).to_owned()));
+        self.scene.project.write(STORY, text.text().as_bytes()).unwrap();
+        self.git(&["add", STORY]);
+    }
+
+    /// A clone of a branch, with or without the commits of the others.
+    fn cloned(&self, branch: &str, alone: &str) -> std::path::PathBuf {
+        let folder = self.scene.project.beside().join(format!("{branch}{alone}"));
+        self.git(&["clone", "-q", "--no-local", alone, "-b", branch, ".", folder.to_str().unwrap()]);
+        folder
+    }
+
+    fn fetch(&self, folder: &std::path::Path) {
+        let notes = "refs/notes/code-commit:refs/notes/code-commit";
+        self.git(&["-C", folder.to_str().unwrap(), "fetch", "-q", "origin", notes]);
+    }
+
+    fn why(&self, folder: &std::path::Path, words: &[&str]) -> Ran {
+        Ran::of(&mut program(folder, self.scene.project.beside(), &[&["why"], words].concat(), &[]))
+    }
+
+    #[track_caller]
+    fn check(&self, branch: &str) {
+        ALONE_OR_NOT.map(|alone| self.check_in(branch, alone));
+    }
+
+    /// In a clone of the branch, each line that begins with the word of a run is that run's, and no other.
+    #[track_caller]
+    fn check_in(&self, branch: &str, alone: &str) {
+        let folder = self.cloned(branch, alone);
+        self.fetch(&folder);
+        let text = std::fs::read_to_string(folder.join(STORY)).unwrap();
+        let run = |line: &str| {
+            let at = ["first", "second"].iter().position(|who| line.starts_with(who));
+            (at.map(|at| self.runs[at].clone()), None)
+        };
+        let expected: Vec<_> = text.lines().map(run).collect();
+        assert!(expected.iter().any(|(run, _)| run.is_some()), "{text}");
+        let ran = self.why(&folder, &[STORY, "--json"]);
+        assert_eq!(origins(&ran), expected, "{branch}: {ran}");
+        // The same for one line alone.
+        let number = expected.iter().position(|(run, _)| run.is_some()).unwrap() + 1;
+        let one = self.why(&folder, &[&format!("{STORY}:{number}"), "--json"]);
+        let said: Value = serde_json::from_str(&one.out).unwrap();
+        assert_eq!(
+            (said["run"].as_str(), &said["model"]),
+            (expected[number - 1].0.as_deref(), &json!(MODEL))
+        );
+    }
+}
+
+#[test]
+fn a_clone_without_records_learns_from_notes_which_run_made_a_line_also_of_rewritten_commits() {
+    let noted = Noted::new();
+    noted.check("main");
+
+    noted.git(&["checkout", "-q", "-b", "amended"]);
+    noted.put(&["human, before the commit was amended"], 20);
+    noted.git(&[&REWRITE[..], &["commit", "-q", "--amend", "-m", "other words"]].concat());
+    noted.check("amended");
+
+    noted.git(&["checkout", "-q", "-b", "folded", "main"]);
+    let fold = ["-c", "sequence.editor=sed -i 2s/pick/fixup/", "rebase", "-q", "-i", "HEAD~2"];
+    noted.git(&[&REWRITE[..], &fold].concat());
+    noted.check("folded");
+
+    // Nothing took the notes along.
+    noted.git(&["checkout", "-q", "-b", "picked", "main~2"]);
+    noted.put(&["human, in front", "of it all"], 0);
+    noted.git(&["commit", "-q", "-m", "more of the story"]);
+    noted.git(&["cherry-pick", "main~1", "main"]);
+    noted.check("picked");
+
+    noted.git(&["checkout", "-q", "-b", "squashed", "main~2"]);
+    noted.git(&["merge", "-q", "--squash", "main"]);
+    noted.put(&["human, in the same commit"], 5);
+    noted.git(&["commit", "-q", "-m", "all at once"]);
+    noted.check("squashed");
+}
+
+#[test]
+fn a_line_that_a_person_copied_from_a_run_is_not_the_runs() {
+    let noted = Noted::new();
+    let lines: Vec<&str> =
+        noted.text.0.iter().filter(|line| line.starts_with("second")).map(String::as_str).collect();
+    noted.put(&lines, 43);
+    noted.git(&["commit", "-q", "-m", "said twice"]);
+    let folder = noted.cloned("main", ALONE_OR_NOT[0]);
+    noted.fetch(&folder);
+    let copied = noted.why(&folder, &[&format!("{STORY}:44"), "--json"]);
+    assert!(copied.out.contains("\"run\":null"), "{copied}");
+}
+
+#[test]
+fn a_clone_without_notes_says_how_to_fetch_them_and_asks_nobody() {
+    let noted = Noted::new();
+    let folder = noted.cloned("main", ALONE_OR_NOT[0]);
+    let place = format!("{STORY}:11");
+    let fetch = "git fetch origin refs/notes/code-commit:refs/notes/code-commit";
+    let without = noted.why(&folder, &[&place]);
+    assert!(without.out.contains("no run recorded here made it") && without.err.contains(fetch), "{without}");
+    noted.fetch(&folder);
+    let with = noted.why(&folder, &[&place]);
+    assert!(with.out.contains(&noted.runs[1]) && with.out.contains(MODEL) && with.err.is_empty(), "{with}");
+    let person = noted.why(&folder, &[&format!("{STORY}:1")]);
+    assert!(person.out.contains("no run recorded here made it") && person.err.is_empty(), "{person}");
+}
+
+#[test]
+fn of_a_noted_line_no_other_record_is_read() {
+    let noted = Noted::new();
+    let place = format!("{STORY}:11");
+    let before = noted.scene.run(&["why", &place]);
+    let other = noted.scene.runs().into_iter().find(|run| run.ends_with(&noted.runs[0])).unwrap();
+    std::fs::write(other.join("1-response.txt"), "other").unwrap();
+    let after = noted.scene.run(&["why", &place]);
+    assert!(after.err.is_empty() && after.out.contains("round 1"), "{after}");
+    assert_eq!(after.out, before.out);
+}
+
+#[test]
+fn doctor_names_the_command_that_lets_a_rebase_take_notes_along() {
+    let noted = Noted::new();
+    let command = "git config --add notes.rewriteRef refs/notes/code-commit";
+    let lost = noted.scene.run(&["doctor"]);
+    assert!(lost.out.contains(command), "{lost}");
+    noted.git(&command.split(' ').skip(1).collect::<Vec<_>>());
+    let kept = noted.scene.run(&["doctor"]);
+    assert!(!kept.out.contains(command) && kept.out.contains("notes"), "{kept}");
 }

@@ -1,6 +1,6 @@
 //! Commits that runs of phases and specs have made: what agents write is known by its commit alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use code_commit_engine::Turned;
@@ -10,7 +10,10 @@ use code_commit_timeline::{Run as Facts, What};
 
 use crate::chronicle::Found;
 use crate::records;
-use crate::registry::Registry;
+use crate::registry::Known;
+
+/// What a commit follows in a journal.
+const COMMIT: &str = "\"commit\":\"";
 
 /// A commit of a run, with the last turn before it.
 #[derive(Debug)]
@@ -28,27 +31,37 @@ pub(super) struct Commit {
 impl Commit {
     /// Whether these lines came with it.
     pub(super) fn is(&self, source: &Source) -> bool {
-        let Some(id) = &source.commit else { return false };
-        let is_written =
-            |(time, summary): &(i64, String)| (*time, summary) == (source.author_time, &source.summary);
-        self.id == *id || self.written.as_ref().is_some_and(is_written)
+        is_commit(source, &self.id, self.written.as_ref())
     }
 }
 
-/// Those that lines of the file came with.
-pub(super) fn commits(registry: Registry<'_>, tree: &WorkTree, sources: &[Source]) -> Vec<Commit> {
-    let all = registry.all().unwrap_or_default().into_iter().map(|known| Found::of(known, registry.root()));
-    let mut commits: Vec<Commit> = all.flat_map(|found| of_run(&found, tree)).collect();
+fn is_commit(source: &Source, id: &str, written: Option<&(i64, String)>) -> bool {
+    let Some(commit) = &source.commit else { return false };
+    let is_written =
+        |(time, summary): &(i64, String)| (*time, summary) == (source.author_time, &source.summary);
+    commit == id || written.is_some_and(is_written)
+}
+
+/// Those of these runs that lines of the file came with.
+pub(super) fn commits(known: &[Known], root: &Path, tree: &WorkTree, sources: &[Source]) -> Vec<Commit> {
+    let own = known.iter().filter(|known| !known.is_imported()).cloned();
+    let mut commits: Vec<Commit> =
+        own.flat_map(|known| of_run(&Found::of(known, root), tree, sources)).collect();
     commits.retain(|commit| sources.iter().any(|source| commit.is(source)));
     commits
 }
 
 /// None if its record was changed.
-fn of_run(found: &Found, tree: &WorkTree) -> Vec<Commit> {
+fn of_run(found: &Found, tree: &WorkTree, sources: &[Source]) -> Vec<Commit> {
     let run = &found.path;
-    let has_commit =
-        std::fs::read_to_string(run.join(JOURNAL)).is_ok_and(|text| text.contains("\"commit\":\""));
-    let Some(past) = has_commit.then(|| records::intact(&records::open(run)).ok()).flatten() else {
+    // Before the whole record is checked, which takes much longer.
+    let is_asked = |id: &str| {
+        let written = tree.written(id);
+        sources.iter().any(|source| is_commit(source, id, written.as_ref()))
+    };
+    let text = std::fs::read_to_string(run.join(JOURNAL)).unwrap_or_default();
+    let mut ids = text.split(COMMIT).skip(1).filter_map(|rest| rest.split('"').next());
+    let Some(past) = ids.any(is_asked).then(|| records::intact(&records::open(run)).ok()).flatten() else {
         return Vec::new();
     };
     let facts = Rc::new(found.facts());

@@ -1,18 +1,21 @@
 //! Which run, if any, made each line of a file: blame says with which commit a line came, and the records whether
 //! a run had written it.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use code_commit_repo::{Blame, BlamedLine, Git, Source, WorkTree};
+use code_commit_repo::{Blame, BlamedLine, Git, Notes, Source, WorkTree};
 use code_commit_report::Output;
 
 use super::agents::{self, Commit};
 use super::lines::lines;
+use super::noted::{self, Noted};
 use super::steps::{self, Run, Step};
 use crate::exit::Failure;
-use crate::registry::Registry;
+use crate::records;
+use crate::registry::{Known, Registry};
 
 /// Who made a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub(super) enum Maker {
     Step(usize),
     /// The turns before this commit of a run in which agents worked.
     Commit(usize),
+    /// A run that nothing is known of but what this note says.
+    Note(usize),
 }
 
 /// Neighbouring lines of one origin.
@@ -42,6 +47,16 @@ pub(super) struct Origins {
     pub runs: Vec<Run>,
     pub steps: Vec<Step>,
     pub commits: Vec<Commit>,
+    pub notes: Vec<Noted>,
+}
+
+impl Origins {
+    /// Whether a line was committed by somebody unknown.
+    pub(super) fn may_be_noted(&self) -> bool {
+        let is_committed =
+            |range: &Range| self.sources.get(range.source).is_some_and(|of| of.commit.is_some());
+        self.ranges.iter().any(|range| range.maker == Maker::Nobody && is_committed(range))
+    }
 }
 
 /// The file and what of it is asked for.
@@ -55,6 +70,8 @@ pub(super) struct File<'f> {
     pub content: Vec<u8>,
     /// One line, or all.
     pub line: Option<usize>,
+    /// What git has noted, if anything.
+    pub notes: Option<Notes<'f>>,
 }
 
 impl File<'_> {
@@ -63,9 +80,10 @@ impl File<'_> {
         let below = self.tree.root().strip_prefix(self.tree.top()).unwrap_or(Path::new(""));
         let paths: Vec<BTreeSet<String>> = sources.iter().map(|source| paths_of(source, below)).collect();
         let all = paths.iter().flatten().cloned().collect();
-        let (runs, steps) = steps::all(self.registry, &all, output)?;
-        let commits = agents::commits(self.registry, self.tree, &sources);
-        let mut makers: BTreeMap<usize, Maker> = BTreeMap::new();
+        let (mut makers, notes) = self.by_notes(git, &lines, &sources, &all)?;
+        let (known, root) = (self.able(&lines, &sources, &makers, &notes)?, self.registry.root());
+        let (runs, steps) = steps::all(&known, root, &all, output);
+        let commits = agents::commits(&known, root, self.tree, &sources);
         for (number, (source, paths)) in sources.iter().zip(&paths).enumerate() {
             let asked: Vec<&BlamedLine> = lines.iter().filter(|line| line.source == number).collect();
             let by_agent = commits.iter().position(|commit| commit.is(source)).map(Maker::Commit);
@@ -79,7 +97,56 @@ impl File<'_> {
             }
         }
         let ranges = ranges(&lines, &makers);
-        Ok(Origins { ranges, sources, runs, steps, commits })
+        Ok(Origins { ranges, sources, runs, steps, commits, notes })
+    }
+
+    /// What is noted of each line.
+    fn by_notes(
+        &self,
+        git: &Git,
+        lines: &[BlamedLine],
+        sources: &[Source],
+        paths: &BTreeSet<String>,
+    ) -> Result<(BTreeMap<usize, Maker>, Vec<Noted>), Failure> {
+        let (mut makers, mut notes) = (BTreeMap::new(), Vec::new());
+        let Some(of) = &self.notes else { return Ok((makers, notes)) };
+        let reader = noted::Reader { tree: self.tree, git, notes: of, paths, all: OnceCell::new() };
+        for (number, source) in sources.iter().enumerate() {
+            let asked: Vec<&BlamedLine> = lines.iter().filter(|line| line.source == number).collect();
+            let originals: Vec<usize> = asked.iter().map(|line| line.original - 1).collect();
+            let noted = reader.of(source, &originals)?;
+            for line in asked {
+                let Some(note) = noted.get(&(line.original - 1)) else { continue };
+                let known = notes.iter().position(|known| known == note);
+                let at = known.unwrap_or(notes.len());
+                if known.is_none() {
+                    notes.push(note.clone());
+                }
+                makers.insert(line.number, Maker::Note(at));
+            }
+        }
+        Ok((makers, notes))
+    }
+
+    /// The runs that could have made a line: of one with a note, the run that it names, and of another one those that had
+    /// begun when it was committed.
+    fn able(
+        &self,
+        lines: &[BlamedLine],
+        sources: &[Source],
+        makers: &BTreeMap<usize, Maker>,
+        notes: &[Noted],
+    ) -> Result<Vec<Known>, Failure> {
+        let open = lines.iter().filter(|line| !makers.contains_key(&line.number));
+        let open = open.filter_map(|line| sources.get(line.source));
+        let latest = open.map(|of| of.commit.as_ref().map_or(i64::MAX, |_| of.committer_time)).max();
+        let mut known = self.registry.with_imported()?;
+        known.retain(|known| {
+            let path = known.path(self.registry.root());
+            let had_begun = |latest| steps::began(&path).is_none_or(|at| at <= latest);
+            notes.iter().any(|note| note.run == records::name(&path)) || latest.is_some_and(had_begun)
+        });
+        Ok(known)
     }
 
     /// A file that git does not track has no commit. To ask git first saves reading its index.

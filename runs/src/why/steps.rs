@@ -1,19 +1,22 @@
 //! What the runs of a project have changed in one file, from their records.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use code_commit_logging::sha256_hex;
-use code_commit_perform::undo_folders;
+use code_commit_perform::{JOURNAL, undo_folders};
 use code_commit_report::Output;
 use code_commit_timeline::{Run as Facts, Steps, What};
+use jiff::Timestamp;
+use serde::Deserialize;
 
 use super::lines::Change;
 use crate::chronicle::{Found, contents};
-use crate::exit::Failure;
 use crate::records;
-use crate::registry::{Known, Registry};
+use crate::registry::Known;
 
 /// A run that has changed the file.
 #[derive(Debug)]
@@ -48,15 +51,27 @@ impl Step {
     }
 }
 
-/// The steps of all runs that changed one of these files and that count here, the newest first.
+/// When a run began, in seconds since 1970; `None` if it has no journal that says so.
+pub(super) fn began(run: &Path) -> Option<i64> {
+    #[derive(Deserialize)]
+    struct First {
+        at: Timestamp,
+    }
+    let mut line = String::new();
+    BufReader::new(File::open(run.join(JOURNAL)).ok()?).read_line(&mut line).ok()?;
+    Some(serde_json::from_str::<First>(&line).ok()?.at.as_second())
+}
+
+/// The steps of all of these runs that changed one of these files and that count here, the newest first.
 pub(super) fn all(
-    registry: Registry<'_>,
+    known: &[Known],
+    root: &Path,
     paths: &BTreeSet<String>,
     output: &Output,
-) -> Result<(Vec<Run>, Vec<Step>), Failure> {
+) -> (Vec<Run>, Vec<Step>) {
     let (mut runs, mut steps) = (Vec::new(), Vec::new());
-    for known in registry.with_imported()?.into_iter().filter(Known::is_believed) {
-        let path = known.path(registry.root());
+    for known in known.iter().filter(|known| known.is_believed()) {
+        let path = known.path(root);
         // `apply` asks no model and keeps no journal.
         if records::is_applied(&path) || !changes_any(&path, paths) {
             continue;
@@ -68,14 +83,14 @@ pub(super) fn all(
             ));
             continue;
         };
-        let facts = Rc::new(Found::of(known, registry.root()).facts());
+        let facts = Rc::new(Found::of(known.clone(), root).facts());
         let run = Run { folder: path, facts, steps: past.steps_held() };
-        let mut own = run.steps(runs.len(), paths, registry.root());
+        let mut own = run.steps(runs.len(), paths, root);
         own.reverse();
         steps.extend(own);
         runs.push(run);
     }
-    Ok((runs, steps))
+    (runs, steps)
 }
 
 /// From the manifests of its pre-images, which are small.

@@ -9,20 +9,22 @@ use code_commit_report::{Output, STRONG, phrases, printable};
 use code_commit_timeline::{Run, What};
 use serde_json::{Value, json};
 
+use super::noted::Noted;
 use super::origin::{Maker, Origins, Range};
 use super::steps::{self, Step};
 
 /// What is known of a range and of the run that made it.
 struct Facts {
     of: Rc<Run>,
-    round: u32,
+    round: Option<u32>,
     by: String,
     model: Option<String>,
     /// Refused replies until then, as round and codes.
     refused: Vec<(u32, Vec<String>)>,
     /// Builds and commands until the end of that round.
     builds: Vec<(u32, Ended)>,
-    folder: String,
+    /// `None` where there is only a note.
+    folder: Option<String>,
 }
 
 const NOBODY: &str = "no run recorded here made it";
@@ -54,7 +56,7 @@ impl Origins {
         let commit = source.and_then(|source| Some((source.commit.as_ref()?, &source.summary)));
         commit.map_or_else(
             || "not committed".to_owned(),
-            |(id, summary)| format!("commit {} ({summary})", id.get(..10).unwrap_or(id)),
+            |(id, summary)| format!("commit {} ({summary})", short(id)),
         )
     }
 
@@ -69,14 +71,15 @@ impl Origins {
                 let commit = self.commits.get(at)?;
                 Some(Facts {
                     of: Rc::clone(&commit.facts),
-                    round: commit.turn,
+                    round: Some(commit.turn),
                     by: format!("turn {} of the {}", commit.turn, commit.role),
                     model: commit.model.clone(),
                     refused: Vec::new(),
                     builds: Vec::new(),
-                    folder: shown(&commit.folder, root),
+                    folder: Some(shown(&commit.folder, root)),
                 })
             }
+            Maker::Note(at) => Some(Facts::of_note(self.notes.get(at)?)),
         }
     }
 
@@ -96,7 +99,8 @@ impl Origins {
             "run": of.name, "loop": of.kind, "round": facts.round, "by": facts.by, "model": facts.model,
             "query": of.title(), "refused": facts.refused.iter().map(refused).collect::<Vec<_>>(),
             "builds": facts.builds.iter().map(build).collect::<Vec<_>>(),
-            "outcome": of.steps.outcome.as_ref().map(Outcome::code), "verdict": of.verdict, "folder": facts.folder,
+            "outcome": of.steps.outcome.as_ref().map(Outcome::code),
+            "verdict": facts.folder.as_ref().map(|_| &of.verdict), "folder": facts.folder,
         });
         let known = known.as_object().cloned().unwrap_or_default();
         object.as_object_mut().into_iter().for_each(|members| members.extend(known.clone()));
@@ -108,6 +112,10 @@ impl Origins {
 fn span(range: &Range) -> String {
     let (first, last) = (range.lines.start(), range.lines.end());
     if first == last { first.to_string() } else { format!("{first}-{last}") }
+}
+
+fn short(id: &str) -> &str {
+    id.get(..10).unwrap_or(id)
 }
 
 fn shown(folder: &Path, root: &Path) -> String {
@@ -133,19 +141,27 @@ impl Facts {
         }
         Self {
             of: Rc::clone(&run.facts),
-            round: step.round,
+            round: Some(step.round),
             by: format!("{}round {}", if step.by_build { "the build of " } else { "" }, step.round),
             model,
             refused,
             builds,
-            folder: shown(&run.folder, root),
+            folder: Some(shown(&run.folder, root)),
         }
+    }
+
+    fn of_note(note: &Noted) -> Self {
+        let of = Run { name: note.run.clone(), kind: note.kind.clone(), ..Run::default() };
+        let by = format!("by the note on commit {}", short(&note.revision));
+        let (refused, builds) = (Vec::new(), Vec::new());
+        Self { of: Rc::new(of), round: None, by, model: note.model.clone(), refused, builds, folder: None }
     }
 
     /// `2026-11-23-04-05-06-commit, round 2, gemini-2.5-pro, done`.
     fn line(&self) -> String {
         let model = self.model.as_deref().unwrap_or("model unknown");
-        format!("{}, {}, {model}, {}", self.of.name, self.by, self.of.verdict)
+        let parts = [self.of.name.as_str(), self.by.as_str(), model, self.of.verdict.as_str()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
     fn tell(&self, place: &str, commit: &str, output: &Output) {
@@ -160,8 +176,8 @@ impl Facts {
         for (round, ended) in &self.builds {
             row("build", &format!("of round {round}: {}", phrases::ended(*ended)));
         }
-        row("verdict", &self.of.verdict);
+        self.folder.iter().for_each(|_| row("verdict", &self.of.verdict));
         row("commit", commit.trim_start_matches("commit "));
-        row("record", &self.folder);
+        row("record", self.folder.as_deref().unwrap_or("not here"));
     }
 }
