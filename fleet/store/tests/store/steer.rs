@@ -98,7 +98,7 @@ async fn a_token_is_told_once_kept_as_a_hash_and_refused_once_it_is_revoked() {
         ("ci", Role::Submitter, Some("a"))
     );
     assert!(!scene.database.query("SELECT * FROM tokens").unwrap().contains(&secret));
-    assert_eq!(scene.store.token(&secret[1..]).await.unwrap(), None);
+    assert_eq!(scene.store.token(secret.strip_prefix(|_: char| true).unwrap()).await.unwrap(), None);
     assert_eq!(scene.store.revoke_token("ci").await.unwrap(), Fence::Held);
     assert_eq!(scene.store.token(&secret).await.unwrap(), None);
     assert!(scene.store.tokens().await.unwrap()[0].is_revoked);
