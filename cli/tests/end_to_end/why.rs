@@ -309,7 +309,9 @@ impl Noted {
 
     #[track_caller]
     fn check(&self, branch: &str) {
-        ALONE_OR_NOT.map(|alone| self.check_in(branch, alone));
+        for alone in ALONE_OR_NOT {
+            self.check_in(branch, alone);
+        }
     }
 
     /// In a clone of the branch, each line that begins with the word of a run is that run's, and no other.
