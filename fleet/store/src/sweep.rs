@@ -35,6 +35,7 @@ const MISSING: &str = "
 const SUM: &str = "
     WITH gone AS (DELETE FROM tallies RETURNING what, change)
     INSERT INTO tallies SELECT what, sum(change) FROM gone GROUP BY what";
+const GONE: &str = "DELETE FROM workers WHERE seen_at < now() - interval '30 days'";
 const NEXT_MONTH: &str = "SELECT month_of_events(now() + interval '1 month')";
 
 impl Store {
@@ -54,7 +55,7 @@ impl Store {
                 all.execute(PARKED, &[&kind, &name]).await?;
             }
         }
-        all.batch_execute(&[SUM, NEXT_MONTH].join(";")).await?;
+        all.batch_execute(&[SUM, GONE, NEXT_MONTH].join(";")).await?;
         let front: Vec<String> = all.query(FRONT, &[]).await?.iter().map(|row| row.get(0)).collect();
         all.execute(IDLE, &[&front]).await?;
         all.execute(MISSING, &[]).await?;
