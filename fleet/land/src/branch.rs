@@ -12,6 +12,8 @@ use crate::{LandError, Round};
 
 /// The most results of a train.
 const LONGEST: usize = 16;
+/// Results that are looked at for a train.
+const LOOKED_AT: i64 = 64;
 /// A hub that can be reached and refuses a push this often refuses the result.
 const PATIENCE: u32 = 3;
 
@@ -20,13 +22,15 @@ const PATIENCE: u32 = 3;
 pub(crate) struct Progress {
     /// The most results of the next train: half of one that failed, twice one that arrived.
     size: usize,
+    /// What is left of a train that failed: the next one takes nothing else, so that it arrives whatever comes meanwhile.
+    rest: Vec<OrderId>,
     /// How often the hub has refused a push in a row.
     refusals: u32,
 }
 
 impl Default for Progress {
     fn default() -> Self {
-        Self { size: LONGEST, refusals: 0 }
+        Self { size: LONGEST, rest: Vec::new(), refusals: 0 }
     }
 }
 
@@ -139,6 +143,8 @@ impl Branch {
             progress.size = (train.members.len() / 2).max(1);
             return Ok(Round::default());
         }
+        progress.rest =
+            train.members.iter().map(|member| member.order).filter(|order| !bad.contains(&order.0)).collect();
         let mut round = Round::default();
         for ready in self.waiting().await?.iter().filter(|ready| bad.contains(&ready.order.0)) {
             round = round.and(self.again(ready, head, words).await?);
@@ -147,9 +153,9 @@ impl Branch {
         Ok(round)
     }
 
-    /// The first results that wait.
+    /// The first results that wait, with those that wait for others.
     async fn waiting(&self) -> Result<Vec<Ready>, LandError> {
-        Ok(self.landing.ready(&self.repo, &self.name, i64::try_from(LONGEST).unwrap_or(1)).await?)
+        Ok(self.landing.ready(&self.repo, &self.name, LOOKED_AT).await?)
     }
 
     async fn dissolve(&self, mirror: &Mirror, train: &Train, reason: &str) -> Result<(), LandError> {
@@ -178,7 +184,9 @@ impl Branch {
     ) -> Result<Round, LandError> {
         let mut round = Round::default();
         let mut members: Vec<Arrived> = Vec::new();
-        for ready in self.waiting().await? {
+        let rest = std::mem::take(&mut progress.rest);
+        let is_next = |ready: &Ready| rest.is_empty() || rest.contains(&ready.order);
+        for ready in self.waiting().await?.into_iter().filter(is_next) {
             if members.len() == progress.size {
                 break;
             }

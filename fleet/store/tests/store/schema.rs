@@ -38,7 +38,8 @@ async fn an_upgrade_in_the_middle_of_work_loses_nothing() {
     let before = embedded::migrations::runner().set_target(Target::Version(2));
     before.run_async(&mut client).await.unwrap();
     client.batch_execute(BEFORE).await.unwrap();
-    let token = client.query_one("SELECT token FROM orders WHERE state = 'leased'", &[]).await.unwrap().get(0);
+    let token =
+        client.query_one("SELECT token FROM orders WHERE state = 'leased'", &[]).await.unwrap().get(0);
     let store = Store::migrate(&database.address()).await.unwrap();
     let terms = Terms::default();
 
