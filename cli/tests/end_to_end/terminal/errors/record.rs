@@ -172,13 +172,13 @@ fn runs_that_cannot_be_undone() {
             case("a file that is a folder now", &["undo"])
                 .model(one)
                 .after(&done)
-                .after(&remove("README.md"))
-                .after(&write("README.md/mine.txt", b"mine\n")),
+                .after(&remove("src/greet.sh"))
+                .after(&write("src/greet.sh/mine.txt", b"mine\n")),
             case("the same, by force", &["undo", "--force"])
                 .model(one)
                 .after(&done)
-                .after(&remove("README.md"))
-                .after(&write("README.md/mine.txt", b"mine\n")),
+                .after(&remove("src/greet.sh"))
+                .after(&write("src/greet.sh/mine.txt", b"mine\n")),
             case("a list that leads to git", &["undo"]).model(one).after(&done).after(&forge(
                 "undo/1/manifest.json",
                 "\"README.md\"",
