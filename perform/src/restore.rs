@@ -141,8 +141,8 @@ pub(crate) fn undo(
     Ok(undone.applied.changes.into_iter().map(|change| change.path).collect())
 }
 
-/// The same, but what somebody has written since is kept beside the newest set: the attic gets only what would block the
-/// undo.
+/// Undoes sets of changes, oldest first. What somebody has written there since is kept beside the newest set; the attic
+/// gets only what would block the undo.
 pub(crate) fn undo_past_obstacles(
     lock: &Lock,
     root: &Path,

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// Git's own commands show it with `--notes=code-commit`.
 pub const REFERENCE: &str = "refs/notes/code-commit";
-/// What of a record is ours.
+/// Where a record has our own data.
 const ABOUT: &str = "/metadata/dev.code-commit";
 
 /// Notes in the repository of `git` which lines of a commit the run in this folder wrote. A commit without such lines has

@@ -120,7 +120,7 @@ impl History {
     }
 
     /// The change that restores `path`. A folder that the sets created there is no obstacle if it
-    /// contains only what they created, and no folder is one where there was no file: it stays.
+    /// contains only what they created, and where there was no file before, any folder stays.
     fn change(&self, finder: &mut Finder, path: &str, file: &File) -> Result<Change<'static>, UndoError> {
         let unreachable = |source: io::Error| {
             if is_blocked(&source) || source.kind() == io::ErrorKind::InvalidInput {

@@ -99,7 +99,7 @@ async fn bundle(
 fn refuse(refusal: Refusal) -> Result<Response, Failed> {
     let status = match refusal {
         Refusal::Forbidden { .. } => StatusCode::FORBIDDEN,
-        Refusal::Store(StoreError::NoOrder(_) | StoreError::Elsewhere(_)) | Refusal::Senseless(_) => {
+        Refusal::Store(StoreError::NoOrder(_) | StoreError::Elsewhere(_)) | Refusal::Invalid(_) => {
             StatusCode::UNPROCESSABLE_ENTITY
         }
         Refusal::Store(error) => return Err(error.into()),

@@ -57,8 +57,7 @@ impl FromStr for CommitId {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let is_digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
-        if matches!(text.len(), 40 | 64) && text.bytes().all(is_digit) {
+        if code_commit_fleet_wire::is_commit(text) {
             return Ok(Self(text.to_owned()));
         }
         Err(NameError::Commit(text.escape_debug().to_string()))

@@ -1,4 +1,4 @@
-//! Results put upon one another.
+//! Rebases results: puts each of them upon another commit, without a work tree.
 
 use crate::{GitError, Mirror, git};
 
@@ -30,7 +30,7 @@ impl Mirror {
     }
 }
 
-/// A commit object with another tree and parent. A signature of the old one would be none of the new one.
+/// A commit object with another tree and parent. A signature is dropped, because it would be invalid.
 fn rewritten(commit: &str, tree: &str, parent: &str) -> String {
     let (head, message) = commit.split_once("\n\n").unwrap_or((commit, ""));
     let mut lines = vec![format!("tree {tree}"), format!("parent {parent}")];

@@ -47,9 +47,9 @@ pub(crate) struct Branch {
 /// What a push of ours came to.
 enum Pushed {
     Moved,
-    /// Somebody has moved the branch a moment ago, or the hub was asked too often for now.
+    /// Somebody else has just moved the branch, or the hub refused the push: try again in the next round.
     NotNow,
-    /// The hub does not take it, however often it is asked; its last words.
+    /// The hub has refused it too often; with its last error.
     Never(String),
 }
 
@@ -61,8 +61,8 @@ impl Branch {
         mirror.refresh().await?;
         let mut head = self.head(&mirror).await?;
         let mut round = Round::default();
-        if let Some((train, is_whole)) = self.landing.train(&self.repo, &self.name).await? {
-            match self.ride(&mirror, &mut progress, &train, is_whole, &head).await? {
+        if let Some(train) = self.landing.train(&self.repo, &self.name).await? {
+            match self.ride(&mirror, &mut progress, &train, &head).await? {
                 None => return Ok(round),
                 Some(ridden) => round = round.and(ridden),
             }
@@ -71,20 +71,19 @@ impl Branch {
         Ok(round.and(self.couple(&mirror, &mut progress, head).await?))
     }
 
-    /// `None` as long as the train runs.
+    /// Lands or ends the train; `None` while a worker verifies it, or while its push has to be tried again.
     async fn ride(
         &self,
         mirror: &Mirror,
         progress: &mut Progress,
         train: &Train,
-        is_whole: bool,
         head: &str,
     ) -> Result<Option<Round>, LandError> {
         if mirror.contains(head, &train.tip).await {
-            // A push that we did not live to record.
+            // We were killed between the push and its record.
             return Ok(Some(self.arrived(mirror, progress, train).await?));
         }
-        if head != train.base || !is_whole {
+        if head != train.base || !train.is_whole {
             self.dissolve(mirror, train, "its branch has moved, or one of its results was cancelled").await?;
             return Ok(Some(Round::default()));
         }
@@ -114,19 +113,20 @@ impl Branch {
         train: &Train,
     ) -> Result<Round, LandError> {
         self.withdraw(mirror, train).await;
+        let mut round = Round::default();
         for member in &train.members {
             let span = self.span(member.order, member.traceparent.as_deref());
-            self.landed(member.order, &member.commit).instrument(span).await?;
+            round = round.and(self.landed(member.order, &member.commit).instrument(span).await?);
         }
         self.landing.arrived(train.id).await?;
         progress.size = (train.members.len() * 2).clamp(progress.size, LONGEST);
         let results = train.members.len();
         tracing::info!(branch = self.name, results, commit = train.tip, "a train has landed");
-        Ok(Round { landed: results, ..Round::default() })
+        Ok(round)
     }
 
-    /// Those whose commands fail are carried out again. Where these are most of the train, or nobody knows which they are, the next
-    /// train is half as long; a result that fails alone is among the former.
+    /// Ends a train that failed. The results whose commands fail are carried out again, and the others go next. If most of them
+    /// fail, or it is not known which, the next train is half as long instead: one bad result may break all the others.
     async fn fails(
         &self,
         mirror: &Mirror,
@@ -153,7 +153,7 @@ impl Branch {
         Ok(round)
     }
 
-    /// The first results that wait, with those that wait for others.
+    /// The first results that wait for the branch.
     async fn waiting(&self) -> Result<Vec<Ready>, LandError> {
         Ok(self.landing.ready(&self.repo, &self.name, LOOKED_AT).await?)
     }
@@ -164,13 +164,13 @@ impl Branch {
         Ok(self.landing.dissolve(train.id, reason).await?)
     }
 
-    /// It is gone already if we did not live to record that.
+    /// Removes the ref under which workers fetch the train. After a crash it may be gone already.
     async fn withdraw(&self, mirror: &Mirror, train: &Train) {
         if let Err(error) = mirror.remove(&[self.offer(&train.tip)]).await {
             tracing::warn!(
                 branch = self.name,
                 error = &error as &dyn std::error::Error,
-                "a train's name stays"
+                "cannot remove the ref of a train"
             );
         }
     }
@@ -218,13 +218,16 @@ impl Branch {
                 }
             }
         }
-        if let Some(last) = members.last() {
-            mirror.offer(&last.commit, &self.offer(&last.commit)).await?;
-            self.landing.couple(&head, &members).await?;
-            tracing::info!(branch = self.name, results = members.len(), commit = last.commit, "a train");
-            round.trains += 1;
-        }
-        Ok(round)
+        Ok(round.and(self.depart(mirror, &head, &members).await?))
+    }
+
+    /// Lets workers fetch the last commit of a train, and queues its verification.
+    async fn depart(&self, mirror: &Mirror, head: &str, members: &[Arrived]) -> Result<Round, LandError> {
+        let Some(last) = members.last() else { return Ok(Round::default()) };
+        mirror.offer(&last.commit, &self.offer(&last.commit)).await?;
+        self.landing.couple(head, members).await?;
+        tracing::info!(branch = self.name, results = members.len(), commit = last.commit, "a train");
+        Ok(Round { trains: 1, ..Round::default() })
     }
 
     async fn fit(
@@ -282,7 +285,7 @@ impl Branch {
         Ok(Pushed::Never(format!("the hub refuses it: {error}")))
     }
 
-    /// Below the submission of an order.
+    /// A span below that of the order's submission.
     fn span(&self, order: OrderId, traceparent: Option<&str>) -> Span {
         let span = tracing::info_span!("land", order = order.0, branch = self.name);
         code_commit_fleet_traces::follow(&span, traceparent);
@@ -307,7 +310,7 @@ impl Branch {
         Ok(Round { refused: usize::from(fence == Fence::Held), ..Round::default() })
     }
 
-    /// Where workers find a train.
+    /// The ref under which workers fetch a train.
     fn offer(&self, tip: &str) -> String {
         format!("refs/fleet/{}/trains/{tip}", self.fleet)
     }
@@ -323,12 +326,12 @@ impl Branch {
 
 /// How a result and its branch fit together.
 enum Fit {
-    /// It is not what it should be; why.
+    /// It can never land, for this reason.
     Never(String),
     /// The branch has it.
     Landed,
-    /// As this commit.
+    /// It fits as this commit.
     Upon(String),
-    /// It does not.
+    /// It conflicts with what is there.
     Not,
 }

@@ -131,7 +131,7 @@ impl Lander {
         Ok(round)
     }
 
-    /// The same, and waits for all of them.
+    /// Like [`Self::round`], but waits until all visits have ended.
     pub async fn whole_round(&mut self) -> Result<Round, LandError> {
         let mut round = self.round().await?;
         while let Some(ended) = self.visits.join_next().await {

@@ -211,7 +211,7 @@ BEGIN
         word := 'wait';
         wait := greatest(extract(epoch FROM free - clock_timestamp()), 0);
         IF wait > p_longest_wait THEN
-            INSERT INTO pauses (kind, name, until, reason) VALUES ('model', the_order.model, free, 'its service is out of order or asks to wait')
+            INSERT INTO pauses (kind, name, until, reason) VALUES ('model', the_order.model, free, 'its service keeps failing or asked us to wait')
             ON CONFLICT (kind, name) DO UPDATE SET until = greatest(pauses.until, excluded.until);
             UPDATE orders SET refused = 'paused' WHERE id = the_order.id;
         END IF;
@@ -226,18 +226,14 @@ BEGIN
     LOOP
         rest := budget.cap - budget.spent;
         short := budget.scope;
-        IF p_most IS NULL OR p_most > rest THEN
-            word := 'over-budget';
+        word := CASE
+            WHEN p_most IS NULL OR p_most > rest THEN 'over-budget'
+            WHEN p_most > rest - budget.held THEN 'held'
+        END;
+        IF word IS NOT NULL THEN
+            -- The program asks again and again; one event is enough.
             IF the_order.refused IS DISTINCT FROM word THEN
-                UPDATE orders SET refused = 'over-budget' WHERE id = the_order.id;
-                INSERT INTO events (order_id, epoch, event, detail) VALUES (the_order.id, the_order.epoch, word, short);
-            END IF;
-            RETURN;
-        END IF;
-        IF p_most > rest - budget.held THEN
-            word := 'held';
-            IF the_order.refused IS DISTINCT FROM word THEN
-                UPDATE orders SET refused = 'held' WHERE id = the_order.id;
+                UPDATE orders SET refused = word WHERE id = the_order.id;
                 INSERT INTO events (order_id, epoch, event, detail) VALUES (the_order.id, the_order.epoch, word, short);
             END IF;
             RETURN;

@@ -43,6 +43,8 @@ pub struct Train {
     pub tip: String,
     /// Why it is there, if it is not obvious.
     pub reason: Option<String>,
+    /// Whether all of its results still wait for it: none was cancelled or has landed.
+    pub is_whole: bool,
     /// Its results in their order.
     pub members: Vec<Arrived>,
 }
@@ -64,7 +66,7 @@ pub struct Arrived {
 const LOCK: &str = "SELECT pg_try_advisory_lock(7310439)";
 const HELD: &str = "
     SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7310439 AND pid = pg_backend_pid()";
-// A passed train's own row is among the results, so a branch with nothing but a train that runs is found by its members.
+// A branch whose train runs is found by the train's members, which have passed.
 const BRANCHES: &str = "
     SELECT DISTINCT repo, land FROM orders WHERE state = 'passed' AND land IS NOT NULL ORDER BY 1, 2";
 const READY: &str = "
@@ -117,7 +119,7 @@ impl Store {
         Ok(is_alone.then_some(Landing { client }))
     }
 
-    /// Where a train of this fleet is in its hub: a name below those of results.
+    /// The part of names below `refs/fleet/` that tells this fleet from others on the same hub.
     pub async fn name_in_hubs(&self) -> Result<String, StoreError> {
         Ok(self.client().await?.query_one("SELECT name FROM fleet", &[]).await?.get(0))
     }
@@ -143,15 +145,13 @@ impl Landing {
         Ok(rows.into_iter().map(ready).collect())
     }
 
-    /// The train that runs to a branch, and whether its results still wait for it.
-    pub async fn train(&self, repo: &str, branch: &str) -> Result<Option<(Train, bool)>, StoreError> {
+    /// The train that runs to a branch.
+    pub async fn train(&self, repo: &str, branch: &str) -> Result<Option<Train>, StoreError> {
         let Some(row) = self.client.query_opt(TRAIN, &[&repo, &branch]).await? else { return Ok(None) };
         let members = serde_json::from_str(row.get(4)).map_err(StoreError::Train)?;
         let (id, state) = (OrderId(row.get(0)), State::read(row.get(1))?);
-        Ok(Some((
-            Train { id, state, base: row.get(2), tip: row.get(3), reason: row.get(6), members },
-            row.get(5),
-        )))
+        let (base, tip, is_whole, reason) = (row.get(2), row.get(3), row.get(5), row.get(6));
+        Ok(Some(Train { id, state, base, tip, reason, is_whole, members }))
     }
 
     /// A new train on this head of its branch: a worker will verify it.

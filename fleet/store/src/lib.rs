@@ -135,7 +135,7 @@ pub enum StoreError {
     #[error("there is no order {0}")]
     NoOrder(i64),
     /// Nobody's order may begin on what another tenant left, or in another repository.
-    #[error("order {0} is of another tenant or repository, and no order of this one can begin after it")]
+    #[error("order {0} belongs to another tenant or repository; --after needs an order of the same ones")]
     Elsewhere(i64),
 }
 

@@ -103,9 +103,9 @@ pub enum Refusal {
         /// Its tenant.
         tenant: Option<String>,
     },
-    /// Nobody could do it.
+    /// It is not valid, whoever asks.
     #[error("{0}")]
-    Senseless(String),
+    Invalid(String),
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -201,9 +201,10 @@ impl Store {
 }
 
 fn dollars(usd: f64) -> Result<Nanodollars, Refusal> {
-    Nanodollars::from_usd(usd).ok_or_else(|| Refusal::Senseless(format!("{usd} is no amount of dollars")))
+    Nanodollars::from_usd(usd)
+        .ok_or_else(|| Refusal::Invalid(format!("{usd} is not a valid amount in US dollars")))
 }
 
 fn value(answer: &impl Serialize) -> Result<Value, Refusal> {
-    serde_json::to_value(answer).map_err(|error| Refusal::Senseless(error.to_string()))
+    serde_json::to_value(answer).map_err(|error| Refusal::Invalid(error.to_string()))
 }

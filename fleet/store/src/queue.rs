@@ -94,7 +94,7 @@ const NEXT: &str = "
     SELECT extract(epoch FROM min(at) - now())::float8 FROM (
         (SELECT min(ready_at) AS at FROM orders WHERE state = 'queued' AND parked IS NOT NULL AND ready_at < 'infinity')
         UNION ALL (SELECT min(until) FROM leases)) AS times";
-// What both ways of losing a lease do. $1 is the patience of `Terms::max_lost`, $2 the backoff.
+// The second half of LOSE and LAPSE. $1 is `Terms::max_lost`, $2 the backoff in seconds.
 const LOST: &str = "
     lost AS (
         UPDATE orders SET
@@ -117,7 +117,7 @@ const LAPSE: &str = "
         RETURNING order_id, 'its lease lapsed' AS why, true AS counts, 'lapsed' AS word, worker AS detail
     ), ";
 const FINISH: &str = "SELECT finish($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-// Of orders that were leased before this began; the lease comes first in all that takes both locks.
+// Before CANCEL: whatever locks a lease and its order locks the lease first.
 const END_LEASES: &str = "DELETE FROM leases USING orders o WHERE order_id = o.id AND __MEANT__";
 const CANCEL: &str = "
     WITH gone AS (
@@ -126,6 +126,7 @@ const CANCEL: &str = "
             OR (state = 'passed' AND land IS NOT NULL)) RETURNING id, epoch
     )
     INSERT INTO events (order_id, epoch, event) SELECT id, epoch, 'cancelled' FROM gone RETURNING order_id";
+// After it: orders may have been leased in between.
 const END_NEW_LEASES: &str = "DELETE FROM leases WHERE order_id = ANY($1)";
 // The same answers would end in the same FAIL, so they are not kept for it.
 const FORGET: &str = "

@@ -17,13 +17,13 @@ const PARK: &str = "
         WHERE state = 'queued' AND parked IS NULL AND $2 = CASE $1 WHEN 'tenant' THEN tenant WHEN 'repo' THEN repo ELSE model END
         LIMIT 5000 FOR UPDATE SKIP LOCKED)";
 const PARKED: &str = "UPDATE pauses SET is_applied = true WHERE kind = $1 AND name = $2";
-// Whoever is idle for long is in front. The second statement sees what was queued before the rows were locked; what is queued later
-// waits for this transaction and then finds no turn in its way.
+// Idle tenants gather in front, since only a lease moves a tenant to the back. IDLE runs after the rows are locked, so it sees every
+// order that was queued before; MISSING repairs the turn of a tenant that queued one at that moment.
 const FRONT: &str = "SELECT tenant FROM in_line ORDER BY turn LIMIT 2000 FOR UPDATE SKIP LOCKED";
 const IDLE: &str = "
     DELETE FROM in_line WHERE tenant = ANY($1)
       AND NOT EXISTS (SELECT 1 FROM orders WHERE tenant = in_line.tenant AND state = 'queued' AND parked IS NULL)";
-// A tenant that lost its turn at the moment in which it queued an order: one probe for each tenant that has orders.
+// One probe of the queue's index for each tenant that has orders in it.
 const MISSING: &str = "
     WITH RECURSIVE busy AS (
         (SELECT tenant FROM orders WHERE state = 'queued' AND parked IS NULL ORDER BY tenant LIMIT 1)

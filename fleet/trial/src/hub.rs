@@ -73,7 +73,7 @@ pub fn content(number: usize) -> anyhow::Result<String> {
     asks(number, &[])
 }
 
-/// The same, but it stands no result of the order before it.
+/// Order `number`, whose commands fail where the result of the order before it is.
 pub fn rival(number: usize) -> anyhow::Result<String> {
     asks(number, &[format!("test ! -e done/{:05}.txt", number.saturating_sub(1))])
 }

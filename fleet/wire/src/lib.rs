@@ -136,7 +136,7 @@ pub fn of_failing(reason: &str) -> Vec<i64> {
     orders.split(", ").filter_map(|order| order.parse().ok()).collect()
 }
 
-const FAILING: &str = "the commands fail of orders ";
+const FAILING: &str = "acceptance commands fail for orders ";
 
 /// Whether this is the id of a commit, in full.
 pub fn is_commit(text: &str) -> bool {

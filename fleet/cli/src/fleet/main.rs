@@ -67,14 +67,14 @@ enum Command {
     /// Let nobody lease orders that have something in common; what is leased goes on
     Pause {
         /// `tenant:NAME`, `repo:URL` or `model:MODEL`
-        #[arg(value_parser = steer::held)]
-        what: steer::Held,
+        #[arg(value_parser = steer::target)]
+        what: steer::Target,
     },
     /// Lease them again, also those of a model whose service was out of order
     Resume {
         /// `tenant:NAME`, `repo:URL` or `model:MODEL`
-        #[arg(value_parser = steer::held)]
-        what: steer::Held,
+        #[arg(value_parser = steer::target)]
+        what: steer::Target,
     },
     /// List workers that have asked for orders within a day
     Workers,

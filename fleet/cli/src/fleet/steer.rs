@@ -44,14 +44,14 @@ pub(crate) async fn each(
     Ok(if done.is_empty() { Exit::Nothing } else { Exit::Done })
 }
 
-/// What is held back or goes on: `tenant:NAME`, `repo:URL` or `model:MODEL`.
+/// What to pause or resume: `tenant:NAME`, `repo:URL` or `model:MODEL`.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
+pub(crate) struct Target {
     kind: PauseKind,
     name: String,
 }
 
-pub(crate) fn held(text: &str) -> Result<Held, String> {
+pub(crate) fn target(text: &str) -> Result<Target, String> {
     let kinds = [PauseKind::Tenant, PauseKind::Repo, PauseKind::Model];
     let (kind, name) = text.split_once(':').unwrap_or_default();
     let kind = kinds.into_iter().find(|known| known.word() == kind);
@@ -59,27 +59,27 @@ pub(crate) fn held(text: &str) -> Result<Held, String> {
         // As orders have it, also where it is named without its provider.
         Some(PauseKind::Model) => {
             let model: ModelId = name.parse().map_err(|error| format!("{error}"))?;
-            Ok(Held { kind: PauseKind::Model, name: model.to_string() })
+            Ok(Target { kind: PauseKind::Model, name: model.to_string() })
         }
-        Some(kind) => Ok(Held { kind, name: name.to_owned() }),
+        Some(kind) => Ok(Target { kind, name: name.to_owned() }),
         None => Err(format!("`{text}` is none of tenant:NAME, repo:URL, model:MODEL")),
     }
 }
 
-pub(crate) async fn pause(fleet: &Fleet, held: &Held, out: Out) -> anyhow::Result<Exit> {
-    let Held { kind, name } = held.clone();
+pub(crate) async fn pause(fleet: &Fleet, target: &Target, out: Out) -> anyhow::Result<Exit> {
+    let Target { kind, name } = target.clone();
     fleet.ask::<bool>(Request::Pause { kind, name: name.clone() }).await?;
     let fact = serde_json::json!({ "paused": kind, "name": name });
-    out.line(&fact, || format!("orders of {} {name} wait from now on; what is leased goes on", kind.word()));
+    out.line(&fact, || format!("{} {name} is paused; leased orders continue", kind.word()));
     Ok(Exit::Done)
 }
 
-pub(crate) async fn resume(fleet: &Fleet, held: &Held, out: Out) -> anyhow::Result<Exit> {
-    let Held { kind, name } = held.clone();
+pub(crate) async fn resume(fleet: &Fleet, target: &Target, out: Out) -> anyhow::Result<Exit> {
+    let Target { kind, name } = target.clone();
     let was_held: bool = fleet.ask(Request::Resume { kind, name: name.clone() }).await?;
     let fact = serde_json::json!({ "resumed": kind, "name": name, "done": was_held });
-    let words = if was_held { "go on" } else { "were not held back" };
-    out.line(&fact, || format!("orders of {} {name} {words}", kind.word()));
+    let words = if was_held { "is no longer paused" } else { "was not paused" };
+    out.line(&fact, || format!("{} {name} {words}", kind.word()));
     Ok(if was_held { Exit::Done } else { Exit::Nothing })
 }
 
@@ -97,8 +97,8 @@ pub(crate) async fn drain(fleet: &Fleet, worker: &str, is_draining: bool, out: O
     let is_known: bool = fleet.ask(Request::Drain { worker: worker.to_owned(), is_draining }).await?;
     let fact = serde_json::json!({ "worker": worker, "drains": is_draining, "done": is_known });
     let words = match (is_known, is_draining) {
-        (false, _) => "has never asked for an order",
-        (true, true) => "gets no more orders; it has none left once `workers` says 0",
+        (false, _) => "is not a known worker; `workers` lists them",
+        (true, true) => "gets no more orders; `workers` shows how many it still has",
         (true, false) => "gets orders again",
     };
     out.line(&fact, || format!("{worker} {words}"));

@@ -82,7 +82,7 @@ impl Token {
             }
             Self::Revoke { name } => {
                 let was_there = store.revoke_token(name).await? == Fence::Held;
-                let words = if was_there { "is refused from now on" } else { "has no token that holds" };
+                let words = if was_there { "is revoked" } else { "has no valid token" };
                 out.line(&serde_json::json!({ "name": name, "done": was_there }), || {
                     format!("{name} {words}")
                 });

@@ -103,7 +103,7 @@ impl Scene {
         self.submit_all(orders, flags, |number| content(number).unwrap())
     }
 
-    /// The same with contents of one's own.
+    /// Submits orders in this range with the contents that `content` gives.
     pub(crate) fn submit_all(
         &self,
         orders: std::ops::Range<usize>,
@@ -236,7 +236,7 @@ impl Scene {
         &self.token
     }
 
-    /// The same with any token; the status and the answer.
+    /// Posts to the gateway with any token; the status and the answer.
     pub(crate) fn post_as(&self, token: &str, path: &str, body: &Value) -> (u16, String) {
         let headers = format!("authorization: Bearer {token}\r\ncontent-type: application/json\r\n");
         exchange(&self.remote(), path, &headers, body)

@@ -75,10 +75,10 @@ async fn a_train_is_leased_before_everything_else_and_arrives_as_a_whole() {
     assert_eq!(carried.iter().map(|member| member.order).collect::<Vec<_>>(), ids);
     assert!(scene.store.orders(&Filter::default()).await.unwrap().len() == 3, "a train is no order");
 
-    let (train, is_whole) = landing.train("/hub", "main").await.unwrap().unwrap();
-    assert_eq!((train.state, train.base.as_str(), is_whole), (State::Leased, "head", true));
+    let train = landing.train("/hub", "main").await.unwrap().unwrap();
+    assert_eq!((train.state, train.base.as_str(), train.is_whole), (State::Leased, "head", true));
     scene.finish(&lease, passed("c2-upon")).await;
-    let (train, _) = landing.train("/hub", "main").await.unwrap().unwrap();
+    let train = landing.train("/hub", "main").await.unwrap().unwrap();
     assert_eq!(train.state, State::Passed);
     for member in &train.members {
         landing.landed(member.order, &member.commit).await.unwrap();
@@ -100,8 +100,8 @@ async fn a_train_that_is_dissolved_ends_its_lease_and_its_results_wait_on() {
     landing.couple("head", &[member]).await.unwrap();
     let lease = scene.lease().await.unwrap();
     scene.cancel(id).await;
-    let (train, is_whole) = landing.train("/hub", "main").await.unwrap().unwrap();
-    assert!(!is_whole, "its result was cancelled");
+    let train = landing.train("/hub", "main").await.unwrap().unwrap();
+    assert!(!train.is_whole, "its result was cancelled");
     landing.dissolve(train.id, "a result was cancelled").await.unwrap();
     assert_eq!(scene.store.beat(lease.token, &scene.terms).await.unwrap(), Fence::Gone);
     assert_eq!(landing.train("/hub", "main").await.unwrap(), None);
