@@ -154,7 +154,7 @@ fn better(setting: impl Fn(&str) -> Option<String>) -> String {
             format!("allow user namespaces, as root: sysctl -w {}={yes}", name.replace('/', "."))
         }
         None => "allow user namespaces here; in a container: \
-            docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
+            docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined --security-opt apparmor=unconfined"
             .to_owned(),
     }
 }
@@ -277,7 +277,7 @@ mod tests {
             better(move |asked| (asked == name).then(|| format!("{value}\n")))
         };
         insta::assert_snapshot!(with("kernel/apparmor_restrict_unprivileged_userns", "1"), @"allow user namespaces, as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
-        insta::assert_snapshot!(with("user/max_user_namespaces", "15000"), @"allow user namespaces here; in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined");
+        insta::assert_snapshot!(with("user/max_user_namespaces", "15000"), @"allow user namespaces here; in a container: docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined --security-opt apparmor=unconfined");
     }
 
     #[test]

@@ -1,33 +1,32 @@
 #!/usr/bin/env bash
-# Builds what a distribution ships: the program, manual pages, completions, licences, in one archive below target/archives.
+# Builds the program that is shipped, for one target, and packs it: see pack.sh.
 #
-#   tools/packaging/dist.sh                                       for this machine, linked to its C library
-#   tools/packaging/dist.sh x86_64-unknown-linux-musl             a static program: rustup target add …, and musl-gcc for the C parts
-#   STATIC=1 tools/packaging/dist.sh x86_64-unknown-linux-gnu     a static program with glibc, without another target
+#   tools/packaging/dist.sh x86_64-unknown-linux-musl     a static program: rustup target add …, pip install cargo-zigbuild ziglang
+#   tools/packaging/dist.sh aarch64-unknown-linux-musl    the same for another processor
+#   STATIC=1 tools/packaging/dist.sh                      a static program with this machine's glibc
+#   tools/packaging/dist.sh                               for this machine, linked to its C library
 #
-# A static glibc looks up host names through the shared one where it runs; prefer musl for a program that travels.
+# Two builds of a commit in two folders give the same bytes: no path of the machine and no time gets in.
+# cargo-auditable writes the list of crates into the program, and auditable2cdx reads the SBOM from it; both are required
+# (cargo install --locked cargo-auditable auditable2cdx).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-target=${1:-$(rustc -vV | sed -n 's/^host: //p')}
-if [ "${STATIC:-0}" = 1 ]; then
-    export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static"
-fi
-cargo build --profile dist --locked --target "$target" -p code-commit-cli
+host=$(rustc -vV | sed -n 's/^host: //p')
+target=${1:-$host}
+built=${CARGO_TARGET_DIR:-target}
+cargo_home=${CARGO_HOME:-$HOME/.cargo}
 
-program=${CARGO_TARGET_DIR:-target}/$target/dist/code-commit
-version=$("$program" --version | cut -d' ' -f2)
-name=code-commit-$version-$target
-stage=target/archives/$name
-rm -rf "$stage"
-mkdir -p "$stage"/{bin,share/man/man1,share/bash-completion/completions,share/zsh/site-functions,share/fish/vendor_completions.d,share/doc/code-commit}
+maps=("$PWD=/src" "$(realpath -m "$built")=/target" "$cargo_home/registry/src=/crates" "$(rustc --print sysroot)=/rust")
+RUSTFLAGS="${RUSTFLAGS:-}$(printf ' --remap-path-prefix=%s' "${maps[@]}")"
+CFLAGS="${CFLAGS:-}$(printf ' -ffile-prefix-map=%s' "${maps[@]}")"
+if [ "${STATIC:-0}" = 1 ]; then RUSTFLAGS+=" -C target-feature=+crt-static"; fi
+export RUSTFLAGS CFLAGS CXXFLAGS="$CFLAGS" CARGO_INCREMENTAL=0
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
 
-install -m 755 "$program" "$stage/bin/"
-"$program" man "$stage/share/man/man1" >/dev/null
-"$program" completions bash >"$stage/share/bash-completion/completions/code-commit"
-"$program" completions zsh >"$stage/share/zsh/site-functions/_code-commit"
-"$program" completions fish >"$stage/share/fish/vendor_completions.d/code-commit.fish"
-install -m 644 README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$stage/share/doc/code-commit/"
+case $target in *musl) build=zigbuild ;; *) build=build ;; esac
+cargo auditable "$build" --profile dist --locked --target "$target" -p code-commit-cli
+program=$built/$target/dist/code-commit
 
-tar --sort=name --owner=0 --group=0 --numeric-owner -C target/archives -czf "target/archives/$name.tar.gz" "$name"
-echo "target/archives/$name.tar.gz"
+tools/packaging/pack.sh "$program" "$target"
