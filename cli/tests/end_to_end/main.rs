@@ -14,6 +14,7 @@
 )]
 
 mod account;
+mod action;
 mod again;
 mod ask;
 mod attacks;
