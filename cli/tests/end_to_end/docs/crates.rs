@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::docs::conformance::rust_files;
 use crate::docs::page::root;
 
 /// The categories of <https://crates.io/category_slugs> that ours are in.
@@ -88,4 +89,27 @@ fn the_readme_of_every_library_has_an_example_that_is_a_test() {
         let fences = readme.lines().filter(|line| line.starts_with("```"));
         assert!(fences.step_by(2).any(|line| opens(&line)), "{} has no example", folder.display());
     }
+}
+
+/// A new case of an error must not break whoever handles the others. A loop, though, handles every case of `Stop`.
+#[test]
+fn every_public_error_but_stop_is_non_exhaustive() {
+    let is_head =
+        |line: &&&str| ["pub ", "pub(", "enum ", "struct "].iter().any(|word| line.starts_with(word));
+    let (mut all, mut exhaustive) = (0, Vec::new());
+    for file in crates().iter().flat_map(|folder| rust_files(folder)) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        let is_error = |line: &str| line.starts_with("#[derive(") && line.contains("Error");
+        for (at, _) in lines.iter().enumerate().filter(|(_, line)| is_error(line)) {
+            let head = lines[at..].iter().find(is_head).unwrap();
+            let attributes = lines[at..].iter().take_while(|line| line != &head);
+            all += 1;
+            if head.starts_with("pub ") && !attributes.into_iter().any(|line| *line == "#[non_exhaustive]") {
+                exhaustive.push((*head).to_owned());
+            }
+        }
+    }
+    assert!(all > 40, "{all} errors were found");
+    assert_eq!(exhaustive, ["pub enum Stop<F> {"]);
 }
