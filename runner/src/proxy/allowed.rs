@@ -116,7 +116,7 @@ impl RefusedHost {
     }
 
     /// What `--allow-host` takes to open it; `None` if that would not help.
-    pub fn opened_by(&self) -> Option<String> {
+    pub(crate) fn opened_by(&self) -> Option<String> {
         match self.why {
             Refusal::NotAllowed => Some(self.host.clone()),
             Refusal::Address(address) => Some(format!("{}={address}", self.host)),
