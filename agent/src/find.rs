@@ -81,6 +81,7 @@ pub struct Installed {
 
 /// The CLI is not installed, or only where commands of the project can change it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error("{}: {why}", kind.name())]
 pub struct NotInstalled {
     /// Which one.
@@ -92,10 +93,7 @@ pub struct NotInstalled {
 impl NotInstalled {
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
-        match self.why {
-            NoProgram::Missing { .. } => self.kind.hint(),
-            NoProgram::Changeable { .. } => self.why.hint(),
-        }
+        if matches!(self.why, NoProgram::Missing { .. }) { self.kind.hint() } else { self.why.hint() }
     }
 }
 

@@ -59,7 +59,7 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Copies a file that is already open into an existing folder.
-pub fn copy_open(file: &mut File, to: &Path) -> io::Result<()> {
+fn copy_open(file: &mut File, to: &Path) -> io::Result<()> {
     let part = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(to))?;
     io::copy(file, &mut part.as_file())?;
     crate::Attributes::of(file)?.give(part.as_file(), file.metadata()?.mode() & 0o7777)?;

@@ -13,7 +13,7 @@ mod replace;
 mod twin;
 
 pub use attributes::{Attributes, inherit_list};
-pub use file::{Links, append, append_once, copy, copy_open, open_regular, read};
+pub use file::{Links, append, append_once, copy, open_regular, read};
 pub use folder::Folder;
 pub use found::{Found, Inode};
 pub use interrupt::{Interrupt, Interruptible, NEVER};

@@ -17,6 +17,7 @@ pub struct Scripted {
 
 /// The next answer in the script is not of the requested type, or there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error("the script has no answer to `{0}` in its next place")]
 pub struct NoSuchAnswer(pub &'static str);
 

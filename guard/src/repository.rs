@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gix::bstr::ByteSlice;
-use gix::config::source::Kind;
 use gix::glob::pattern::Case;
 use gix::sec::Trust;
 
@@ -77,17 +76,6 @@ impl WorkTree {
         };
         refuse_foreign_owner(&repo)?;
         WorkTree::of(&repo, root, configuration)
-    }
-
-    /// The same for a repository that is already open, if opening it here would find the same one:
-    /// the user owns it, no other repository is nearer to the root, and it has no settings of its
-    /// own for what is read here (its opener may not have trusted them).
-    pub(crate) fn within(repo: &gix::Repository, root: &Path) -> Result<WorkTree, OpenError> {
-        if is_ours(repo) && is_nearest(repo, root) && !is_set_up(repo) {
-            WorkTree::of(repo, root, Configuration::All)
-        } else {
-            WorkTree::around(root, Configuration::All)
-        }
     }
 
     fn of(repo: &gix::Repository, root: &Path, configuration: Configuration) -> Result<WorkTree, OpenError> {
@@ -171,30 +159,10 @@ fn discover(root: &Path, configuration: Configuration) -> Result<Option<gix::Rep
     }
 }
 
-/// Whether the user owns all of it.
-fn is_ours(repo: &gix::Repository) -> bool {
-    let owned = |path: &Path| Trust::from_path_ownership(path).is_ok_and(|trust| trust == Trust::Full);
-    owned(repo.git_dir()) && owned(repo.common_dir()) && repo.workdir().is_some_and(owned)
-}
-
-/// Whether `root` has no nearer repository.
-fn is_nearest(repo: &gix::Repository, root: &Path) -> bool {
-    let mut below = root.ancestors().take_while(|folder| Some(*folder) != repo.workdir());
-    !below.any(may_have_dot_git)
-}
-
 /// Also if it cannot be inspected.
 fn may_have_dot_git(folder: &Path) -> bool {
     let found = folder.join(".git").symlink_metadata();
     !found.is_err_and(|error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
-}
-
-/// Whether the repository's own configuration affects what is read here.
-fn is_set_up(repo: &gix::Repository) -> bool {
-    let config = repo.config_snapshot();
-    let is_own = |section: &gix::config::file::Metadata| section.source.kind() == Kind::Repository;
-    let says = |key| config.plumbing().string_filter(key, is_own).is_some();
-    says("core.worktree") || says("core.excludesFile")
 }
 
 /// Refuses another user's repository unless `safe.directory` lists it.

@@ -25,15 +25,6 @@ impl Surroundings {
         Self::of(root, |root| WorkTree::around(root, configuration))
     }
 
-    /// Like [`find`](Self::find), for callers that have already opened the `repository` around the root with the
-    /// user's configuration.
-    ///
-    /// `repository` need not be trusted. It is used if that gives the same result, which is nearly always and saves
-    /// opening it twice; otherwise this is the same as `find`.
-    pub fn within(repository: &gix::Repository, root: &Path) -> Result<Self, OpenError> {
-        Self::of(root, |root| WorkTree::within(repository, root))
-    }
-
     pub(crate) fn of(
         root: &Path,
         work_tree: impl FnOnce(&Path) -> Result<WorkTree, OpenError>,

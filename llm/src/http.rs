@@ -195,7 +195,7 @@ impl BaseUrl {
 }
 
 /// Scheme, host and port of an address, for messages, without user information.
-pub fn origin_of(url: &str) -> String {
+pub(crate) fn origin_of(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);

@@ -12,7 +12,7 @@ const BUILT_IN: &str = include_str!("../data/providers.toml");
 /// The provider of models that answer from a file.
 pub const SCRIPTED: &str = "scripted";
 /// The provider of models that answer from an earlier run.
-pub const RECORDED: &str = "recorded";
+pub(crate) const RECORDED: &str = "recorded";
 
 /// A service that models are reached through.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Separates replies in a plain file.
-pub const SEPARATOR: &str = "--- next reply ---";
+const SEPARATOR: &str = "--- next reply ---";
 
 /// One reply of the script.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

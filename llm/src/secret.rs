@@ -22,7 +22,7 @@ impl Secret {
 
     /// Replaces the key in `text` by its redacted form. A short key is not a secret, and would
     /// occur in ordinary words.
-    pub fn hide_in(&self, text: &str) -> String {
+    pub(crate) fn hide_in(&self, text: &str) -> String {
         if self.0.len() < SHOWN_FROM { text.to_owned() } else { text.replace(&self.0, &self.to_string()) }
     }
 

@@ -3,7 +3,7 @@
 use crate::{CallError, Unread};
 
 /// The maximum length of an event: no service sends a tenth of this at once.
-pub const LONGEST_EVENT: usize = 32 << 20;
+const LONGEST_EVENT: usize = 32 << 20;
 
 /// Takes bytes as they arrive, split anywhere, and returns the data of complete events.
 ///

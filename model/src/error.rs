@@ -137,6 +137,7 @@ pub enum CallError {
 
 /// Why a message cannot be used. Its reader does not know how many bytes of the answer had arrived.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unread {
     /// It ends in the middle. If the body ends with the connection, nothing else shows that it was
     /// cut off.

@@ -17,6 +17,7 @@ use rable::ast::{Node, NodeKind};
 
 /// Why a string is not a plain command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SplitError {
     /// It contains no words.
     Empty,

@@ -226,7 +226,7 @@ impl Account {
     }
 
     /// Restores everything: the command did not finish, or its changes are not wanted.
-    pub fn abandon(&mut self, guard: &Guard, run: &RunFolder) -> Result<Accounted, Fault> {
+    pub(crate) fn abandon(&mut self, guard: &Guard, run: &RunFolder) -> Result<Accounted, Fault> {
         if let State::InView(layers) = &self.state {
             layers.remove().map_err(Fault::file("remove", &layers.upper()))?;
             self.state = State::Idle;

@@ -79,7 +79,7 @@ pub fn sha256_on_disk(path: &Path) -> Option<String> {
 const AFTER_BUILD: &str = "-build";
 
 /// The name of the folder with the pre-images of a round's build.
-pub fn after_build(round: u32) -> String {
+pub(crate) fn after_build(round: u32) -> String {
     format!("{round}{AFTER_BUILD}")
 }
 

@@ -45,7 +45,7 @@ pub use fault::Fault;
 pub use hints::{NamedLine, named_lines};
 pub use identity::{HoldsNow, identity};
 pub use intake::{InPrompt, Intake, Rules, Shown, Taken};
-pub use kept::{after_build, folders_to_undo, sha256_on_disk, undo_folders};
+pub use kept::{folders_to_undo, sha256_on_disk, undo_folders};
 pub use order::{Baseline, CommandSettings, Ignored, OrderWorld};
 pub use paid::{Paid, reply_again};
 pub use record::{

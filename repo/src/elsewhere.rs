@@ -32,8 +32,7 @@ impl WorkTree {
     pub fn git_elsewhere(&self) -> Vec<PathBuf> {
         let dot_git = self.top().join(".git");
         let real = |path: &Path| fs::canonicalize(path).ok();
-        let (Some(git_dir), Some(common)) = (real(self.git_dir()), real(self.repository().common_dir()))
-        else {
+        let (Some(git_dir), Some(common)) = (real(self.git_dir()), real(self.common_dir())) else {
             return Vec::new();
         };
         let names_us = if git_dir == common {

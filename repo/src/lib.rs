@@ -110,8 +110,13 @@ impl WorkTree {
         self.repository.git_dir()
     }
 
+    /// The git directory that linked work trees share.
+    pub fn common_dir(&self) -> &Path {
+        self.repository.common_dir()
+    }
+
     /// The repository as it was opened: its own configuration is not trusted.
-    pub fn repository(&self) -> &gix::Repository {
+    pub(crate) fn repository(&self) -> &gix::Repository {
         &self.repository
     }
 

@@ -71,6 +71,7 @@ pub struct Reason {
 
 /// Why there is no sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NoSandbox {
     /// Nothing that was requested works here, and nothing weaker is used instead.
     #[error("{}; {hint}", what_failed(reasons))]

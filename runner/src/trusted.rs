@@ -88,6 +88,7 @@ pub struct Programs {
 
 /// There is no program that the harness could start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NoProgram {
     /// It is nowhere.
     #[error("`{name}` is not on PATH")]

@@ -80,7 +80,7 @@ impl<L: Loop> Life<'_, L> {
     }
 
     /// Begins a run with what was opened for it.
-    pub fn begin_with(&self, plan: &L::Plan, ready: L::Ready) -> Result<Finished<L::Ended>, Failure> {
+    pub(crate) fn begin_with(&self, plan: &L::Plan, ready: L::Ready) -> Result<Finished<L::Ended>, Failure> {
         // From here on, whatever runs, git's configuration and rules are those that were read.
         let new = self.of.new_run(plan)?.trusting(self.of.trusted().base());
         let run = new.folder().clone();

@@ -284,6 +284,6 @@ fn interpreter(root: &Path, name: &str) -> Result<(), Missing> {
 const LONGEST_FIRST_LINE: u64 = 256;
 
 /// Finds an executable by name.
-pub fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
+pub(crate) fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
     code_commit_runner::programs_in(environment.path(), Path::new(""), name).into_iter().next()
 }

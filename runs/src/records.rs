@@ -31,7 +31,7 @@ pub fn logs(root: &Path) -> PathBuf {
 }
 
 /// The folder with the runs of the first loop (S0 §Logging).
-pub fn implement_logs(root: &Path) -> PathBuf {
+pub(crate) fn implement_logs(root: &Path) -> PathBuf {
     root.join(LOGS)
 }
 

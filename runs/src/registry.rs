@@ -33,7 +33,7 @@ pub(crate) enum Undone {
 }
 
 /// The folder with the runs of the spec loop, in the harness's own state.
-pub const SPEC_RUNS: &str = "spec";
+const SPEC_RUNS: &str = "spec";
 
 /// The list of a project's runs.
 #[derive(Debug, Clone, Copy)]

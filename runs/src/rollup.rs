@@ -214,7 +214,7 @@ impl RollUp {
     }
 
     /// Names the files that one would expect in it.
-    pub fn tell_surprises(&self, output: &Output) {
+    pub(crate) fn tell_surprises(&self, output: &Output) {
         self.left_out.iter().filter(|(_, why)| is_surprise(*why)).for_each(|file| output.warn(&line(file)));
         self.about_size.iter().for_each(|about| output.warn(about));
         for (path, why) in &self.unmet {

@@ -75,10 +75,8 @@ pub(crate) fn confine(
 /// `without` is the hint for running without a sandbox, which does not help if the limit on open files is too
 /// low.
 pub fn no_sandbox(reason: NoSandbox, without: &str) -> Failure {
-    let help = match reason {
-        NoSandbox::TooFewFiles => "raise the limit, then try again: ulimit -n 1024",
-        NoSandbox::Nowhere { .. } => without,
-    };
+    let is_limit = matches!(reason, NoSandbox::TooFewFiles);
+    let help = if is_limit { "raise the limit, then try again: ulimit -n 1024" } else { without };
     Failure::refused(reason, help)
 }
 

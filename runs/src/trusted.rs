@@ -92,11 +92,7 @@ impl Trusted {
         if let Some(known) = self.surroundings.get() {
             return Ok(known);
         }
-        let found = match &self.tree {
-            Some(tree) => Surroundings::within(tree.repository(), &self.root),
-            None => Surroundings::find(&self.root, Configuration::All),
-        };
-        let found = found.map_err(cannot_read)?;
+        let found = Surroundings::find(&self.root, Configuration::All).map_err(cannot_read)?;
         Ok(self.surroundings.get_or_init(|| found))
     }
 

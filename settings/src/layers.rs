@@ -53,7 +53,7 @@ impl Settings {
 
     /// Applies the environment's address for the model's provider, if there is one. The address is
     /// not checked.
-    pub fn put_environment(&mut self, environment: &Environment) {
+    pub(crate) fn put_environment(&mut self, environment: &Environment) {
         let provider = Provider::built_in(self.model.value.first().provider());
         let Some(variable) = provider.and_then(|provider| provider.base_env.as_deref()) else { return };
         if let Some(address) = environment.text(variable) {

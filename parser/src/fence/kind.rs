@@ -42,7 +42,7 @@ impl Kind {
     pub const ALL: [Self; 4] = [Self::User, Self::Debug, Self::File, Self::NoChange];
 
     /// The character that this kind's fences consist of.
-    pub const fn sigil(self) -> char {
+    pub(crate) const fn sigil(self) -> char {
         match self {
             Self::File => '^',
             Self::User => '&',

@@ -86,7 +86,7 @@ impl AgentUsage {
     }
 
     /// Counts time spent outside turns.
-    pub fn add_time(&mut self, ms: u64) {
+    pub(crate) fn add_time(&mut self, ms: u64) {
         self.time_ms = self.time_ms.saturating_add(ms);
     }
 

@@ -36,6 +36,7 @@ pub(super) struct Before<'w> {
 
 /// Paths that a role may not touch could not be restored.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 #[error("cannot restore {}; copies of how it was are in {}", list(left), copies.display())]
 pub struct NotPutBack {
     /// The paths, and the error for each.

@@ -26,6 +26,7 @@ pub enum Format {
 
 /// Why a record cannot be used: its format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error("{run} was recorded by {} version: its record has format {format}, this version {}",
     if *format < Format::CURRENT { "an older" } else { "a newer" }, Format::CURRENT)]
 pub struct OtherFormat {

@@ -76,6 +76,7 @@ fn number(address: IpAddr) -> (u32, u128) {
 
 /// A host that a command asked the proxy for, and did not reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[error("{host} ({why})")]
 pub struct RefusedHost {
     /// As `--allow-host` takes it.
@@ -86,6 +87,7 @@ pub struct RefusedHost {
 
 /// Why a host was not reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum Refusal {
     #[error("not an allowed host")]
@@ -114,7 +116,7 @@ impl RefusedHost {
     }
 
     /// What `--allow-host` takes to open it; `None` if that would not help.
-    pub fn opened_by(&self) -> Option<String> {
+    pub(crate) fn opened_by(&self) -> Option<String> {
         match self.why {
             Refusal::NotAllowed => Some(self.host.clone()),
             Refusal::Address(address) => Some(format!("{}={address}", self.host)),

@@ -84,7 +84,7 @@ impl Known {
     }
 
     /// Whether it was made elsewhere.
-    pub fn is_imported(&self) -> bool {
+    pub(crate) fn is_imported(&self) -> bool {
         self.imported.is_some()
     }
 

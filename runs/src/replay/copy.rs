@@ -42,7 +42,7 @@ impl ScratchCopy {
         fs::create_dir_all(&self.state)?;
         code_commit_repo::init(root)?;
         let exclude = Path::new("info/exclude");
-        if let Ok(rules) = fs::read(tree.repository().common_dir().join(exclude)) {
+        if let Ok(rules) = fs::read(tree.common_dir().join(exclude)) {
             let own = root.join(".git").join(exclude);
             fs::create_dir_all(own.parent().unwrap_or(root))?;
             fs::File::create(own)?.write_all(&rules)?;

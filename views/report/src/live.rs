@@ -38,7 +38,7 @@ impl LiveLine {
     }
 
     /// Shows these lines below the line, in the place of those before. Each is cut to the width of the terminal.
-    pub fn show_below(&mut self, lines: &[String]) {
+    pub(crate) fn show_below(&mut self, lines: &[String]) {
         if self.bar.is_finished() || !self.wanted {
             return;
         }

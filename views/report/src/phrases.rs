@@ -18,7 +18,7 @@ pub fn seconds(duration: Duration) -> String {
 }
 
 /// `0:59`, `2:03:04`.
-pub fn countdown(left: Duration) -> String {
+pub(crate) fn countdown(left: Duration) -> String {
     let (hours, minutes, seconds) = (left.as_secs() / 3600, left.as_secs() / 60 % 60, left.as_secs() % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
@@ -107,7 +107,7 @@ pub fn change(change: &Changed) -> String {
 }
 
 /// `cost $0.0123`, `cost $0.0123 and at most $0.2560 for 1 lost call`.
-pub fn cost_and_lost(answers_usd: Option<f64>, lost: Option<Lost>) -> String {
+pub(crate) fn cost_and_lost(answers_usd: Option<f64>, lost: Option<Lost>) -> String {
     let known = answers_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("cost ${usd:.4}"));
     let Some(Lost { calls, at_most_usd }) = lost else { return known };
     let most = at_most_usd.map_or_else(|| "an unknown cost".to_owned(), |usd| format!("at most ${usd:.4}"));

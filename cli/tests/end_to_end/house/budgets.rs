@@ -28,7 +28,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("runs/src/order/settle.rs answered", 53),
             ("runs/src/phase/act.rs run", 43),
             ("runs/src/phase/desk/inside.rs serve_around", 50),
-            ("runs/src/sandbox.rs", 321),
+            ("runs/src/sandbox.rs", 319),
             ("runs/src/replay.rs answer", 41),
             ("runs/src/spec/lines.rs phase", 41),
             ("runs/src/spec/workspace.rs", 340),

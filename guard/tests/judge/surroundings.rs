@@ -1,33 +1,29 @@
-//! A repository that was already opened, as untrusted.
+//! What git says of a root, read once for all its guards.
 
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::Path;
 
-use code_commit_guard::{Code, Guard, OpenError, Policy, Surroundings};
+use code_commit_guard::{Code, Configuration, Guard, OpenError, Policy, Surroundings};
 
 use crate::tree::{code, git, repository};
 
-fn opened(top: &Path) -> gix::Repository {
-    gix::open_opts(top, gix::open::Options::default().with(gix::sec::Trust::Reduced)).unwrap()
-}
-
-fn open_in(top: &Path, root: &Path) -> Result<Guard, OpenError> {
-    Surroundings::within(&opened(top), root)?.guard(Policy::commit())
+fn open(root: &Path) -> Result<Guard, OpenError> {
+    Surroundings::find(root, Configuration::All)?.guard(Policy::commit())
 }
 
 #[test]
-fn it_is_guarded_like_one_that_is_opened_here() {
+fn all_sources_of_ignore_rules_count_and_so_do_submodules() {
     let scratch =
         repository(&[(".gitignore", "*.unwanted\n"), ("inner/.gitignore", "*.inner\n"), ("sub/", "")]);
     fs::write(scratch.path().join(".git/info/exclude"), "*.excluded\n").unwrap();
     let entry = format!("160000,{},sub", "1".repeat(40));
     git(scratch.path(), &["update-index", "--add", "--cacheinfo", &entry]);
-    let top = open_in(scratch.path(), scratch.path()).unwrap();
+    let top = open(scratch.path()).unwrap();
     assert_eq!(code(&top, "b.rs"), None);
     assert_eq!(code(&top, "inner/b.inner"), Some(Code::Ignored));
     assert_eq!(code(&top, "sub/x"), Some(Code::NestedRepository));
-    let inner = open_in(scratch.path(), &scratch.path().join("inner")).unwrap();
+    let inner = open(&scratch.path().join("inner")).unwrap();
     for ignored in ["b.unwanted", "b.inner", "b.excluded"] {
         assert_eq!(code(&inner, ignored), Some(Code::Ignored), "{ignored}");
     }
@@ -37,7 +33,7 @@ fn it_is_guarded_like_one_that_is_opened_here() {
 fn what_its_configuration_and_the_excludes_say_later_counts_for_no_guard_but_ignore_files_do() {
     let scratch = repository(&[("patterns", "*.later\n")]);
     fs::write(scratch.path().join(".git/info/exclude"), "*.excluded\n").unwrap();
-    let around = Surroundings::within(&opened(scratch.path()), scratch.path()).unwrap();
+    let around = Surroundings::find(scratch.path(), Configuration::All).unwrap();
     let patterns = scratch.path().join("patterns");
     git(scratch.path(), &["config", "core.excludesFile", patterns.to_str().unwrap()]);
     fs::write(scratch.path().join(".git/info/exclude"), "*\n").unwrap();
@@ -50,16 +46,16 @@ fn what_its_configuration_and_the_excludes_say_later_counts_for_no_guard_but_ign
 }
 
 #[test]
-fn its_own_settings_count_all_the_same() {
+fn settings_of_the_repository_count() {
     let scratch = repository(&[("patterns", "*.unwanted\n")]);
     let patterns = scratch.path().join("patterns");
     git(scratch.path(), &["config", "core.excludesFile", patterns.to_str().unwrap()]);
-    let guard = open_in(scratch.path(), scratch.path()).unwrap();
+    let guard = open(scratch.path()).unwrap();
     assert_eq!(code(&guard, "b.unwanted"), Some(Code::Ignored));
 
     let elsewhere = tempfile::tempdir().unwrap();
     git(scratch.path(), &["config", "core.worktree", elsewhere.path().to_str().unwrap()]);
-    let error = open_in(scratch.path(), scratch.path()).unwrap_err();
+    let error = open(scratch.path()).unwrap_err();
     assert!(matches!(error, OpenError::NotAWorkTree { .. }), "{error}");
 }
 
@@ -71,7 +67,7 @@ fn settings_that_its_configuration_includes_count_like_its_own() {
         let included = format!("[core]\nexcludesFile = {}\n", patterns.display());
         fs::write(scratch.path().join(".git/included"), included).unwrap();
         git(scratch.path(), &["config", key, "included"]);
-        let guard = open_in(scratch.path(), scratch.path()).unwrap();
+        let guard = open(scratch.path()).unwrap();
         assert_eq!(code(&guard, "b.unwanted"), Some(Code::Ignored), "{key}");
     }
 }
@@ -82,7 +78,7 @@ fn a_repository_nearer_to_the_root_is_the_one_that_counts() {
     let inner = outer.path().join("inner");
     git(&inner, &["init", "-q"]);
     fs::write(inner.join(".git/info/exclude"), "*.inner\n").unwrap();
-    let guard = open_in(outer.path(), &inner).unwrap();
+    let guard = open(&inner).unwrap();
     assert_eq!(code(&guard, "b.outer"), None);
     assert_eq!(code(&guard, "b.inner"), Some(Code::Ignored));
 }
@@ -90,13 +86,12 @@ fn a_repository_nearer_to_the_root_is_the_one_that_counts() {
 #[test]
 fn it_is_refused_when_it_belongs_to_another_user() {
     let scratch = repository(&[]);
-    let repository = opened(scratch.path());
     for path in [scratch.path().to_owned(), scratch.path().join(".git")] {
         if let Err(error) = chown(&path, Some(12345), None) {
             eprintln!("SKIPPED: a repository of another user because chown is not permitted here: {error}");
             return;
         }
     }
-    let error = Surroundings::within(&repository, scratch.path()).unwrap_err();
+    let error = Surroundings::find(scratch.path(), Configuration::All).unwrap_err();
     assert!(matches!(error, OpenError::ForeignOwner { .. }), "{error}");
 }
