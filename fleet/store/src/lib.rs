@@ -137,6 +137,9 @@ pub enum StoreError {
     /// Nobody's order may begin on what another tenant left, or in another repository.
     #[error("order {0} belongs to another tenant or repository; --after needs an order of the same ones")]
     Elsewhere(i64),
+    /// Workers are not a tenant's.
+    #[error("a worker carries out the orders of all tenants; drop --tenant")]
+    WorkerOfTenant,
 }
 
 /// The database of a fleet.
