@@ -125,9 +125,9 @@ pub enum StoreError {
         /// The newest that this version knows.
         known: i32,
     },
-    /// A row holds a word that this version does not know.
-    #[error("the database holds the unknown state `{0}`")]
-    State(String),
+    /// The schema has a word that this version does not know.
+    #[error("the database says `{0}`, which this version does not know")]
+    Word(String),
     /// The results of a train cannot be read or written.
     #[error("a train holds no results")]
     Train(#[source] serde_json::Error),
