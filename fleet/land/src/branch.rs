@@ -94,12 +94,11 @@ impl Branch {
                 Pushed::Never(words) => Ok(Some(self.fails(mirror, progress, train, head, &words).await?)),
             },
             State::Queued | State::Leased => Ok(None),
-            State::Failed
-            | State::Stopped
-            | State::Dead
-            | State::Cancelled
-            | State::Waiting
-            | State::Landed => {
+            State::Dead => {
+                let words = "the workers that verified it were lost too often";
+                Ok(Some(self.fails(mirror, progress, train, head, words).await?))
+            }
+            State::Failed | State::Stopped | State::Cancelled | State::Waiting | State::Landed => {
                 let words = "its commands fail on the branch as it is now";
                 Ok(Some(self.fails(mirror, progress, train, head, words).await?))
             }

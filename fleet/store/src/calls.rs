@@ -165,7 +165,8 @@ impl Store {
                 let (scope, left) = refused();
                 Reserved::Refused { scope, left }
             }
-            _ => Reserved::Gone,
+            "gone" => Reserved::Gone,
+            unknown => return Err(StoreError::Word(unknown.to_owned())),
         })
     }
 

@@ -125,9 +125,9 @@ pub enum StoreError {
         /// The newest that this version knows.
         known: i32,
     },
-    /// A row holds a word that this version does not know.
-    #[error("the database holds the unknown state `{0}`")]
-    State(String),
+    /// The schema has a word that this version does not know.
+    #[error("the database says `{0}`, which this version does not know")]
+    Word(String),
     /// The results of a train cannot be read or written.
     #[error("a train holds no results")]
     Train(#[source] serde_json::Error),
@@ -137,6 +137,9 @@ pub enum StoreError {
     /// Nobody's order may begin on what another tenant left, or in another repository.
     #[error("order {0} belongs to another tenant or repository; --after needs an order of the same ones")]
     Elsewhere(i64),
+    /// Workers are not a tenant's.
+    #[error("a worker carries out the orders of all tenants; drop --tenant")]
+    WorkerOfTenant,
 }
 
 /// The database of a fleet.

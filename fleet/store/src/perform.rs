@@ -32,12 +32,12 @@ pub enum Request {
     },
     /// Ends orders that are not over: their [`OrderId`]s.
     Cancel {
-        /// Which ones.
+        /// Which ones; never empty.
         filter: Filter,
     },
     /// Queues orders again that ended without success: their [`OrderId`]s.
     Retry {
-        /// Which ones.
+        /// Which ones; never empty.
         filter: Filter,
     },
     /// What was paid: [`Cost`](crate::Cost)s.
@@ -128,6 +128,16 @@ impl Rights {
         }
     }
 
+    /// The same for what changes orders: a filter that was forgotten must not mean all of them.
+    fn chosen(&self, filter: Filter) -> Result<Filter, Refusal> {
+        if filter == Filter::default() {
+            return Err(Refusal::Invalid(
+                "name orders, or a tenant, batch, repository, model or state".to_owned(),
+            ));
+        }
+        self.within(filter)
+    }
+
     fn refusal(&self) -> Refusal {
         Refusal::Forbidden { role: self.role, tenant: self.tenant.clone() }
     }
@@ -167,8 +177,8 @@ impl Store {
                 self.visible(rights, order).await?;
                 value(&self.events(order).await?)
             }
-            Request::Cancel { filter } => value(&self.cancel(&rights.within(filter)?).await?),
-            Request::Retry { filter } => value(&self.retry(&rights.within(filter)?).await?),
+            Request::Cancel { filter } => value(&self.cancel(&rights.chosen(filter)?).await?),
+            Request::Retry { filter } => value(&self.retry(&rights.chosen(filter)?).await?),
             Request::Costs { filter } => value(&self.costs(&rights.within(filter)?).await?),
             Request::Snapshot => value(&self.snapshot().await?),
             Request::Cap { scope, usd } => is(self.cap(&scope, dollars(usd)?).await?),

@@ -71,6 +71,6 @@ impl State {
 
     pub(crate) fn read(word: &str) -> Result<Self, StoreError> {
         let found = Self::ALL.into_iter().find(|state| state.word() == word);
-        found.ok_or_else(|| StoreError::State(word.to_owned()))
+        found.ok_or_else(|| StoreError::Word(word.to_owned()))
     }
 }

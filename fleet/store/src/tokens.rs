@@ -67,13 +67,17 @@ impl fmt::Display for Role {
 }
 
 impl Store {
-    /// A new token, whose secret is said only here; `None` if the name is taken.
+    /// A new token, whose secret is said only here; `None` if the name is taken. A worker's has no tenant: it would be believed to
+    /// get the orders of that tenant alone.
     pub async fn make_token(
         &self,
         name: &str,
         role: Role,
         tenant: Option<&str>,
     ) -> Result<Option<String>, StoreError> {
+        if role == Role::Worker && tenant.is_some() {
+            return Err(StoreError::WorkerOfTenant);
+        }
         let client = self.client().await?;
         let secret: String = client.query_one(SECRET, &[]).await?.get(0);
         let made = client.execute(MAKE, &[&hash(&secret), &name, &role.word(), &tenant]).await?;

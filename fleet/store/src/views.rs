@@ -9,7 +9,7 @@ use tokio_postgres::types::ToSql;
 use crate::{Budget, Nanodollars, OrderId, Pause, State, Store, StoreError};
 
 /// Which orders are meant; an empty filter means all.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filter {
     /// Of this tenant.

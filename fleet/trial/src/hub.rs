@@ -1,11 +1,14 @@
 //! A bare repository, the orders for it and the vendor that answers them.
 
-use std::path::PathBuf;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
 use code_commit_fixtures::project::Project;
 use code_commit_fixtures::server::{Script, Server, Step};
+
+use crate::{Program, until};
 
 /// The SHA-256 of an empty file.
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -16,6 +19,8 @@ pub struct Hub {
     project: Project,
     /// The first commit.
     pub base: String,
+    /// Where it is served, if not as a folder.
+    served: Option<String>,
 }
 
 impl Hub {
@@ -25,12 +30,25 @@ impl Hub {
             Project::with(&[("scripts/verify.sh", "test -d done\n"), ("done/README", "results\n")])?;
         let base = project.git(&["rev-parse", "HEAD"])?.trim().to_owned();
         project.git(&["clone", "-q", "--bare", ".", "../hub.git"])?;
-        Ok(Self { project, base })
+        Ok(Self { project, base, served: None })
     }
 
     /// As for `git clone`.
     pub fn url(&self) -> String {
-        self.path().display().to_string()
+        self.served.clone().unwrap_or_else(|| self.path().display().to_string())
+    }
+
+    /// Serves it by `git daemon` at this host, from the machine that the calling thread is on, as long as what this returns lives.
+    pub fn serve(&mut self, host: &str) -> anyhow::Result<Program> {
+        let git = Command::new("git").arg("--exec-path").output()?;
+        // Started by git, it would outlive that.
+        let mut daemon = Command::new(Path::new(String::from_utf8(git.stdout)?.trim()).join("git-daemon"));
+        daemon.args(["--export-all", "--enable=receive-pack", &format!("--listen={host}")]);
+        daemon.arg(format!("--base-path={}", self.scratch().display()));
+        let daemon = Program::start(daemon, &self.scratch().join("daemon.log"))?;
+        until("git daemon", || TcpStream::connect((host, 9418)).ok())?;
+        self.served = Some(format!("git://{host}/hub.git"));
+        Ok(daemon)
     }
 
     /// Runs git in it.

@@ -7,6 +7,7 @@
 )]
 
 mod cable;
+mod disk;
 mod hub;
 mod machine;
 mod postgres;

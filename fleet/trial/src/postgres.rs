@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use crate::disk::Disk;
 use crate::{Program, until};
 
 /// PostgreSQL refuses to run as root; this is Debian's `nobody`.
@@ -23,6 +24,8 @@ pub struct Postgres {
     bin: PathBuf,
     folder: TempDir,
     settings: Vec<String>,
+    /// Its data are there, if it has a disk of its own.
+    disk: Option<Disk>,
 }
 
 /// A database of its own on a server that the tests of a process share, as long as any of them runs.
@@ -61,6 +64,16 @@ impl Database {
     pub fn query(&self, statement: &str) -> anyhow::Result<String> {
         self.server.query_in(&self.name, statement)
     }
+
+    /// As [`Postgres::dump`].
+    pub fn dump(&self) -> anyhow::Result<String> {
+        self.server.dump_of(&self.name)
+    }
+
+    /// As [`Postgres::restore`].
+    pub fn restore(&self, backup: &str) -> anyhow::Result<()> {
+        self.server.restore_to(&self.name, "postgres", backup)
+    }
 }
 
 impl Postgres {
@@ -72,6 +85,18 @@ impl Postgres {
 
     /// The same with settings of one's own.
     pub fn start_with(settings: &[&str]) -> anyhow::Result<Option<Self>> {
+        let Some(postgres) = Self::install(settings)? else { return Ok(None) };
+        postgres.launch().map(Some)
+    }
+
+    /// A server with a disk of its own for its data; `None`, said aloud, also where nobody may mount one.
+    pub fn start_on_disk(megabytes: u32) -> anyhow::Result<Option<Self>> {
+        let Some(mut postgres) = Self::install(&["fsync=off"])? else { return Ok(None) };
+        postgres.disk = Disk::at(&postgres.folder.path().join("data"), megabytes)?;
+        if postgres.disk.is_some() { postgres.launch().map(Some) } else { Ok(None) }
+    }
+
+    fn install(settings: &[&str]) -> anyhow::Result<Option<Self>> {
         let Some(bin) = installed() else {
             eprintln!("SKIPPED: PostgreSQL is not installed (apt-get install postgresql)");
             return Ok(None);
@@ -81,10 +106,14 @@ impl Postgres {
             .permissions(fs::Permissions::from_mode(0o755))
             .tempdir()?;
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        let mut postgres = Self { server: None, bin, folder, settings };
-        postgres.fill()?;
-        postgres.begin()?;
-        Ok(Some(postgres))
+        fs::create_dir(folder.path().join("data"))?;
+        Ok(Some(Self { server: None, bin, folder, settings, disk: None }))
+    }
+
+    fn launch(mut self) -> anyhow::Result<Self> {
+        self.fill()?;
+        self.begin()?;
+        Ok(self)
     }
 
     /// For `tokio_postgres`.
@@ -107,24 +136,53 @@ impl Postgres {
     }
 
     fn query_in(&self, database: &str, statement: &str) -> anyhow::Result<String> {
-        let mut psql = Command::new(self.bin.join("psql"));
-        psql.arg("-h").arg(self.folder.path()).args([
-            "-U",
-            "postgres",
-            "-d",
-            database,
-            "-X",
-            "-q",
-            "-A",
-            "-t",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-c",
-            statement,
-        ]);
-        let done = psql.stdin(Stdio::null()).output()?;
-        anyhow::ensure!(done.status.success(), "{statement}: {}", String::from_utf8_lossy(&done.stderr));
+        self.client("psql", database, &["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statement])
+    }
+
+    /// Runs one of PostgreSQL's own programs; what it prints.
+    fn client(&self, program: &str, database: &str, args: &[&str]) -> anyhow::Result<String> {
+        let mut client = Command::new(self.bin.join(program));
+        client.arg("-h").arg(self.folder.path()).args(["-U", "postgres", "-d", database]).args(args);
+        let done = client.stdin(Stdio::null()).output()?;
+        anyhow::ensure!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
         Ok(String::from_utf8(done.stdout)?)
+    }
+
+    /// A backup, as `pg_dump` makes it.
+    pub fn dump(&self) -> anyhow::Result<String> {
+        self.dump_of("postgres")
+    }
+
+    /// Drops the database, with whoever is connected to it, and makes it again from a backup.
+    pub fn restore(&self, backup: &str) -> anyhow::Result<()> {
+        self.restore_to("postgres", "template1", backup)
+    }
+
+    fn dump_of(&self, database: &str) -> anyhow::Result<String> {
+        let dump = self.client("pg_dump", database, &[])?;
+        // Newer versions have a key of its own in each backup, which two of the same content would differ by.
+        let is_content = |line: &&str| !line.starts_with("\\restrict ") && !line.starts_with("\\unrestrict ");
+        Ok(dump.split_inclusive('\n').filter(is_content).collect())
+    }
+
+    /// `elsewhere` is a database that exists.
+    fn restore_to(&self, database: &str, elsewhere: &str, backup: &str) -> anyhow::Result<()> {
+        self.query_in(elsewhere, &format!("DROP DATABASE {database} WITH (FORCE)"))?;
+        self.query_in(elsewhere, &format!("CREATE DATABASE {database} TEMPLATE template0"))?;
+        let file = self.folder.path().join("backup");
+        fs::write(&file, backup)?;
+        let file = file.to_string_lossy();
+        self.client("psql", database, &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", &file]).map(drop)
+    }
+
+    /// Leaves no room on its disk.
+    pub fn fill_disk(&self) -> anyhow::Result<()> {
+        self.disk.as_ref().map_or(Ok(()), Disk::fill)
+    }
+
+    /// Makes room again.
+    pub fn free_disk(&self) -> anyhow::Result<()> {
+        self.disk.as_ref().map_or(Ok(()), Disk::free)
     }
 
     /// The server's log.
@@ -161,19 +219,20 @@ impl Postgres {
 
     fn fill(&self) -> anyhow::Result<()> {
         let template = template(&self.bin)?;
-        run(Command::new("cp").arg("-a").arg(template).arg(self.data()))?;
+        run(Command::new("cp").arg("-a").arg(template.join(".")).arg(self.data()))?;
         // It listens nowhere unless a test says so, and then on a network of the test's own.
         fs::write(self.data().join("pg_hba.conf"), "local all all trust\nhost all all all trust\n")?;
         if is_root() {
             // Also for the socket.
-            run(Command::new("chown").args(["-R", NOBODY]).arg(self.folder.path()))?;
+            run(Command::new("chown").args(["-R", NOBODY]).arg(self.folder.path()).arg(self.data()))?;
         }
         Ok(())
     }
 
     fn spawn(&self) -> anyhow::Result<Program> {
-        let mut command = as_nobody(&self.bin.join("postgres"));
-        command.arg("-D").arg(self.data()).arg("-k").arg(self.folder.path());
+        let outer = self.disk.as_ref().map_or_else(|| Command::new("env"), Disk::inside);
+        let mut command = as_nobody(outer, &self.bin.join("postgres"));
+        command.arg("-D").arg(self.folder.path().join("data")).arg("-k").arg(self.folder.path());
         command.args(["-c", "listen_addresses=", "-c", "max_connections=120"]);
         command.args(self.settings.iter().flat_map(|setting| ["-c", setting]));
         Program::start(command, &self.folder.path().join("log"))
@@ -184,8 +243,9 @@ impl Postgres {
         ready.arg("-q").arg("-h").arg(self.folder.path()).status().is_ok_and(|status| status.success())
     }
 
+    /// As this process sees them.
     fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
+        self.disk.as_ref().map_or_else(|| self.folder.path().join("data"), Disk::path)
     }
 }
 
@@ -209,7 +269,7 @@ fn template(bin: &Path) -> anyhow::Result<PathBuf> {
     // Permissions are subject to the umask.
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o777))?;
     let fresh = scratch.path().join("data");
-    run(as_nobody(&bin.join("initdb")).arg("-D").arg(&fresh).args([
+    run(as_nobody(Command::new("env"), &bin.join("initdb")).arg("-D").arg(&fresh).args([
         "-U",
         "postgres",
         "-A",
@@ -227,16 +287,15 @@ fn template(bin: &Path) -> anyhow::Result<PathBuf> {
     Ok(kept)
 }
 
-fn as_nobody(program: &Path) -> Command {
-    if !is_root() {
-        return Command::new(program);
+/// Appends a program to another one that starts it.
+fn as_nobody(mut outer: Command, program: &Path) -> Command {
+    if is_root() {
+        outer
+            .args(["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"])
+            .current_dir("/");
     }
-    let mut command = Command::new("setpriv");
-    command
-        .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"])
-        .arg(program)
-        .current_dir("/");
-    command
+    outer.arg(program);
+    outer
 }
 
 fn is_root() -> bool {

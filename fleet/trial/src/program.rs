@@ -1,9 +1,10 @@
 //! A program that a test can stop, continue and kill.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use rustix::process::{Pid, Signal, kill_process};
@@ -43,6 +44,17 @@ impl Program {
     pub fn wait(&mut self) -> anyhow::Result<bool> {
         let status = until("the end of a program", || self.child.try_wait().transpose())?;
         Ok(status?.success())
+    }
+
+    /// The time that processors have spent on it.
+    pub fn processor_time(&self) -> anyhow::Result<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id()))?;
+        // The name, in parentheses, may hold anything.
+        let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        let [user, system] =
+            [11, 12].map(|at| after_name.split(' ').nth(at).unwrap_or_default().parse::<u64>());
+        // Linux counts in hundredths of a second there.
+        Ok(Duration::from_millis((user? + system?) * 10))
     }
 
     /// Whether it runs no more.

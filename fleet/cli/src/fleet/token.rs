@@ -52,10 +52,6 @@ impl Token {
                     For::Submitter => Role::Submitter,
                     For::Operator => Role::Operator,
                 };
-                anyhow::ensure!(
-                    role != Role::Worker || tenant.is_none(),
-                    "a worker carries out the orders of all tenants; drop --tenant"
-                );
                 let secret = store.make_token(name, role, tenant.as_deref()).await?;
                 let Some(secret) = secret else {
                     anyhow::bail!("there is a token of {name}; choose another name")

@@ -1,4 +1,4 @@
-//! Database, gateway and workers on machines of their own, whose network fails.
+//! Database, gateway, workers and hub on machines of their own, whose network fails.
 
 use code_commit_fleet_trial::{Link, Machine, Postgres, until, vendor};
 
@@ -9,8 +9,17 @@ const ORDERS: usize = 6;
 
 #[test]
 fn after_partitions_have_healed_every_order_is_done_once_and_paid_once() {
-    // It moves from machine to machine.
-    let done = std::thread::spawn(|| partitions(&Machine::new().unwrap()?)).join();
+    on_machines(partitions);
+}
+
+#[test]
+fn a_hub_that_was_cut_off_gets_every_result_once_and_none_is_paid_twice() {
+    on_machines(hub_apart);
+}
+
+/// Runs a test that moves from machine to machine, beginning on a new one.
+fn on_machines(test: fn(&Machine) -> Option<()>) {
+    let done = std::thread::spawn(move || test(&Machine::new().unwrap()?)).join();
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
@@ -31,28 +40,56 @@ fn partitions(gateway: &Machine) -> Option<()> {
         scene.start_remote_worker(number, &remote);
     }
     gateway.enter().unwrap();
-    let says = |log: &str, words: [&str; 2]| {
-        let log = scene.path(log);
-        let found = || words.iter().any(|word| std::fs::read_to_string(&log).unwrap().contains(word));
-        until(words[0], || found().then_some(())).unwrap();
-    };
 
     scene.wait_for_calls(1);
     to_database.cut(true).unwrap();
-    says("gateway.log", ["cannot beat", "cannot be stored yet"]);
+    scene.wait_for_log("gateway.log", &["cannot beat", "cannot be stored yet"]);
     to_database.cut(false).unwrap();
 
     scene.wait_for_calls(ORDERS / 2);
     to_workers.cut(true).unwrap();
-    says("worker-1.log", ["No route to host", "the gateway does not answer"]);
-    says("worker-2.log", ["No route to host", "the gateway does not answer"]);
+    for log in ["worker-1.log", "worker-2.log"] {
+        scene.wait_for_log(log, &["No route to host", "the gateway does not answer"]);
+    }
     to_workers.cut(false).unwrap();
 
     assert_eq!(scene.watch(), 0);
     scene.check_results(&orders);
     assert_eq!(scene.vendor.requests().len(), ORDERS);
-    let (_, costs) = scene.fleet(&["costs"]);
-    let count = |name: &str| costs[0][name].as_u64().unwrap();
-    assert_eq!((count("calls"), count("again"), count("unknown")), (6, 0, 0), "{costs:?}");
+    assert_eq!(scene.calls(), [ORDERS, 0, 0]);
+    Some(())
+}
+
+/// This thread stays on the machine of everything but the hub.
+fn hub_apart(fleet: &Machine) -> Option<()> {
+    let hub = Machine::new().unwrap()?;
+    let to_hub = Link::between(&hub, fleet, 3).unwrap();
+    fleet.enter().unwrap();
+    let mut scene = Scene::new(ORDERS, 300)?;
+    hub.enter().unwrap();
+    let _daemon = scene.hub.serve("10.77.3.1").unwrap();
+    fleet.enter().unwrap();
+    let orders = scene.submit(0..ORDERS - 1, &[]);
+    scene.start_worker(1);
+    scene.wait_for_calls(1);
+    to_hub.cut(true).unwrap();
+    // The one cannot push, the other one cannot even fetch.
+    scene.start_worker(2);
+    for (log, what) in [("worker-1.log", "git push"), ("worker-2.log", "git ls-remote")] {
+        scene.wait_for_log(log, &[what]);
+    }
+    to_hub.cut(false).unwrap();
+    assert_eq!(scene.watch(), 0);
+    scene.check_results(&orders);
+
+    let last = scene.submit(ORDERS - 1..ORDERS, &["--land", "main"]);
+    until("the last result", || (scene.state(last[0]) == "passed").then_some(())).unwrap();
+    to_hub.cut(true).unwrap();
+    scene.start_land();
+    scene.wait_for_log("land.log", &["cannot land"]);
+    to_hub.cut(false).unwrap();
+    until("the landing", || (scene.state(last[0]) == "landed").then_some(())).unwrap();
+    assert_eq!(scene.vendor.requests().len(), ORDERS);
+    assert_eq!(scene.calls(), [ORDERS, 0, 0]);
     Some(())
 }

@@ -106,19 +106,13 @@ fn under_kills_and_stops_every_order_is_done_once_and_no_budget_is_passed() {
     scene.check_results(&submitted);
 
     // An answer that was paid for twice is listed, and never without a gateway's death.
-    let (_, costs) = scene.fleet(&["costs"]);
-    let calls = costs[0]["calls"].as_u64().unwrap();
-    let listed = costs[0]["again"].as_u64().unwrap() + costs[0]["unknown"].as_u64().unwrap();
-    let made = scene.vendor.requests().len() as u64;
+    let [calls, again, unknown] = scene.calls();
+    let (made, listed) = (scene.vendor.requests().len(), again + unknown);
     let lost: u64 = scene.results().values().map(|result| result["lost"].as_u64().unwrap()).sum();
     println!(
         "{orders} orders, {faults} faults, {lost} lost leases, {made} calls made, {calls} counted, {listed} of them twice or unknown"
     );
-    assert_eq!(calls, orders as u64 + listed);
+    assert_eq!(calls, orders + listed);
     assert!(made <= calls, "{made} calls were made, and {calls} are known");
-    let (_, status) = scene.fleet(&["status"]);
-    let budget = &status[0]["budgets"][0];
-    assert_eq!(budget["held_usd"], 0.0, "{budget}");
-    let usd = |value: &serde_json::Value| value.as_f64().unwrap();
-    assert!((usd(&budget["spent_usd"]) - usd(&costs[0]["usd"])).abs() < 1e-9, "{budget} {costs:?}");
+    scene.check_budget();
 }

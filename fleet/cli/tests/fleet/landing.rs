@@ -108,6 +108,29 @@ fn a_result_that_does_not_descend_from_what_it_was_verified_on_never_lands() {
 }
 
 #[test]
+fn a_train_whose_workers_were_lost_too_often_ends_and_its_results_land() {
+    let Some(mut scene) = Scene::new(2, 0) else { return };
+    let orders = scene.submit(0..2, &["--land", "main"]);
+    scene.hub.push("person.txt").unwrap();
+    scene.start_worker(1);
+    for order in &orders {
+        until("a result", || (scene.state(*order) == "passed").then_some(())).unwrap();
+    }
+    scene.workers.clear();
+    scene.start_land();
+    // Twenty lost leases would take minutes.
+    let lost = "
+        UPDATE orders SET state = 'dead', reason = 'its lease lapsed', ended_at = now()
+        WHERE members IS NOT NULL AND state = 'queued' RETURNING id";
+    until("a train", || (!scene.postgres.query(lost).unwrap().is_empty()).then_some(())).unwrap();
+    scene.wait_for_log("land.log", &["lost too often"]);
+    scene.start_worker(1);
+    assert_eq!(scene.watch(), 0);
+    assert!(orders.iter().all(|order| scene.state(*order) == "landed"));
+    assert_eq!(scene.vendor.requests().len(), 2);
+}
+
+#[test]
 fn whoever_lands_may_be_killed_at_any_moment() {
     let Some(mut scene) = Scene::new(4, 0) else { return };
     let orders = scene.submit(0..4, &["--land", "main"]);

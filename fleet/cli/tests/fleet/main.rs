@@ -11,6 +11,7 @@ mod elsewhere;
 mod encrypted;
 mod faults;
 mod landing;
+mod operations;
 mod orders;
 mod packaging;
 mod pages;

@@ -136,6 +136,30 @@ impl Scene {
         facts.into_iter().map(|fact| (fact["order"].as_i64().unwrap(), fact)).collect()
     }
 
+    /// Calls that were paid for; of them, those whose request had an answer already, and those that nobody knows about.
+    pub(crate) fn calls(&self) -> [usize; 3] {
+        let (_, costs) = self.fleet(&["costs"]);
+        assert_eq!(costs.len(), 1, "{costs:?}");
+        ["calls", "again", "unknown"].map(|name| usize::try_from(costs[0][name].as_u64().unwrap()).unwrap())
+    }
+
+    /// Fails unless nothing is held of the only cap, and what was spent of it is what calls have cost.
+    pub(crate) fn check_budget(&self) {
+        let (_, costs) = self.fleet(&["costs"]);
+        let (_, status) = self.fleet(&["status"]);
+        let budget = &status[0]["budgets"][0];
+        assert_eq!(budget["held_usd"], 0.0, "{budget}");
+        let usd = |value: &Value| value.as_f64().unwrap();
+        assert!((usd(&budget["spent_usd"]) - usd(&costs[0]["usd"])).abs() < 1e-9, "{budget} {costs:?}");
+    }
+
+    /// Waits until a program has logged one of these words.
+    pub(crate) fn wait_for_log(&self, log: &str, words: &[&str]) {
+        let log = self.path(log);
+        let found = || words.iter().any(|word| std::fs::read_to_string(&log).unwrap().contains(word));
+        until(words[0], || found().then_some(())).unwrap();
+    }
+
     pub(crate) fn state(&self, order: i64) -> String {
         let (_, facts) = self.fleet(&["status", &order.to_string()]);
         facts[0]["state"].as_str().unwrap().to_owned()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use code_commit_fixtures::server::Script;
-use code_commit_fleet_store::{Fence, Role};
+use code_commit_fleet_store::{Fence, Role, State};
 use code_commit_llm::Secret;
 use code_commit_llm::http::Post;
 use serde_json::{Value, json};
@@ -93,7 +93,7 @@ async fn a_foreign_tenant_finds_nothing_of_others_by_leaving_the_tenant_out() {
     let Some(scene) = Scene::new(Script::default()).await else { return };
     scene.submit("one", code_commit_fleet_wire::RECORD).await;
     let foreign = scene.token("foreign", Role::Operator, Some("b")).await;
-    for filter in [json!({}), json!({ "orders": [1] }), json!({ "repo": "/hub" })] {
+    for filter in [json!({ "state": "queued" }), json!({ "orders": [1] }), json!({ "repo": "/hub" })] {
         let look = json!({ "do": "orders", "filter": filter, "after": 0, "limit": 10 });
         assert_eq!(scene.post("/v1/fleet", &foreign, &look).await, (200, "[]".into()));
         for act in ["cancel", "retry", "costs"] {
@@ -101,6 +101,23 @@ async fn a_foreign_tenant_finds_nothing_of_others_by_leaving_the_tenant_out() {
             assert_eq!(scene.post("/v1/fleet", &foreign, &act).await, (200, "[]".into()));
         }
     }
+}
+
+#[tokio::test]
+async fn whoever_names_no_orders_changes_none() {
+    let Some(scene) = Scene::new(Script::default()).await else { return };
+    scene.submit("one", code_commit_fleet_wire::RECORD).await;
+    for tenant in [None, Some("a")] {
+        let token = scene.token(&format!("{tenant:?}"), Role::Operator, tenant).await;
+        for act in ["cancel", "retry"] {
+            for filter in [json!({}), json!({ "orders": [] })] {
+                let (status, said) =
+                    scene.post("/v1/fleet", &token, &json!({ "do": act, "filter": filter })).await;
+                assert!(status == 422 && said.contains("name orders"), "{act} {filter}: {status} {said}");
+            }
+        }
+    }
+    assert_eq!(scene.store.snapshot().await.unwrap().orders[&State::Queued], 1);
 }
 
 #[tokio::test]

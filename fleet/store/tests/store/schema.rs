@@ -1,6 +1,7 @@
 use code_commit_fleet_store::StoreError;
 use refinery::Target;
 use tokio_postgres::NoTls;
+use uuid::Uuid;
 
 use super::*;
 
@@ -30,16 +31,20 @@ const BEFORE: &str = "
     INSERT INTO calls (order_id, epoch, gateway, request_sha256, model, state, scopes, reserved)
     SELECT id, 1, 1, 'r', 'm', 'open', '{fleet}', 10 FROM orders WHERE state = 'leased'";
 
-#[tokio::test]
-async fn an_upgrade_in_the_middle_of_work_loses_nothing() {
-    let Some(database) = Database::create().unwrap() else { return };
+/// Makes the database of the version before, in the middle of work; the token of its only lease.
+async fn work_before(database: &Database) -> Uuid {
     let (mut client, connection) = tokio_postgres::connect(&database.address(), NoTls).await.unwrap();
     tokio::spawn(connection);
     let before = embedded::migrations::runner().set_target(Target::Version(2));
     before.run_async(&mut client).await.unwrap();
     client.batch_execute(BEFORE).await.unwrap();
-    let token =
-        client.query_one("SELECT token FROM orders WHERE state = 'leased'", &[]).await.unwrap().get(0);
+    client.query_one("SELECT token FROM orders WHERE state = 'leased'", &[]).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn an_upgrade_in_the_middle_of_work_loses_nothing() {
+    let Some(database) = Database::create().unwrap() else { return };
+    let token = work_before(&database).await;
     let store = Store::migrate(&database.address()).await.unwrap();
     let terms = Terms::default();
 
@@ -66,6 +71,24 @@ async fn an_upgrade_in_the_middle_of_work_loses_nothing() {
         leased.push(next.lease.order);
     }
     assert_eq!(leased, [of(State::Queued).order.0, of(State::Waiting).order.0]);
+}
+
+/// The only way back. No program of the version before is here to try it, so this checks that it would find what it left.
+#[tokio::test]
+async fn the_backup_from_before_an_upgrade_restores_exactly_what_the_version_before_left() {
+    let Some(database) = Database::create().unwrap() else { return };
+    let token = work_before(&database).await;
+    let backup = database.dump().unwrap();
+    let (store, terms) = (Store::migrate(&database.address()).await.unwrap(), Terms::default());
+    store.lease(&ask(code_commit_fleet_wire::RECORD), &terms).await.unwrap().unwrap();
+
+    database.restore(&backup).unwrap();
+    assert_eq!(database.dump().unwrap(), backup);
+    let refused = Store::open(&database.address()).await;
+    assert!(matches!(refused, Err(StoreError::Older { found: 2, known: 3 })));
+    // The next upgrade finds the same work.
+    let store = Store::migrate(&database.address()).await.unwrap();
+    assert_eq!(store.beat(token, &terms).await.unwrap(), Fence::Held);
 }
 
 #[tokio::test]

@@ -97,6 +97,8 @@ async fn a_token_is_told_once_kept_as_a_hash_and_refused_once_it_is_revoked() {
         (token.name.as_str(), token.role, token.tenant.as_deref()),
         ("ci", Role::Submitter, Some("a"))
     );
+    let worker = scene.store.make_token("w", Role::Worker, Some("a")).await;
+    assert!(matches!(worker, Err(StoreError::WorkerOfTenant)), "{worker:?}");
     assert!(!scene.database.query("SELECT * FROM tokens").unwrap().contains(&secret));
     assert_eq!(scene.store.token(secret.strip_prefix(|_: char| true).unwrap()).await.unwrap(), None);
     assert_eq!(scene.store.revoke_token("ci").await.unwrap(), Fence::Held);
