@@ -272,8 +272,7 @@ impl<'w> Before<'w> {
     }
 }
 
-/// Does `work` and restores what it may not touch; gives the restored paths. The replaced content is then in
-/// `taken` below `scratch`.
+/// Does `work`, restores what it may not touch, and gives those paths. What was there is then in `taken` below `scratch`.
 pub fn watch_over<T>(
     watched: &Watched,
     scratch: &Path,
