@@ -6,6 +6,7 @@
 
 mod asked;
 mod codes;
+mod coming_from;
 mod commands;
 mod conformance;
 mod crates;
