@@ -9,6 +9,7 @@ mod codes;
 mod coming_from;
 mod commands;
 mod conformance;
+mod contributing;
 mod crates;
 mod links;
 mod page;
