@@ -79,7 +79,7 @@ impl WorkTree {
         WorkTree::of(&repo, root, configuration)
     }
 
-    /// The same for a repository that is already open, if opening it here would find the same one:
+    /// The work tree of a repository that is already open, if opening it here would find the same one:
     /// the user owns it, no other repository is nearer to the root, and it has no settings of its
     /// own for what is read here (its opener may not have trusted them).
     pub(crate) fn within(repo: &gix::Repository, root: &Path) -> Result<WorkTree, OpenError> {
@@ -145,7 +145,7 @@ impl WorkTree {
         Ok(rules)
     }
 
-    /// The same, plus all `.gitignore` files at and below the root.
+    /// The rules, with all `.gitignore` files at and below the root.
     pub(crate) fn capture(&self, root: &Arc<Folder>) -> Result<Rules, Unread> {
         let mut rules = self.rules()?;
         rules.read_below(self.prefix.trim_end_matches('/'), root)?;
