@@ -29,6 +29,13 @@ else
     echo "SKIPPED: the public interfaces, because rust $stated writes them and this is $running" >&2
 fi
 
+# A test checks every link of the pages, and with mdbook those of the built book.
+if command -v mdbook >/dev/null; then
+    step mdbook build docs
+else
+    echo "SKIPPED: the book, because mdbook is not installed (cargo install mdbook --locked)" >&2
+fi
+
 # Every crate has to be whole by itself: what it reads lies in it, what it needs is named with a version.
 step cargo package --workspace --no-verify --allow-dirty --locked --quiet
 

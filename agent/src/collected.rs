@@ -54,7 +54,7 @@ pub(crate) fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer)?.as_str()
 }
 
-/// The same as a `String`, empty if there is none.
+/// The text at `pointer` as a `String`; empty if there is none.
 pub(crate) fn owned(value: &Value, pointer: &str) -> String {
     text(value, pointer).unwrap_or_default().to_owned()
 }

@@ -106,7 +106,7 @@ impl End {
         }
     }
 
-    /// The same result with another message, for callers that need to redact it.
+    /// Replaces the message, for callers that need to redact it.
     #[must_use]
     pub fn map_message(mut self, change: impl FnOnce(String) -> String) -> Self {
         if let Self::Service { message, .. }

@@ -43,7 +43,7 @@ pub fn apply(lock: &Lock, root: &Path, set: ChangeSet<'_>, undo: &Path) -> Resul
     seam::apply(lock, root, set, undo, &mut |_| {})
 }
 
-/// The same operations with a hook before each step, so that tests can kill the process there.
+/// The operations of this crate with a hook before each step, so that tests can kill the process there.
 #[doc(hidden)]
 pub mod seam {
     use super::{

@@ -104,7 +104,7 @@ impl Folder {
         Ok(file.metadata()?.is_file().then_some(file))
     }
 
-    /// The same, name by name. `O_NOFOLLOW` applies only to the last name, so each folder is opened
+    /// Opens a file below the folder name by name. `O_NOFOLLOW` applies only to the last name, so each folder is opened
     /// separately.
     fn walk_to_file(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
         let way = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -45,7 +45,7 @@ pub struct Inode {
 }
 
 impl<C> Found<C> {
-    /// The same with the content of a file kept in another way.
+    /// Keeps the content of a file in another way, and everything else as it is.
     pub fn keep<D>(self, keep: impl FnOnce(C, &Inode) -> io::Result<D>) -> io::Result<Found<D>> {
         Ok(match self {
             Found::Absent => Found::Absent,

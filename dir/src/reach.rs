@@ -50,7 +50,7 @@ pub fn folder_of(top: &Path, place: &Path, need: Mode) -> io::Result<OwnedFd> {
     Ok(here)
 }
 
-/// The same folder, created if it is missing. A file or a symlink that the role put in its place is
+/// The folder in which `place` lies, created if it is missing. A file or a symlink that the role put in its place is
 /// removed, because what is written below must not end up elsewhere.
 fn make_folder_of(top: &Path, place: &Path) -> io::Result<OwnedFd> {
     std::fs::create_dir_all(top)?;

@@ -108,7 +108,7 @@ pub struct Rejected {
     pub round: u32,
     /// Everything that is wrong with it.
     pub problems: Vec<Problem>,
-    /// The same for the model, instead of the build's output.
+    /// The problems as text for the model, in place of build output.
     pub report: Text,
     /// Files that the reply changes and that were shown only as outlines: the next prompt shows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

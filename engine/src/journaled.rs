@@ -135,7 +135,7 @@ pub struct Difference {
     pub what: &'static str,
     /// The first line that differs, as recorded; of a long line, the part around the difference.
     pub recorded: String,
-    /// The same line now.
+    /// The first line that differs, as it is now.
     pub now: String,
 }
 

@@ -52,7 +52,7 @@ pub enum Event<'a> {
     /// A line was written to the journal.
     Line {
         line: &'a Line,
-        /// The same as JSON.
+        /// The line as JSON.
         json: &'a Value,
     },
 }

@@ -168,7 +168,7 @@ mod tests {
     use super::{Choice, Kind, Patterns};
     use gix::glob::pattern::Case;
 
-    /// The same verdicts as `git check-ignore --no-index`.
+    /// The expected verdicts are those of `git check-ignore --no-index`.
     #[test]
     fn patterns_on_which_git_and_gix_differ_are_read_as_git_does() {
         for (pattern, path, case) in [

@@ -134,7 +134,7 @@ impl Policy {
         self.protect_as("the configuration's `protect` list", patterns)
     }
 
-    /// The same, with a custom reason for the refusal.
+    /// Protects these patterns, and gives `what` as the reason for the refusal.
     #[must_use]
     pub fn protect_as<S: AsRef<str>>(mut self, what: &str, patterns: impl IntoIterator<Item = S>) -> Self {
         let lines: Vec<String> = patterns.into_iter().map(|p| p.as_ref().to_owned()).collect();

@@ -133,7 +133,7 @@ impl WorkTree {
         Ok(rules)
     }
 
-    /// The same, plus all `.gitignore` files at and below the root.
+    /// The rules, with all `.gitignore` files at and below the root.
     pub(crate) fn capture(&self, root: &Arc<Folder>) -> Result<Rules, Unread> {
         let mut rules = self.rules()?;
         rules.read_below(self.prefix.trim_end_matches('/'), root)?;

@@ -83,7 +83,7 @@ impl Rules {
         self.matches(&way, path, kind)
     }
 
-    /// The same for a path whose `.gitignore` files are known.
+    /// Whether the rules match a path whose `.gitignore` files are known.
     pub(crate) fn matches(&self, way: &Way, path: &str, kind: Kind) -> bool {
         let local = way
             .iter()

@@ -15,7 +15,7 @@ pub use code_commit_llm::prelude::*;
 /// dialect know this one.
 const VERSION: &str = "2023-06-01";
 
-/// The longest answer that is asked for if nobody limits it: the service wants a limit, and all of its
+/// The longest reply that is asked for if nobody limits it: the service wants a limit, and all of its
 /// present models can write this much.
 const USUAL_OUTPUT: u64 = 64_000;
 
@@ -35,7 +35,7 @@ impl Anthropic {
         Self { base, id, key, max_output: USUAL_OUTPUT }
     }
 
-    /// The same model, which writes at most this many tokens in one answer.
+    /// Limits a reply to this many tokens.
     #[must_use]
     pub fn with_max_output(self, max_output: u64) -> Self {
         Self { max_output, ..self }

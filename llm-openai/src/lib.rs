@@ -38,7 +38,7 @@ impl OpenAi {
         Self { service: Service { base, id, key }, switches }
     }
 
-    /// The same model on a server that differs from what its address suggests.
+    /// For a server whose dialect differs from what its address suggests.
     #[must_use]
     pub fn with_switches(self, switches: Switches) -> Self {
         Self { switches, ..self }

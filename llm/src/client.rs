@@ -52,8 +52,8 @@ pub trait Dialect: Send + Sync {
     /// What a status other than 200 means. The body may be anything.
     fn failure(&self, head: &Head, body: &[u8]) -> CallError;
 
-    /// Whether servers of many makers speak it, each with words of its own for how an answer ended.
-    /// Then an answer with an unknown word counts if the service counted it to its end, below the
+    /// Whether servers of many makers speak it, each with words of its own for how a reply ended.
+    /// Then a reply with an unknown word counts if the service counted it to its end, below the
     /// limit; the word of a service with a closed list may be a new filter.
     fn has_other_words(&self) -> bool {
         false
@@ -64,7 +64,7 @@ pub trait Dialect: Send + Sync {
         Ok(None)
     }
 
-    /// The number of tokens in the answer to [`Dialect::count`].
+    /// The number of tokens in the reply to [`Dialect::count`].
     fn read_count(&self, _body: &[u8]) -> Result<u64, CallError> {
         Err(CallError::BadReply { detail: "no count".into() })
     }
@@ -74,7 +74,7 @@ pub trait Dialect: Send + Sync {
         None
     }
 
-    /// Whether the answer to [`Dialect::describe`] has the model.
+    /// Whether the reply to [`Dialect::describe`] has the model.
     fn read_description(&self, _body: &[u8]) -> Result<(), CallError> {
         Ok(())
     }
@@ -97,7 +97,7 @@ pub trait Stream {
         self.event(data, text)
     }
 
-    /// Processes an answer that came in one piece: one event, unless the service has another form for it.
+    /// Processes a reply that came in one piece: one event, unless the service has another form for it.
     fn message(&mut self, json: &str, text: &mut String) -> Result<(), Unread> {
         self.event(json, text)
     }
@@ -105,7 +105,7 @@ pub trait Stream {
     /// Has the end mark been seen, and how long is it worth to wait for more? `None` before the end mark.
     fn over(&self) -> Option<Duration>;
 
-    /// The answer. Called only after the end mark, or if the caller had enough.
+    /// The reply. Called only after the end mark, or if the caller had enough.
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError>;
 }
 
@@ -115,7 +115,7 @@ impl<D: Dialect> Client<D> {
         Self { agent, retry: Retry::default(), dialect, is_plain: AtomicBool::new(false) }
     }
 
-    /// The same client with other retry rules.
+    /// Replaces the retry rules.
     #[must_use]
     pub fn with_retry(self, retry: Retry) -> Self {
         Self { retry, ..self }
@@ -143,7 +143,7 @@ impl<D: Dialect> Model for Client<D> {
 }
 
 /// Makes a call in `dialect`, with retries. A service that refuses the request may only refuse its schema or its system
-/// instruction. The prompt describes the answer, too, so the request is made once more without the one, and with the other
+/// instruction. The prompt describes the reply, too, so the request is made once more without the one, and with the other
 /// at the beginning of the prompt.
 fn call(
     agent: &Agent,

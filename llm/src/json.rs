@@ -309,7 +309,7 @@ mod tests {
         };
         assert_eq!(check("[1, 2]"), Ok(3));
         assert_eq!(check("null"), Ok(0));
-        assert_eq!(check("[4, 9]").unwrap_err(), "the answer cannot be read: more than three");
+        assert_eq!(check("[4, 9]").unwrap_err(), "the reply cannot be read: more than three");
         assert!(check("{}").is_err() && check("[\"x\"]").is_err());
     }
 

@@ -150,7 +150,7 @@ pub struct Price {
     pub output: Money,
     /// How many times all of it a call of the priority tier costs; if missing, its price is unknown.
     pub priority: Option<f64>,
-    /// The maximum number of tokens of one answer.
+    /// The maximum number of tokens of one reply.
     pub max_output: Option<u64>,
     /// The maximum number of tokens of one prompt.
     pub window: Option<u64>,
@@ -263,13 +263,13 @@ impl Prices {
         Ok(toml::from_str(text)?)
     }
 
-    /// The same table, overridden by the user's own prices.
+    /// Overrides the table with the user's own prices.
     #[must_use]
     pub fn behind(self, own: Vec<Price>) -> Self {
         Self { own, ..self }
     }
 
-    /// The same table with the prices of another provider. A server that is not built in may ask
+    /// Adds the prices of another provider. A server that is not built in may ask
     /// for another price than the service whose model it serves, or for none.
     #[must_use]
     pub fn and_of(mut self, provider: &Provider) -> Self {
@@ -286,7 +286,7 @@ impl Prices {
         self.find(served.unwrap_or(asked.name()), of_provider, day)
     }
 
-    /// The same for a model of which only its name is known, as agents report it.
+    /// The price of a model of which only the name is known, as agents report it.
     pub fn of_name(&self, model: &str, day: &Day) -> Option<&Price> {
         self.find(model, &self.models, day)
     }

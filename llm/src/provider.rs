@@ -34,7 +34,7 @@ pub struct Provider {
     pub key_optional: bool,
     /// How bare names of its models begin.
     pub begins: Vec<String>,
-    /// The maximum number of tokens of one answer, for models whose price does not say it.
+    /// The maximum number of tokens of one reply, for models whose price does not say it.
     pub max_output: Option<u64>,
     /// The maximum number of tokens of one prompt, for models whose price does not say it.
     pub window: Option<u64>,

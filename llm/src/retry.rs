@@ -39,7 +39,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// The same rules with a random seed, so that clients that failed together do not retry
+    /// Seeds the rules at random, so that clients that failed together do not retry
     /// together.
     #[must_use]
     pub fn seeded_at_random(self) -> Self {

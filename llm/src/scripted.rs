@@ -99,7 +99,7 @@ impl Scripted {
         Self { id: ModelId::inline_script(), entries, next: AtomicUsize::new(0), retry: Retry::default() }
     }
 
-    /// The same model with other retry rules.
+    /// Replaces the retry rules.
     #[must_use]
     pub fn with_retry(self, retry: Retry) -> Self {
         Self { retry, ..self }

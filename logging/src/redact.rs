@@ -115,7 +115,7 @@ impl Redactor {
         Self { known: Arc::new(known), tokens: self.tokens }
     }
 
-    /// The same, which also redacts what looks like a token of a well-known service or a private key: for what commands print.
+    /// A redactor of the same keys that also redacts what looks like a token of a well-known service or a private key: for what commands print.
     #[must_use]
     pub fn with_tokens(&self) -> Self {
         Self { known: Arc::clone(&self.known), tokens: true }

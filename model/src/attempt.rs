@@ -22,11 +22,11 @@ pub struct Attempt {
     pub http_status: Option<u16>,
     /// [`CallError::code`] of the failure.
     pub error: Option<String>,
-    /// The failure in words, or why the answer cannot be used.
+    /// The failure in words, or why the reply cannot be used.
     pub message: Option<String>,
     /// The model that answered, as the service names it.
     pub served_model: Option<String>,
-    /// The service's id of the answer.
+    /// The service's id of the reply.
     pub response_id: Option<String>,
     /// The usage reported for it.
     pub usage: Usage,
@@ -36,7 +36,7 @@ pub struct Attempt {
     pub spend: Spend,
     /// From the start of the attempt to its end.
     pub duration_ms: u64,
-    /// From the start of the attempt to the first byte of the answer.
+    /// From the start of the attempt to the first byte of the reply.
     pub first_byte_ms: Option<u64>,
     /// How long the next attempt is held back; `None` if this was the last.
     pub wait_ms: Option<u64>,
@@ -60,13 +60,13 @@ impl Attempt {
         self.error.is_some() && self.spend == Spend::Unknown
     }
 
-    /// Whether the client has an answer, which was paid for, but may still ask for a better one.
+    /// Whether the client has a reply, which was paid for, but may still ask for a better one.
     #[must_use]
     pub fn is_answer(&self) -> bool {
         self.error.is_none() && self.spend != Spend::Nothing
     }
 
-    /// Records a part of an answer that the next attempt continues.
+    /// Records a part of a reply that the next attempt continues.
     pub fn note_part(&mut self, reply: &Reply) {
         self.note_reply(reply);
         self.status = AttemptStatus::Continued;
@@ -104,7 +104,7 @@ impl Attempt {
 pub enum AttemptStatus {
     /// A whole answer.
     Ok,
-    /// An answer cut off at the limit.
+    /// A reply cut off at the limit.
     Truncated,
     /// The service or the model refused to answer.
     Refused,

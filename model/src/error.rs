@@ -45,31 +45,31 @@ pub enum CallError {
         origin: String,
         message: String,
     },
-    /// The call took longer than its limit, whether or not the answer was still arriving.
-    #[error("no whole answer after {} s", .after.as_secs_f32())]
+    /// The call took longer than its limit, whether or not the reply was still arriving.
+    #[error("no complete reply after {} s", .after.as_secs_f32())]
     Timeout { after: Duration },
-    /// Nothing arrived for too long, before the answer or within it.
+    /// Nothing arrived for too long, before the reply or within it.
     #[error("the service sent nothing for {} s", .after.as_secs_f32())]
     Idle { after: Duration },
     #[error("cancelled")]
     Cancelled,
-    /// The connection broke after the request was sent, before an answer began.
-    #[error("the connection to {origin} broke before an answer began")]
+    /// The connection broke after the request was sent, before a reply began.
+    #[error("the connection to {origin} broke before a reply began")]
     Dropped {
         /// Scheme, host and port.
         origin: String,
         source: Cause,
     },
-    /// The answer broke off, or ended without its end mark.
-    #[error("the answer broke off after {received} bytes")]
+    /// The reply broke off, or ended without its end mark.
+    #[error("the reply broke off after {received} bytes")]
     StreamCut {
         /// The number of bytes that had arrived; none of them is used.
         received: u64,
     },
     /// The response is not in the service's format.
-    #[error("the answer cannot be read: {detail}")]
+    #[error("the reply cannot be read: {detail}")]
     BadReply { detail: String },
-    #[error("the answer is larger than {limit} bytes")]
+    #[error("the reply is larger than {limit} bytes")]
     BodyTooLarge { limit: u64 },
     /// The service redirects us; the key is not sent there.
     #[error("the service redirects (HTTP {status}) to {location}")]
@@ -135,7 +135,7 @@ pub enum CallError {
     Setup { source: Cause },
 }
 
-/// Why a message cannot be used. Its reader does not know how many bytes of the answer had arrived.
+/// Why a message cannot be used. Its reader does not know how many bytes of the reply had arrived.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unread {

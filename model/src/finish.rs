@@ -3,21 +3,21 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// How an answer ended. Only [`Finish::Complete`] may be acted on.
+/// How a reply ended. Only [`Finish::Complete`] may be acted on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "`reason` and `message` are the words of the service or its model")]
 pub enum Finish {
-    /// The model finished its answer.
+    /// The model finished its reply.
     Complete,
-    /// Cut off at the output limit, so the answer is incomplete.
+    /// Cut off at the output limit, so the reply is incomplete.
     Truncated,
     /// It ended normally but has no text.
     Empty,
     /// The service refused to pass the prompt to the model.
     Blocked { filter: Filter },
-    /// The service withheld the answer, or the rest of it.
+    /// The service withheld the reply, or the rest of it.
     Filtered { filter: Filter },
     /// The model declined, in its own words.
     Refused { message: String },
@@ -27,15 +27,15 @@ pub enum Finish {
     Malformed,
     /// Still incomplete after the maximum number of continuations.
     Endless,
-    /// The account may not receive this answer.
+    /// The account may not receive this reply.
     Withheld { reason: String },
     /// The service gave no reason, or "other".
     Other,
-    /// A reason that this version does not know, of an answer that nothing proves to be whole.
+    /// A reason that this version does not know, of a reply that nothing proves to be whole.
     Unknown { reason: String },
 }
 
-/// Which filter withheld a prompt or an answer.
+/// Which filter withheld a prompt or a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -79,13 +79,13 @@ pub enum ToolCall {
     Unsigned,
 }
 
-/// What to do about an answer.
+/// What to do about a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Advice {
     /// Use it.
     Use,
-    /// Ask again: it was chance. The client has already done so before it returns such an answer.
+    /// Ask again: it was chance. The client has already done so before it returns such a reply.
     Retry,
     /// Tell the model what was wrong; repeating the same prompt would have the same result.
     TellModel,
@@ -111,7 +111,7 @@ impl Finish {
             "content_filter" | "content_filtered" | "guardrail_intervened" | "sensitive" | "safety" => {
                 Self::Filtered { filter: Filter::Unspecified }
             }
-            // The service broke the answer off, although it ends its message as if it were whole.
+            // The service broke the reply off, although it ends its message as if it were whole.
             "abort"
             | "aborted"
             | "cancelled"
@@ -127,7 +127,7 @@ impl Finish {
         }
     }
 
-    /// For `deserialize_with`: how a recorded answer ended. An end that cannot be read is unknown, so the answer is not used.
+    /// For `deserialize_with`: how a recorded reply ended. An end that cannot be read is unknown, so the reply is not used.
     pub fn recorded<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let end = Value::deserialize(from)?;
         Ok(Self::deserialize(&end).unwrap_or_else(|_| Self::Unknown { reason: end.to_string() }))
@@ -178,22 +178,22 @@ impl Finish {
     /// One sentence for the user or the model, depending on [`Finish::advice`].
     pub fn explain(&self) -> String {
         match self {
-            Self::Complete => "the answer is whole".into(),
-            Self::Truncated => "the answer was cut off at the output limit; answer in smaller steps".into(),
-            Self::Empty => "the answer holds no text".into(),
+            Self::Complete => "the reply is complete".into(),
+            Self::Truncated => "the reply was cut off at the output limit; reply in smaller steps".into(),
+            Self::Empty => "the reply contains no text".into(),
             Self::Blocked { filter } => format!("the service blocked the prompt ({filter})"),
-            Self::Filtered { filter } => format!("the service withheld the answer ({filter})"),
+            Self::Filtered { filter } => format!("the service withheld the reply ({filter})"),
             Self::Refused { message } => format!("the model declined: {message}"),
-            Self::ToolCall(_) => "the model called a tool instead of answering; no tool is offered".into(),
-            Self::Malformed => "the model wrote an answer that its service could not read".into(),
-            Self::Endless => "the answer went on for too long; answer in smaller steps".into(),
-            Self::Withheld { reason } => format!("the account may not have this answer ({reason})"),
-            Self::Other => "the service ended the answer and gave no reason".into(),
-            Self::Unknown { reason } => format!("the answer ended for a reason unknown here ({reason})"),
+            Self::ToolCall(_) => "the model called a tool instead of replying; no tool is offered".into(),
+            Self::Malformed => "the model wrote a reply that its service could not read".into(),
+            Self::Endless => "the reply went on for too long; reply in smaller steps".into(),
+            Self::Withheld { reason } => format!("the account may not have this reply ({reason})"),
+            Self::Other => "the service ended the reply and gave no reason".into(),
+            Self::Unknown { reason } => format!("the reply ended for an unknown reason ({reason})"),
         }
     }
 
-    /// What the user can do about an answer that cannot be used.
+    /// What the user can do about a reply that cannot be used.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Blocked { .. } => {

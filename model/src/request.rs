@@ -14,9 +14,9 @@ pub struct Request<'a> {
     pub system: Option<&'a str>,
     /// If `None`, the service decides, which services recommend for their newest models.
     pub temperature: Option<f64>,
-    /// A JSON schema for the answer, which is then a single JSON text.
+    /// A JSON schema for the reply, which is then a single JSON text.
     pub schema: Option<&'a serde_json::Value>,
-    /// Stream the answer: progress and idle detection need it.
+    /// Stream the reply: progress and idle detection need it.
     pub stream: bool,
     /// The maximum number of tokens that the model may write, including reasoning.
     pub max_output_tokens: Option<u64>,

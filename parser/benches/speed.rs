@@ -67,7 +67,7 @@ fn blocks(count: usize, bytes: usize) -> String {
     (0..count).map(block).collect()
 }
 
-/// The same with every piece of source text replaced by another.
+/// `count` edit blocks of about `bytes` in all, which replace every piece of source text by another.
 fn edits(count: usize, bytes: usize) -> String {
     let hunk = ["<<<<<<< SEARCH\n", SOURCE, "=======\n", SOURCE, ">>>>>>> REPLACE\n"].concat();
     let content = hunk.repeat(bytes / count / hunk.len());

@@ -252,7 +252,7 @@ fn answered(
 
 /// Which model did not answer, why, and who is asked instead.
 fn passed_over(model: &ModelId, why: &str, next: &ModelId) -> Problem {
-    let message = format!("{model} gave no answer ({why}); {next} is asked instead");
+    let message = format!("{model} gave no reply ({why}); {next} is asked instead");
     Problem::new(OTHER_MODEL, message)
 }
 

@@ -23,7 +23,7 @@ pub enum Examine {
 
 /// With more paths than this, the hint names all of them: finding those that are needed takes a build for each.
 const MOST_APART: usize = 6;
-/// The same for a build that takes longer.
+/// For a build that takes longer than this, the hint names all paths, too.
 const LONGEST_APART: Duration = Duration::from_mins(1);
 
 /// A build that failed, in its harness.

@@ -170,7 +170,7 @@ impl Record {
         Doubted { doubt }
     }
 
-    /// The same for what programs written by a model must not read: the record may be in their tree.
+    /// Warns without recording it: a program written by a model may be able to read the record.
     pub fn hint(&mut self, warning: Problem) {
         let warning = self.redacted(warning);
         self.tell(&Event::Warning(&warning));

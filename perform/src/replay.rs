@@ -139,7 +139,7 @@ impl<'f> Replayed<'f> {
         Self { rules, undo, until: None, as_found, codebase, only }
     }
 
-    /// The same, up to the prompt of this round.
+    /// Ends the replay at the prompt of this round.
     #[must_use]
     pub fn until(self, round: u32) -> Self {
         Self { until: Some(round), ..self }

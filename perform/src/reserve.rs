@@ -28,7 +28,7 @@ impl Reserve {
         let held = tempfile::tempfile_in(folder).and_then(|file| fill(&file).map(|()| file));
         let held = held.map(|file| Self { file, bytes: ANSWER_BYTES });
         let path = folder.to_owned();
-        held.map_err(|source| FolderError::Io { doing: "keep room for an answer in", path, source })
+        held.map_err(|source| FolderError::Io { doing: "reserve space for a reply in", path, source })
     }
 
     /// Frees room for a line of the journal, which reports an attempt before its answer arrives.

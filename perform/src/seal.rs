@@ -83,7 +83,7 @@ impl Seal {
         }
     }
 
-    /// The same for files that may also stay changed.
+    /// Restores what it can, where a file may also stay changed.
     pub(crate) fn put_all_back(&self, attic: &mut Attic<'_>) -> Restored {
         let mut restored = Restored::default();
         for file in &self.files {

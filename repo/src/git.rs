@@ -135,7 +135,7 @@ impl Git {
         Self::pinned(folder.into(), program.into(), environment)
     }
 
-    /// The same for another work tree.
+    /// Runs the same git program in another work tree.
     #[must_use]
     pub fn at(&self, folder: impl Into<PathBuf>) -> Self {
         Self::pinned(folder.into(), self.program.clone(), self.environment.clone())
@@ -181,7 +181,7 @@ impl Git {
         Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 
-    /// The same for messages. Names that are not valid UTF-8 are shown with replacement characters.
+    /// The uncommitted files for messages: names that are not valid UTF-8 have replacement characters.
     pub fn dirty(&self) -> Result<Vec<String>, GitError> {
         Ok(self.dirty_paths()?.iter().map(|path| path.display().to_string()).collect())
     }

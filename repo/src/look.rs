@@ -21,7 +21,7 @@ pub struct Asked<'a> {
 /// The result of [`WorkTree::look`]; paths are relative to the root.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Look {
-    /// The same as [`WorkTree::dirty_paths`].
+    /// The uncommitted files, as [`WorkTree::dirty_paths`] gives them.
     pub dirty: Vec<PathBuf>,
     /// Files that changed [since](Asked::since), according to the index; later changes are in
     /// `dirty`.
@@ -37,12 +37,12 @@ impl WorkTree {
         Ok(self.dirty_paths()?.iter().map(|path| path.display().to_string()).collect())
     }
 
-    /// The same, spelled as on disk: names need not be valid UTF-8.
+    /// The uncommitted files, spelled as on disk: names need not be valid UTF-8.
     pub fn dirty_paths(&self) -> Result<Vec<PathBuf>, RepoError> {
         Ok(self.look(&Asked::default())?.dirty)
     }
 
-    /// The same, together with the requested facts about tracked files, in a single read of the
+    /// The uncommitted files and the requested facts about tracked files, in a single read of the
     /// index.
     pub fn look(&self, asked: &Asked<'_>) -> Result<Look, RepoError> {
         self.has_readable_references()?;

@@ -64,7 +64,7 @@ impl Process {
         resident.saturating_sub(shared) * rustix::param::page_size() as u64
     }
 
-    /// The same, with its part of what it shares. Takes much longer; not for everybody to read.
+    /// Memory of its own, plus its part of what it shares. Takes much longer, and not every user may read it.
     pub(crate) fn proportional_bytes(&self) -> u64 {
         let sums = slurp(format!("/proc/{}/smaps_rollup", self.pid)).unwrap_or_default();
         let mut lines = sums.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"Pss_Anon:"));

@@ -62,7 +62,7 @@ impl Found {
         run
     }
 
-    /// The same with the content of the files that it changed and the hash of its journal, keys redacted. Refuses a
+    /// The run with the content of the files that it changed and the hash of its journal, keys redacted. Refuses a
     /// record that was changed.
     pub fn whole(&self, root: &Path, redactor: &Redactor) -> Result<Run, Failure> {
         records::past(&self.path)?;

@@ -157,7 +157,7 @@ impl Estimate<'_> {
         let mut lines = vec![format!("prompt: {}; {} {window}", self.size(), self.model)];
         lines.push(match (self.input_usd, self.most_usd) {
             (Some(input), Some(most)) => {
-                format!("cost: ${input:.4} for the prompt, ${most:.4} with the longest answer")
+                format!("cost: ${input:.4} for the prompt, ${most:.4} with the longest reply")
             }
             (Some(input), None) => format!("cost: ${input:.4} for the prompt"),
             (None, _) => format!("cost: unknown, because {} has no price", self.model),

@@ -33,7 +33,7 @@ pub fn watch(cancel: &Cancel) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same while another program has the terminal: keys typed there are not for us.
+/// Watches for signals while another program has the terminal: keys typed there are not for us.
 pub(crate) fn watch_but_the_keys(cancel: &Cancel) -> anyhow::Result<()> {
     let (key, other) = ([SIGINT, SIGQUIT], [SIGTERM, SIGHUP]);
     let mut signals = Signals::new(key.iter().chain(&other)).context("cannot watch for signals")?;

@@ -11,7 +11,7 @@ use code_commit_settings::Settings;
 pub fn warn_in_the_clear(base: &BaseUrl, output: &Output) {
     if base.is_in_the_clear() {
         output.warn(&format!(
-            "{} is not encrypted: the key and the code travel in the clear, and anybody on the way can change the answer; use \
+            "{} is not encrypted: the key and the code travel in the clear, and anybody on the way can change the reply; use \
              https, or a tunnel that ends on this machine",
             base.join("")
         ));

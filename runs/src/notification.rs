@@ -65,7 +65,7 @@ fn verdict(exit: Exit) -> &'static str {
         Exit::NeedsPerson => "needs a person",
         Exit::WaitsForReview => "waits for review",
         Exit::Unfit => "unfit",
-        Exit::ModelUnavailable => "no model answers",
+        Exit::ModelUnavailable => "no model replies",
         Exit::Usage
         | Exit::Refused
         | Exit::TreeNotRestored

@@ -198,7 +198,7 @@ pub fn price(settings: &Settings) -> Result<(), Missing> {
     })
 }
 
-/// The same, if a custom server is sent a key too.
+/// Checks that every model has a key, even where a custom server needs none.
 pub(crate) fn key_anyway(settings: &Settings, keys: &Keys) -> Result<(), Missing> {
     settings.all_models().into_iter().try_for_each(|model| {
         provider(model, settings)?.map_or(Ok(()), |provider| key_for(model, provider, "", keys))

@@ -65,7 +65,7 @@ impl<'p> Registry<'p> {
         Ok(known)
     }
 
-    /// The same with the runs that were imported.
+    /// Every run that still exists, imported ones included, newest first.
     pub fn with_imported(&self) -> Result<Vec<Known>, Failure> {
         let mut known = self.read()?;
         known.retain(|run| run.path(self.root).is_dir());
@@ -147,7 +147,7 @@ impl<'p> Registry<'p> {
         self.put(folder, plan, None)
     }
 
-    /// The same for a run that was made elsewhere.
+    /// Adds a run that was made elsewhere.
     pub(crate) fn import(&self, folder: &Path, plan: Stored, imported: Imported) -> Result<(), Failure> {
         self.put(folder, Some(plan), Some(imported))
     }
@@ -240,7 +240,7 @@ impl<'p> Registry<'p> {
         self.replace(known, |list, known| Ok(code_commit_dir::replace(list, known)?))
     }
 
-    /// The same; the name of the new list is synced with the folder, when the run is noted as under way.
+    /// Writes the list before a run begins; its name is synced with the folder when the run is noted as under way.
     fn write_before_begin(&self, known: &[Known]) -> anyhow::Result<()> {
         self.replace(known, |list, known| {
             let fill = |file: &mut fs::File| file.write_all(known).and_then(|()| file.sync_all());

@@ -64,6 +64,6 @@ fn believed(known: &Known, name: &str) -> Result<(), Failure> {
     let error = anyhow!("{name} was made elsewhere and is not signed by a trusted signer");
     Err(Failure::refused(
         error,
-        "start its command here: the answers of an unfinished run are used again; or import it with --trust, or with --allowed-signers",
+        "start its command here: the replies of an unfinished run are used again; or import it with --trust, or with --allowed-signers",
     ))
 }

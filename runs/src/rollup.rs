@@ -88,7 +88,7 @@ pub fn make(sources: Sources<'_>, options: &Options) -> Result<RollUp, Failure> 
     Ok(rollup)
 }
 
-/// The same. Without a budget of its own it gets one if the first model would not take all of it; the roll-up says so.
+/// Makes the roll-up, with a budget if none is set and the first model would not take all of it; the roll-up says so.
 pub fn make_within(sources: Sources<'_>, options: &Options, settings: &Settings) -> Result<RollUp, Failure> {
     let all = make(sources, options)?;
     let fit = if options.budget.is_some() { Fit::Fits } else { fit(&all.text, sources.query, settings) };

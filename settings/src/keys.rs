@@ -81,7 +81,7 @@ impl Keys {
         Self { known, without, variables }
     }
 
-    /// The same key for every provider that needs one.
+    /// One key for every provider that needs one.
     pub fn just(key: Secret) -> Self {
         Self { known: vec![Key { secret: key, source: Source::Program }], ..Self::default() }
     }
@@ -174,7 +174,7 @@ pub fn hidden(root: &Path) -> Vec<PathBuf> {
     files_at(root).chain([root.join(AGENT_CONFIG)]).collect()
 }
 
-/// The same for an agent, which has network access: also hides `.env`, which a build may need.
+/// What a sandbox hides from an agent, which has network access: also `.env`, which a build may need.
 pub fn hidden_from_agents(root: &Path) -> Vec<PathBuf> {
     hidden(root).into_iter().chain([root.join(DOT_ENV)]).collect()
 }

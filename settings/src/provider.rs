@@ -39,7 +39,7 @@ pub struct OwnProvider {
     pub base_url: Address,
     /// The variable with its key. Without it, the service needs no key.
     pub key_env: Option<VariableName>,
-    /// The maximum number of tokens of one answer, for models whose price does not say it.
+    /// The maximum number of tokens of one reply, for models whose price does not say it.
     pub max_output: Option<Count>,
     /// The maximum number of tokens of one prompt, for models whose price does not say it.
     pub window: Option<Count>,

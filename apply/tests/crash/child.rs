@@ -12,7 +12,7 @@ pub(crate) fn command(scratch: &Path, task: &str, kill_at: Option<usize>) -> Com
     command
 }
 
-/// The same child under `strace` with these injections.
+/// The child under `strace` with these injections; it does not end itself.
 pub(crate) fn traced(scratch: &Path, task: &str, log: &Path, inject: &str) -> Command {
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-o"]).arg(log).args(["-e", inject]).arg(std::env::current_exe().unwrap());

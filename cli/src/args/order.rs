@@ -57,7 +57,7 @@ pub struct RunOrderArgs {
     /// The model: openai/NAME, gemini/NAME, scripted/FILE, or a bare name whose provider is obvious
     #[arg(long, value_name = "MODEL", visible_alias = "model")]
     pub llm_model: LlmModel,
-    /// 0 for answers that differ as little as the service can
+    /// 0 for replies that differ as little as the service can
     #[arg(long, value_name = "NUMBER", default_value = "0", allow_negative_numbers = true)]
     pub llm_temperature: Temperature,
     /// How long each command may take

@@ -39,10 +39,10 @@ pub struct ResumeArgs {
 pub struct ReplayArgs {
     /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
     pub run: Option<String>,
-    /// What if the model had answered otherwise in this round?
+    /// What if the model had replied differently in this round?
     #[arg(long, value_name = "N", requires = "reply", value_parser = whole_number::<u32>, allow_negative_numbers = true)]
     pub from_round: Option<u32>,
-    /// The other answer; - for standard input
+    /// The other reply; - for standard input
     #[arg(long, value_name = "FILE", requires = "from_round")]
     pub reply: Option<PathBuf>,
 }

@@ -64,7 +64,7 @@ fn fill(root: &Path, args: &InitArgs) -> anyhow::Result<Vec<String>> {
         let path = commit::beside_or_above(root, commit::SYSTEM_PROMPT);
         let text = code_commit_prompt::implement::SYSTEM_PROMPT;
         if create(&root.join(&path), text, 0o666).with_context(|| format!("cannot make {path}"))? {
-            made.push(format!("{path}: teaches the model how to answer; edit it as you like"));
+            made.push(format!("{path}: teaches the model how to reply; edit it as you like"));
         }
     }
     let (build, what) = build_script(root);

@@ -1,4 +1,4 @@
-//! The same command started again, as a supervisor does: at least once, paid once.
+//! A supervisor starts a command any number of times, and it is paid for once.
 
 mod power;
 mod supervisor;

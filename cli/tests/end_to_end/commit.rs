@@ -24,7 +24,7 @@ fn a_reply_whose_build_passes_ends_the_run_at_once() {
     warning: the price of gemini/gemini-test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
     sandbox: OFF, commands run with all your rights (asked for)
     round 1/4  asking gemini/gemini-test (3.1 kB)
-    round 1/4  answered in [TIME]: 398 B, 815 tokens in, 100 out
+    round 1/4  replied in [TIME]: 398 B, 815 tokens in, 100 out
     round 1/4  wrote src/greet.sh
     round 1/4  created README.md
     round 1/4  the build passes ([TIME])
@@ -234,7 +234,7 @@ fn a_reply_that_the_service_cut_off_is_not_used_though_its_fences_close() {
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(scene.recorded("1-build.txt"), @r"
     The reply was not used and no file was changed, because:
-    - The reply ended early: the answer was cut off at the output limit; answer in smaller steps. The last file that it began is `README.md`: write less in one reply.
+    - The reply ended early: the reply was cut off at the output limit; reply in smaller steps. The last file that it began is `README.md`: write less in one reply.
     ");
 }
 

@@ -6,8 +6,10 @@
 
 mod asked;
 mod codes;
+mod coming_from;
 mod commands;
 mod conformance;
+mod contributing;
 mod crates;
 mod links;
 mod page;

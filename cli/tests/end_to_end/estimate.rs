@@ -37,7 +37,7 @@ fn a_dry_run_tells_what_the_first_prompt_takes_and_sends_and_stores_nothing() {
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(without_numbers(&ran.out), @r"
     prompt: N tokens (counted by the service); gemini/gemini-test takes N
-    cost: $N for the prompt, $N with the longest answer
+    cost: $N for the prompt, $N with the longest reply
       tests/greet_test.sh (N)
       build.sh (N)
       src/greet.sh (N)

@@ -1,4 +1,4 @@
-//! The same run and the same order with every dialect, streamed and not. To see the table:
+//! One run and one order with every dialect, streamed and not. To see the table:
 //! `cargo test -p code-commit-cli --test end_to_end every_dialect:: -- --nocapture`
 
 use std::process::Command;

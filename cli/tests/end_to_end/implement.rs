@@ -143,7 +143,7 @@ fn gemini_2_5_pro_is_asked_and_another_model_that_answers_is_named() {
         "{}",
         scene.server.requests()[0].path
     );
-    assert!(ran.err.contains("warning: gemini-3.8-flash answered in the place of gemini-2.5-pro"), "{ran}");
+    assert!(ran.err.contains("warning: gemini-3.8-flash replied in the place of gemini-2.5-pro"), "{ran}");
 }
 
 #[test]

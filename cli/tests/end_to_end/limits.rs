@@ -54,20 +54,20 @@ fn the_last_allowed_call_is_made_and_the_next_is_not() {
     --- err
     sandbox: OFF, commands run with all your rights (asked for)
     round 1/4  asking gemini/gemini-test (3.1 kB)
-    round 1/4  answered in [TIME]: 95 B, 1,000 tokens in, 200 out
+    round 1/4  replied in [TIME]: 95 B, 1,000 tokens in, 200 out
     round 1/4  wrote src/greet.sh
     round 1/4  the build fails: exit code 1 ([TIME])
                ok: a name is greeted
                FAILED: nobody is the world: expected 'Hello, world!', got 'Hello, !'
                exit code: 1
     round 2/4  asking gemini/gemini-test (3.6 kB)
-    round 2/4  answered in [TIME]: 95 B, 1,000 tokens in, 200 out
+    round 2/4  replied in [TIME]: 95 B, 1,000 tokens in, 200 out
     round 2/4  left as it is: src/greet.sh
     round 2/4  the build fails: exit code 1 ([TIME])
                ok: a name is greeted
                FAILED: nobody is the world: expected 'Hello, world!', got 'Hello, !'
                exit code: 1
-    round 3/4  no answer: 2 calls were made, and there may be no more
+    round 3/4  no reply: 2 calls were made, and there may be no more
     go on with the same settings: code-commit resume [STAMP]-commit
     ");
     assert_eq!(scene.server.requests().len(), 2);

@@ -310,9 +310,9 @@ fn where_the_first_service_is_out_of_quota_in_round_2_the_second_ends_the_run_gr
     assert_eq!(ran.code, Some(0), "{ran}");
     let gemini = "/v1beta/models/gemini-3.8-flash";
     assert_eq!(paths(&scene), [gemini, gemini, "/v1/messages"]);
-    assert!(ran.err.contains("gemini/gemini-3.8-flash gave no answer (daily quota used up"), "{ran}");
+    assert!(ran.err.contains("gemini/gemini-3.8-flash gave no reply (daily quota used up"), "{ran}");
     assert!(ran.err.contains("anthropic/claude-sonnet-4-6 is asked instead"), "{ran}");
-    assert!(!ran.err.contains("answered in the place of"), "{ran}");
+    assert!(!ran.err.contains("replied in the place of"), "{ran}");
     let journal = scene.record().into_iter().find(|(path, _)| path.ends_with("events.jsonl")).unwrap().1;
     assert!(journal.contains(r#""code":"other-model""#), "{journal}");
     assert!(journal.contains(r#""model":"anthropic/claude-sonnet-4-6""#), "{journal}");
@@ -390,7 +390,7 @@ fn a_model_that_the_limit_on_money_is_too_low_for_is_passed_over_for_a_cheaper_o
     let models = ["--model", "claude-opus-4-8,gemini-3.8-flash", "--max-cost", "0.5"];
     let ran = of_two(&scene, &environment, &models);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.err.contains("claude-opus-4-8 gave no answer ($0.00 of $0.50 are spent"), "{ran}");
+    assert!(ran.err.contains("claude-opus-4-8 gave no reply ($0.00 of $0.50 are spent"), "{ran}");
     let asked = scene.server.requests().iter().map(|seen| seen.path.clone()).collect::<Vec<_>>();
     assert!(
         asked.last().is_some_and(|path| path.starts_with("/v1beta/models/gemini-3.8-flash:")),

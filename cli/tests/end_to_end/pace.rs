@@ -159,7 +159,7 @@ fn a_model_that_refuses_is_passed_over_as_its_hint_says() {
     ]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(
-        ran.err.contains("the service withheld the answer (safety)); gemini/gemini-b is asked instead"),
+        ran.err.contains("the service withheld the reply (safety)); gemini/gemini-b is asked instead"),
         "{ran}"
     );
 }

@@ -466,14 +466,14 @@ fn runs_and_show_tell_what_happened() {
     [STAMP]-commit
     The tests in tests/greet_test.sh fail. Make greet say the na…
     round 1  asked: 1-query.txt, 3.1 kB
-    round 1  gemini-test answered: 1-response.txt, 815 tokens in, 51 out, cost unknown
+    round 1  gemini-test replied: 1-response.txt, 815 tokens in, 51 out, cost unknown
     round 1  refused: `.git/hooks/pre-commit` is or looks like git's own folder; leave it as it is. [dot-git]
     round 2  asked: 2-query.txt, 3.5 kB
-    round 2  gemini-test answered: 2-response.txt, 937 tokens in, 24 out, cost unknown
+    round 2  gemini-test replied: 2-response.txt, 937 tokens in, 24 out, cost unknown
     round 2  wrote src/greet.sh
     round 2  build: exit code 1, 2-build.txt
     round 3  asked: 3-query.txt, 3.6 kB
-    round 3  gemini-test answered: 3-response.txt, 958 tokens in, 100 out, cost unknown
+    round 3  gemini-test replied: 3-response.txt, 958 tokens in, 100 out, cost unknown
     round 3  wrote src/greet.sh
     round 3  created README.md
     round 3  build: exit code 0, 3-build.txt

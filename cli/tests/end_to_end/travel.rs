@@ -380,7 +380,7 @@ fn a_run_of_the_default_loop_is_begun_anew_elsewhere_with_the_answers_that_were_
     let name = imported.out.split(':').next().unwrap();
     let resumed = elsewhere(&root, &["resume", name], &[("GEMINI_API_KEY", COMMIT_KEY)]);
     assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
-    assert!(resumed.err.contains("with 1 answer that need not be paid for again"), "{}", resumed.err);
+    assert!(resumed.err.contains("with 1 reply that need not be paid for again"), "{}", resumed.err);
     assert!(resumed.out.contains("Done after 2 rounds: the build passes."), "{}", resumed.out);
     assert_eq!(scene.server.requests().len(), 3, "only the second round is asked for");
     assert_eq!(elsewhere(&root, &["undo"], &[]).code, Some(0), "the run that was made here");

@@ -122,7 +122,7 @@ fn an_answer_of_no_use_is_asked_for_again_with_the_reason() {
     let scene = Scene::new(Script::new([Step::text(""), Step::text(MENDS_IT)]));
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.err.contains("the answer holds no text; trying again in"), "{ran}");
+    assert!(ran.err.contains("the reply contains no text; trying again in"), "{ran}");
 }
 
 #[test]

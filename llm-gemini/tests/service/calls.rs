@@ -265,7 +265,7 @@ fn a_body_of_two_hundred_megabytes_is_read_up_to_the_limit_only() {
         let model = Client::new(agent, Gemini::new(base, "gemini-x".parse().unwrap(), Secret::new(KEY)));
         let mut notes = Notes::default();
         let error = model.call(&Request { stream, ..Request::default() }, &mut notes).unwrap_err();
-        assert_eq!(error.to_string(), "the answer is larger than 4194304 bytes");
+        assert_eq!(error.to_string(), "the reply is larger than 4194304 bytes");
         assert!(notes.bytes <= 4 << 20);
     }
 }
@@ -310,7 +310,7 @@ fn the_callers_time_ends_an_attempt_too() {
     let server = server([Step::text("never").hang(Hang::BeforeHead)]);
     let request = Request { time_left: Some(Duration::from_millis(80)), ..Request::default() };
     let error = model(&server).call(&request, &mut Notes::default()).unwrap_err();
-    assert_eq!(error.to_string(), "no whole answer after 0.08 s");
+    assert_eq!(error.to_string(), "no complete reply after 0.08 s");
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn tokens_are_counted_with_the_system_instruction() {
 fn half_a_count_says_how_much_of_it_there_is() {
     let server = Server::start(Script::default().rule(":countTokens", Step::body("{\"totalTok"))).unwrap();
     let error = model(&server).count_tokens(&Request::default(), &mut Notes::default()).unwrap_err();
-    assert_eq!(error.to_string(), "the answer broke off after 10 bytes");
+    assert_eq!(error.to_string(), "the reply broke off after 10 bytes");
 }
 
 #[test]
@@ -347,9 +347,9 @@ fn a_page_in_the_place_of_the_models_description_is_no_good_sign() {
         let server = Server::start(Script::default().rule("GET /v1beta/models", step)).unwrap();
         model(&server).check(&mut Notes::default()).unwrap_err().to_string()
     };
-    insta::assert_snapshot!(check(Step::html(200, "Please log in")), @r#"the answer cannot be read: a page of HTML, "Please log in""#);
+    insta::assert_snapshot!(check(Step::html(200, "Please log in")), @r#"the reply cannot be read: a page of HTML, "Please log in""#);
     insta::assert_snapshot!(check(Step::html(401, "Who are you?").cut_after(60)), @r#"the key is not valid: a page of HTML, "Who are you?""#);
-    insta::assert_snapshot!(check(Step::body(&" ".repeat(17 << 20))), @"the answer is larger than 16777216 bytes");
+    insta::assert_snapshot!(check(Step::body(&" ".repeat(17 << 20))), @"the reply is larger than 16777216 bytes");
 }
 
 #[test]

@@ -114,11 +114,11 @@ fn every_way_an_answer_ends_has_its_outcome() {
     blocked prompt                     blocked TellPerson "" | Refused/Usage []
     blocked by a filter of next year   blocked TellPerson "" | Refused/Usage []
     blocked, jailbreak                 blocked TellPerson "" | Refused/Usage []
-    no candidates, no reason           ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
-    usage and nothing else             ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
-    an object with nothing in it       ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
-    an array with nothing in it        ERROR bad-reply | the answer cannot be read: an array in place of an object | Error/Unknown []
-    a text for an answer               ERROR bad-reply | the answer cannot be read: not the JSON expected, line 1 column 7 | Error/Unknown []
+    no candidates, no reason           ERROR bad-reply | the reply cannot be read: it does not say how it ended | Error/Unknown []
+    usage and nothing else             ERROR bad-reply | the reply cannot be read: it does not say how it ended | Error/Unknown []
+    an object with nothing in it       ERROR bad-reply | the reply cannot be read: it does not say how it ended | Error/Unknown []
+    an array with nothing in it        ERROR bad-reply | the reply cannot be read: an array in place of an object | Error/Unknown []
+    a text for an answer               ERROR bad-reply | the reply cannot be read: not the JSON expected, line 1 column 7 | Error/Unknown []
     null everywhere                    complete Use "a" | Ok/Unknown []
     wrong types everywhere             complete Use "a" | Ok/Unknown []
     "#);
@@ -218,16 +218,16 @@ fn every_failure_has_its_outcome() {
     an error in an array               ERROR bad-request | the service rejects the request (HTTP 400): as streams fail | Error/Nothing []
     307 to another path                ERROR redirected | the service redirects (HTTP 307) to another path | Error/Nothing []
     302 elsewhere                      ERROR redirected | the service redirects (HTTP 302) to http://evil.example | Error/Nothing []
-    200 html                           ERROR bad-reply | the answer cannot be read: a page of HTML, "Please log in" | Error/Unknown []
+    200 html                           ERROR bad-reply | the reply cannot be read: a page of HTML, "Please log in" | Error/Unknown []
     200 nothing                        complete Use "ok" | Error/Unknown Ok/Usage [1035]
-    200 broken JSON                    ERROR bad-reply | the answer cannot be read: not the JSON expected, line 1 column 17 | Error/Unknown []
+    200 broken JSON                    ERROR bad-reply | the reply cannot be read: not the JSON expected, line 1 column 17 | Error/Unknown []
     200 half of the JSON               complete Use "ok" | Error/Unknown Ok/Usage [1035]
     200 cut before its length          complete Use "ok" | Error/Unknown Ok/Usage [1035]
-    200 half a surrogate pair          ERROR bad-reply | the answer cannot be read: a part whose text is no text | Error/Unknown []
+    200 half a surrogate pair          ERROR bad-reply | the reply cannot be read: a part whose text is no text | Error/Unknown []
     200 an error object                complete Use "ok" | Error/Unknown Ok/Usage [1035]
     200 wrong content type             complete Use "ok" | Ok/Usage []
-    200 not UTF-8                      ERROR bad-reply | the answer cannot be read: not UTF-8 from byte 45 on | Error/Unknown []
-    200 larger than the limit          ERROR body-too-large | the answer is larger than 1048576 bytes | Error/Unknown []
+    200 not UTF-8                      ERROR bad-reply | the reply cannot be read: not UTF-8 from byte 45 on | Error/Unknown []
+    200 larger than the limit          ERROR body-too-large | the reply is larger than 1048576 bytes | Error/Unknown []
     the key echoed                     ERROR bad-request | the service rejects the request (HTTP 400): key …xy is bad [31m | Error/Nothing []
     silence before the answer          ERROR idle | the service sent nothing for 0.4 s | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     silence in the answer              complete Use "ok" | Error/Unknown Ok/Usage [1035]
@@ -264,8 +264,8 @@ fn the_statuses_that_cloudflare_made_up_are_retried_like_other_failures_of_a_ser
 #[test]
 fn a_page_in_the_place_of_an_answer_is_not_read_to_its_end() {
     let page = || Step::html(200, &format!("Sign in</title>{}", "x".repeat(2 << 20)));
-    insta::assert_snapshot!(table(false, vec![("html larger than an answer", vec![page()])]), @r#"html larger than an answer         ERROR bad-reply | the answer cannot be read: a page of HTML, "Sign in" | Error/Unknown []"#);
-    insta::assert_snapshot!(table(true, vec![("the same for a stream", vec![page()])]), @r#"the same for a stream              ERROR bad-reply | the answer cannot be read: a page of HTML, "Sign in" | Error/Unknown []"#);
+    insta::assert_snapshot!(table(false, vec![("html larger than an answer", vec![page()])]), @r#"html larger than an answer         ERROR bad-reply | the reply cannot be read: a page of HTML, "Sign in" | Error/Unknown []"#);
+    insta::assert_snapshot!(table(true, vec![("the same for a stream", vec![page()])]), @r#"the same for a stream              ERROR bad-reply | the reply cannot be read: a page of HTML, "Sign in" | Error/Unknown []"#);
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn who_is_cancelled_while_an_error_arrives_is_told_that_and_not_the_error() {
 #[test]
 fn an_answer_that_is_cut_says_after_how_many_bytes() {
     let half = Step::text("x").framing(Framing::Close).cut_after(40).times(9);
-    insta::assert_snapshot!(table(false, vec![("half of the JSON, for ever", vec![half])]), @"half of the JSON, for ever         ERROR stream-cut | the answer broke off after 40 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]");
+    insta::assert_snapshot!(table(false, vec![("half of the JSON, for ever", vec![half])]), @"half of the JSON, for ever         ERROR stream-cut | the reply broke off after 40 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]");
 }
 
 #[test]
@@ -376,10 +376,10 @@ fn a_stream_counts_only_with_its_end() {
     byte by byte                       complete Use "é😀\n" | Ok/Usage []
     in nine pieces                     complete Use "whole and well" | Ok/Usage []
     no finish reason                   complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    no finish reason, for ever         ERROR stream-cut | the answer broke off after 472 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
+    no finish reason, for ever         ERROR stream-cut | the reply broke off after 472 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     an empty reason, then none         complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     cut in the first event             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    half a message for an event        ERROR stream-cut | the answer broke off after 23 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
+    half a message for an event        ERROR stream-cut | the reply broke off after 23 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     cut within a character             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     cut between the events             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     closed after the end               complete Use "whole and well" | Ok/Usage []
@@ -396,15 +396,15 @@ fn a_stream_counts_only_with_its_end() {
     usage                              complete Use "whole and well" | Ok/Usage []
     thoughts                           complete Use "whole and well" | Ok/Usage []
     plain JSON instead                 complete Use "a" | Ok/Unknown []
-    html instead                       ERROR bad-reply | the answer cannot be read: a page of HTML, "log in" | Error/Unknown []
-    an event that is no JSON           ERROR bad-reply | the answer cannot be read: not the JSON expected, line 1 column 1 | Error/Unknown []
-    comments only                      ERROR stream-cut | the answer broke off after 6 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
+    html instead                       ERROR bad-reply | the reply cannot be read: a page of HTML, "log in" | Error/Unknown []
+    an event that is no JSON           ERROR bad-reply | the reply cannot be read: not the JSON expected, line 1 column 1 | Error/Unknown []
+    comments only                      ERROR stream-cut | the reply broke off after 6 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     empty events and a done            complete Use "a" | Ok/Unknown []
     cut behind the end                 complete Use "a" | Ok/Unknown []
     done without a finish reason       complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     429, then well                     complete Use "whole and well" | Error/Nothing Ok/Usage [2070]
     slow, but never idle               complete Use "whole and well" | Ok/Usage []
-    larger than the limit              ERROR body-too-large | the answer is larger than 1048576 bytes | Error/Unknown []
+    larger than the limit              ERROR body-too-large | the reply is larger than 1048576 bytes | Error/Unknown []
     "#);
 }
 

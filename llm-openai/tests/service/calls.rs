@@ -92,7 +92,7 @@ fn the_model_is_looked_for_in_the_list() {
     assert_eq!(error.to_string(), "org/m not found: the server has gpt-test");
     let cut = Server::start(Script::default().rule("GET /v1/models", Step::body("{\"data\":["))).unwrap();
     let error = model(&cut, "k").check(&mut Notes::default()).unwrap_err();
-    assert_eq!(error.to_string(), "the answer broke off after 9 bytes");
+    assert_eq!(error.to_string(), "the reply broke off after 9 bytes");
 }
 
 /// Serves an example and returns how the client reads it.

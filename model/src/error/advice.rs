@@ -21,9 +21,7 @@ impl CallError {
             Self::Timeout { .. } => "try again later, or allow a longer call with --call-limit",
             Self::Idle { .. } => "try again later, or allow a longer silence with --timeout",
             Self::Cancelled => "resume the run when you want to go on",
-            Self::Dropped { .. } | Self::StreamCut { .. } => {
-                "try again later; nothing of the answer was used"
-            }
+            Self::Dropped { .. } | Self::StreamCut { .. } => "try again later; nothing of the reply was used",
             Self::BadReply { .. } => {
                 "check the base URL: this may be a proxy's page or another kind of server"
             }

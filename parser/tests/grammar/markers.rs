@@ -100,7 +100,7 @@ fn a_marker_that_arrives_in_a_million_pieces_is_read_in_linear_time() {
     );
 }
 
-/// The same by searching the whole text, as one would without a stream.
+/// Finds the markers by searching the whole text, as one would without a stream.
 fn naive(text: &str) -> (Vec<Event>, bool) {
     let mut events = Vec::new();
     let mut rest = text;

@@ -397,7 +397,7 @@ fn a_base_hash_is_kept_as_it_was_written_whatever_it_is() {
     }
 }
 
-/// The same as a schema of serde, which checks keys and types.
+/// A proposal as a schema of serde, which checks keys and types.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Schema {

@@ -111,7 +111,7 @@ impl<'w> Before<'w> {
         Ok(before)
     }
 
-    /// The same from the note of a turn that was cut off; `None` if what that turn may not touch is restored.
+    /// The snapshot that the note of an interrupted turn describes; `None` if what that turn may not touch is restored.
     pub(super) fn cut_off(watched: &'w Watched, folder: &Path, taken: &Path) -> io::Result<Option<Self>> {
         let before = |Noted { tree, known }| {
             let (folder, taken) = (folder.to_owned(), taken.to_owned());

@@ -77,7 +77,7 @@ impl Format {
         }
     }
 
-    /// The same for a reader, who also understands older formats.
+    /// Checks that a reader understands the format of the run: the current one or an older one.
     ///
     /// # Errors
     ///

@@ -43,7 +43,7 @@ impl Past {
         Self::of(Journal::entries(&path)?, &path)
     }
 
-    /// The same; empty for a run that was stopped before it made a journal.
+    /// The journal of the run in this folder; empty for a run that was stopped before it made one.
     pub fn read_if_begun(folder: &Path) -> Result<Self, RecordError> {
         if has_journal(folder) { Self::read(folder) } else { Ok(Self::default()) }
     }
@@ -160,7 +160,7 @@ impl Past {
         Ok(())
     }
 
-    /// The same as steps, for pages and traces.
+    /// The journal as steps, for pages and traces.
     pub fn steps(&self) -> Steps {
         Steps::of(self.at.iter().map(String::as_str).zip(&self.lines))
     }
@@ -190,7 +190,7 @@ impl Past {
         self.end().map(|(outcome, _)| outcome)
     }
 
-    /// The same, with what it holds for.
+    /// How the run ended, with what its outcome holds for.
     pub fn end(&self) -> Option<(&Outcome, &HoldsFor)> {
         let last = self.lines.last();
         last.and_then(|line| {

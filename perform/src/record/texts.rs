@@ -33,7 +33,7 @@ impl Texts {
         Ok(())
     }
 
-    /// The same for what a command printed.
+    /// Reads back what a command printed.
     pub(crate) fn fetch_output(&self, text: &mut Text) -> Result<(), FolderError> {
         let now = output_text(&self.folder, &text.stored.file)?;
         if now.stored != text.stored {

@@ -227,7 +227,7 @@ fn asked(round: u32) -> Line {
     Line::Asked(Asked { round, model: None, prompt: stored(10), at_most: Some(at_most) })
 }
 
-/// The same for another model.
+/// A request to this model that may cost this much.
 fn asked_of(model: &ModelId, cost_usd: Option<f64>) -> Line {
     let at_most = AtMost { tokens: 70_000, cost_usd };
     let (model, prompt) = (Some(model.to_string()), stored(10));

@@ -43,7 +43,7 @@ impl Git {
         self.run_for_bytes(words).map(|out| text(&out))
     }
 
-    /// The same as raw bytes: file names need not be UTF-8.
+    /// Runs git and returns its standard output as bytes: file names need not be UTF-8.
     pub(super) fn run_for_bytes(&self, words: &[&str]) -> Result<Vec<u8>, GitError> {
         self.succeeded(words, self.start(words)?)
     }

@@ -13,7 +13,7 @@ impl Scratch {
         Self::initialised(&[])
     }
 
-    /// The same, with flags of `git init`.
+    /// A repository without a commit, made with these flags of `git init`.
     pub(crate) fn initialised(flags: &[&str]) -> Self {
         let scratch = Self(tempfile::tempdir().unwrap());
         scratch.git(&[&["init", "-q", "-b", "main"], flags, &["."]].concat());

@@ -133,7 +133,7 @@ pub(super) fn bytes(program: &BpfProgram) -> Vec<u8> {
     program.iter().flat_map(instruction).collect()
 }
 
-/// The same with namespaces in Docker's format, as one list. It replaces Docker's own profile, which before version 23
+/// The filter in Docker's format, as one list. It replaces Docker's own profile, which before version 23
 /// allows sockets of every family and I/O rings. Like Docker's, it does not allow new namespaces: a namespace created
 /// in a container exposes more of the kernel. Before version 23, Docker answers EPERM for what is not listed.
 pub(super) fn docker_profile() -> String {

@@ -50,7 +50,7 @@ fn of_record(run: &mut Run, folder: &Path, root: &Path, store: &mut Store<'_>) -
     Ok(())
 }
 
-/// The same for other readers: the raw contents of these files, as the record of one run has them.
+/// The raw contents of these files, as the record of one run has them.
 pub(crate) fn raw(steps: &Steps, paths: &BTreeSet<String>, folder: &Path, root: &Path) -> Contents {
     let mut store = Store { contents: Contents::default(), redactor: &Redactor::default() };
     let is_meant = |path: &str| paths.contains(path);

@@ -50,7 +50,7 @@ pub(super) fn begin(known: &Known, args: &resume::Request, site: &Site<'_>) -> R
     }
     let plan = anew(recorded, settings, tree)?;
     let paid = Paid::default();
-    let answers = phrases::count(paid.add(&run, &past) as u64, "answer");
+    let answers = phrases::count(paid.add(&run, &past) as u64, "reply");
     output.note(&format!(
         "{name} was made elsewhere: begun here anew, with {answers} that need not be paid for again"
     ));

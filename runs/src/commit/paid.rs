@@ -48,7 +48,7 @@ pub(crate) fn elsewhere(
     }
     paid.use_up(used);
     if paid.count() > 0 {
-        let answers = phrases::count(paid.count() as u64, "answer");
+        let answers = phrases::count(paid.count() as u64, "reply");
         host.output.note(&format!("{answers} of a run that was made elsewhere need not be paid for again"));
     }
     Ok(paid)

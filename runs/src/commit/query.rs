@@ -16,7 +16,7 @@ pub enum Query {
     /// `agent-config/query.txt`, or where S0 has it.
     #[default]
     File,
-    /// The same, edited before the run starts.
+    /// The query file, edited before the run starts.
     Edited,
     /// Given with `-m`; the file is neither read nor written.
     Given {

@@ -56,7 +56,7 @@ pub(super) enum From<'c> {
         /// Limits that replace the original ones.
         limits: &'c Layer,
     },
-    /// A record that was made elsewhere: its answers are used again.
+    /// A record that was made elsewhere: its replies are used again.
     Imported(&'c Paid),
     /// A caller that has opened everything.
     Caller,

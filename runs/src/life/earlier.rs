@@ -1,4 +1,4 @@
-//! The same work again: a supervisor may start a command any number of times, and pays once.
+//! Work that was done before: a supervisor may start a command any number of times, and pays once.
 //!
 //! It goes on with its unfinished run. A finished one is answered from the record only under a key, since a person
 //! who starts a command again wants another run.

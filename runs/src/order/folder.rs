@@ -25,7 +25,7 @@ use crate::site::Site;
 pub(super) enum Start {
     New {
         run: NewRun,
-        /// The same run as another clone made it: its answers were paid for.
+        /// This run as another clone made it: its replies are already paid for.
         of_another: Option<RunFolder>,
     },
     /// An unfinished run, with its facts.

@@ -213,7 +213,7 @@ pub fn guard(trusted: &Trusted, read: &Read, settings: &Settings) -> Result<Guar
     if problems.is_empty() { Ok(guard) } else { Err(refused(&read.path, &problems)) }
 }
 
-/// The same, without checking that the allowed files may be written at all.
+/// The guard of an order, without a check that its allowed files may be written at all.
 pub fn open(trusted: &Trusted, order: &WorkOrder, settings: &Settings) -> Result<Guard, Failure> {
     let scoped = Policy::scoped(order.allowed_files.iter().cloned());
     let policy = settings.protect.iter().fold(scoped, |policy, list| policy.protect(&list.value));

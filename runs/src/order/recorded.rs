@@ -76,7 +76,7 @@ pub fn summary(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
     past.outcome().and_then(|_| summarized(folder, past))
 }
 
-/// The same for a run that may still have to commit.
+/// The summary of a run that may still have to commit.
 fn summarized(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
     let kept = |line| if let Line::Kept(Kept { stored }) = line { Some(stored) } else { None };
     let stored = past.holding().filter_map(kept).filter(|stored| stored.file == SUMMARY).last()?;

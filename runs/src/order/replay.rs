@@ -16,7 +16,7 @@ use crate::site::Site;
 pub(crate) fn run(known: &Known, args: &Request, site: &Site<'_>) -> Result<Exit, Failure> {
     let (root, output) = (&site.root, site.host.output);
     if args.other.is_some() {
-        let error = anyhow!("the run of an order has no other answer to be tried");
+        let error = anyhow!("the run of an order has no other reply to try");
         return Err(Failure::refused(
             error,
             "code-commit order run with --llm-model scripted/FILE tries one",

@@ -51,7 +51,7 @@ pub(crate) struct Order<'s> {
     pub(super) unfinished: RefCell<Unfinished>,
     /// What was opened to check the order, for the run.
     pub(super) opened: RefCell<Option<(Guard, Baseline)>>,
-    /// The same run as other clones made it: its answers were paid for.
+    /// This run as other clones made it: its replies are already paid for.
     pub(super) elsewhere: Vec<RunFolder>,
     /// Its folder, if it begins.
     pub(super) new_run: RefCell<Option<NewRun>>,
@@ -122,7 +122,7 @@ impl<'s> Order<'s> {
             // A record that cannot be read has no answers to use.
             let found = records::intact(other).map_or(0, |past| paid.add(other, &past));
             if found > 0 {
-                let answers = phrases::count(found as u64, "answer");
+                let answers = phrases::count(found as u64, "reply");
                 let from = other.path().display();
                 self.setting.host.output.note(&format!("{answers} in {from} need not be paid for again"));
             }

@@ -103,7 +103,7 @@ impl Project {
         })
     }
 
-    /// The same, and nobody else works on it as long as the lock lives.
+    /// Opens the project and locks it: nobody else works on it while the lock lives.
     pub(crate) fn lock(root: &Path, host: Host<'_>) -> Result<(Lock, Self), Failure> {
         // This creates the repositories: if the root is one of them, the lock is in it.
         Self::open(root, host.environment)?;

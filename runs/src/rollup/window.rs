@@ -39,7 +39,7 @@ pub(super) fn fit(text: &str, query: &str, settings: &Settings) -> Fit {
         _ if size <= budget => Fit::Fits,
         Some(_) => {
             let about = format!(
-                "all files have {all}, so there is a budget: {} tokens, the window of {model} less its answer; \
+                "all files have {all}, so there is a budget: {} tokens, the window of {model} less its reply; \
                  the largest are {}",
                 phrases::thousands(budget),
                 largest(text)

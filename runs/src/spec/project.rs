@@ -35,7 +35,7 @@ pub fn make_folders(root: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::refused(error, "see who may write there"))
 }
 
-/// The same; a link or a file that an agent has put in the place of a folder is removed, so that what the harness writes, reads and deletes
+/// Makes the folders of the store again. A symlink or a file that an agent has put in the place of a folder is removed, so that what the harness writes, reads and deletes
 /// there does not lie elsewhere. Only while no agent runs.
 pub(crate) fn mend_folders(root: &Path) -> io::Result<()> {
     let store = root.join(STORE);

@@ -75,7 +75,7 @@ impl<'b> Workspace<'b> {
         Ok(workspace)
     }
 
-    /// The same for an agent that gets the terminal: Ctrl-C is its own to hear.
+    /// Opens the workspace for an agent that gets the terminal and handles Ctrl-C itself.
     pub(super) fn open_for_a_talk(site: &Site<'b>, args: &'b AgentOptions) -> Result<Self, Failure> {
         let workspace = Self::prepare(site, args, args.layer(Layer::default()))?;
         crate::interrupt::watch_but_the_keys(&workspace.cancel)?;

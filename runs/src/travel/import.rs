@@ -74,7 +74,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The same record if it is here already: its answers would count twice. Every file has to be the same, since who
+/// The run of this record, if it is here already: its replies would count twice. Every file has to be the same, since who
 /// vouches for this one vouches for all of them. One that came without its prompts does not stand for one that has
 /// them.
 fn twin(about: &About, manifest: &Manifest, tree: &WorkTree) -> Result<Option<Known>, Failure> {
@@ -105,7 +105,7 @@ fn tell(about: &About, folder: &Path, imported: Imported, signed: &Signed, outpu
     output.report(&format!("{name}: {}, {}", printable(&about.line()), printable(&in_words(signed))));
     if believed.is_none() {
         output.note(
-            "not signed by a trusted signer: it can be shown and replayed, and its answers are used again; \
+            "not signed by a trusted signer: it can be shown and replayed, and its replies are used again; \
              --trust believes the rest",
         );
     }

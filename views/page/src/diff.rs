@@ -27,7 +27,7 @@ pub(crate) struct Diff {
     /// Why it is not shown, or not all of it.
     pub(crate) note: Option<String>,
     pub(crate) rows: Vec<Row>,
-    /// The same rows, old and new beside each other.
+    /// The rows of the side-by-side view: old and new beside each other.
     pub(crate) pairs: Vec<Pair>,
 }
 

@@ -107,7 +107,7 @@ fn of_call(call: &Call, texts: &Texts<'_>) -> StepView {
     let is_complete = call.finish.as_deref().is_none_or(|finish| finish == "complete");
     let (class, ended) = match &call.failed {
         Some(_) => ("bad", "gave no usable reply"),
-        None if is_complete => ("plain", if call.role.is_some() { "worked" } else { "answered" }),
+        None if is_complete => ("plain", if call.role.is_some() { "worked" } else { "replied" }),
         None => ("bad", "gave a reply that was cut off"),
     };
     let mut view = StepView::new(class, &format!("{who} {ended}"));

@@ -80,7 +80,7 @@ impl Output {
         }
     }
 
-    /// The same, with keys that are already known.
+    /// Redacts with this redactor, which already knows keys.
     #[must_use]
     pub fn with_redactor(self, redactor: Redactor) -> Self {
         Self { redactor: Arc::new(Mutex::new(redactor)), ..self }

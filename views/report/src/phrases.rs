@@ -59,8 +59,9 @@ pub fn thousands(number: u64) -> String {
 
 /// `1 file`, `1,200 files`.
 pub fn count(number: u64, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", thousands(number))
+    let (stem, many) = what.strip_suffix("ly").map_or((what, "s"), |stem| (stem, "lies"));
+    let words = if number == 1 { what.to_owned() } else { format!("{stem}{many}") };
+    format!("{} {words}", thousands(number))
 }
 
 /// That a run waits for a person, and the next command.

@@ -89,11 +89,11 @@ fn call(of: &Call) -> Told {
         (None, Some(answer), _) => {
             let by = of.served_model.as_deref().unwrap_or("the model");
             let tokens = phrases::tokens(&of.tokens());
-            (Style::new(), format!("{by} answered: {}{tokens}, {cost}", answer.file))
+            (Style::new(), format!("{by} replied: {}{tokens}, {cost}", answer.file))
         }
         (None, None, why) => {
             let why = why.as_ref().map_or("it is not over", |why| &why.message);
-            (BAD, format!("no answer: {why}"))
+            (BAD, format!("no reply: {why}"))
         }
     });
     told

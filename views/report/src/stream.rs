@@ -19,7 +19,7 @@ impl Stream {
         Self { to: Arc::new(Mutex::new(to)), columns: || None, colour }
     }
 
-    /// The same with a width, which may change while the program runs.
+    /// Wraps lines at this width, which may change while the program runs.
     #[must_use]
     pub fn as_wide_as(self, columns: fn() -> Option<usize>) -> Self {
         Self { columns, ..self }

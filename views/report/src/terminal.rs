@@ -80,7 +80,7 @@ impl Terminal {
         }
         match line {
             Line::Answered(answered) => self.answered(answered),
-            Line::Unanswered(none) => self.bad(&format!("no answer: {}", printable(&none.cause.message))),
+            Line::Unanswered(none) => self.bad(&format!("no reply: {}", printable(&none.cause.message))),
             Line::Applied(Applied { no_change, changes, warnings, .. }) => {
                 let reasons = no_change.iter().map(|reason| printable(reason.trim()));
                 reasons.for_each(|reason| self.line(&format!("nothing to change: {reason}")));
@@ -143,7 +143,7 @@ impl Terminal {
         self.answer.clone_from(&answered.reply.stored.file);
         let took = phrases::seconds(Duration::from_millis(answered.elapsed_ms));
         let size = phrases::bytes(answered.reply.stored.bytes);
-        self.line(&format!("answered in {took}: {size}{}", phrases::tokens(&answered.usage)));
+        self.line(&format!("replied in {took}: {size}{}", phrases::tokens(&answered.usage)));
         self.other_model(answered.served_model.as_deref());
     }
 
@@ -153,7 +153,7 @@ impl Terminal {
         if let Some(other) = served.filter(|served| !served.trim_start_matches("models/").starts_with(asked))
         {
             let text = format!(
-                "{} answered in the place of {}; its price counts",
+                "{} replied in the place of {}; its price counts",
                 printable(other),
                 printable(asked)
             );

@@ -126,12 +126,12 @@ fn a_scripted_run_is_told_line_by_line() {
     terminal.see(&Event::Warning(&warning));
     insta::assert_snapshot!(err.text(), @"
     round 1/4  asking gemini/a-model (12.3 kB)
-    round 1/4  answered in 1.2 s: 820 B, 4,000 tokens in, 200 out
+    round 1/4  replied in 1.2 s: 820 B, 4,000 tokens in, 200 out
     round 1/4  reply refused, nothing was written:
                the reply holds no file
                what it says is in logs/a-run/1-response.txt
     round 2/4  asking gemini/a-model (12.3 kB)
-    round 2/4  answered in 1.2 s: 820 B, 4,000 tokens in, 200 out
+    round 2/4  replied in 1.2 s: 820 B, 4,000 tokens in, 200 out
     round 2/4  created src/a.rs
     round 2/4  the build fails: exit code 1 (2.5 s)
                … 2 more lines in the log
@@ -148,7 +148,7 @@ fn a_scripted_run_is_told_line_by_line() {
                line 13
                line 14
     round 3/4  asking gemini/a-model (12.3 kB)
-    round 3/4  answered in 1.2 s: 820 B, 4,000 tokens in, 200 out
+    round 3/4  replied in 1.2 s: 820 B, 4,000 tokens in, 200 out
     round 3/4  created src/a.rs
     round 3/4  the build passes (2.5 s)
     round 3/4  the service is busy; trying again in 12 s
@@ -214,14 +214,14 @@ fn a_record_is_read_line_by_line() {
     steps("round", &Steps::untimed(&recorded), &output);
     insta::assert_snapshot!(out.text(), @"
     round 1  asked: 1-prompt.txt, 12.3 kB
-    round 1  a-model answered: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
+    round 1  a-model replied: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
     round 1  refused: the reply holds no file [nothing-actionable]
     round 2  asked: 1-prompt.txt, 12.3 kB
-    round 2  a-model answered: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
+    round 2  a-model replied: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
     round 2  created src/a.rs
     round 2  build: exit code 1, 2-build.txt
     round 3  asked: 1-prompt.txt, 12.3 kB
-    round 3  a-model answered: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
+    round 3  a-model replied: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
     round 3  created src/a.rs
     round 3  build: exit code 0, 2-build.txt
     ");

@@ -1,4 +1,4 @@
-//! Calls that may have been paid for and have no answer on record.
+//! Calls that may have been paid for and have no reply on record.
 
 use serde::Serialize;
 

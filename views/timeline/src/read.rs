@@ -28,7 +28,7 @@ impl Steps {
         steps
     }
 
-    /// The same where nobody asks for the time.
+    /// The steps of these lines, without times.
     pub fn untimed<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Self {
         Self::of(lines.into_iter().map(|line| ("", line)))
     }

@@ -61,7 +61,7 @@ impl Work for Commit {
     }
 }
 
-/// The same work, committed.
+/// A commit run with `--commit`.
 struct Committed(Commit);
 
 impl Work for Committed {
@@ -269,7 +269,7 @@ fn an_imported_run_serves_until_its_work_is_done_here() {
     assert!(refused.code == Some(3) && refused.err.contains("start its command here"), "{refused}");
     let ran = scene.commit(&[]);
     assert!(
-        ran.err.contains("2 answers of a run that was made elsewhere need not be paid for again\n"),
+        ran.err.contains("2 replies of a run that was made elsewhere need not be paid for again\n"),
         "{ran}"
     );
     assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 1), "{ran}");

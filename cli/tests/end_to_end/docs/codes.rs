@@ -27,9 +27,9 @@ fn the_codes_of_a_refused_path_are_listed() {
 
 #[test]
 fn the_ends_of_answers_calls_and_turns_are_listed() {
-    assert_eq!(listed(PAGE, "How an answer ended"), arms("model/src/finish.rs", "code"));
+    assert_eq!(listed(PAGE, "How a reply ended"), arms("model/src/finish.rs", "code"));
     let errors: Vec<&str> = code_commit_llm::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
-    assert_eq!(listed(PAGE, "Why there is no answer"), errors);
+    assert_eq!(listed(PAGE, "Why there is no reply"), errors);
     assert_eq!(listed(PAGE, "How an agent's turn ended"), arms("agent/src/outcome.rs", "code"));
     assert_eq!(listed(PAGE, "Limits"), code_commit_llm::Limit::ALL.map(code_commit_llm::Limit::code));
     assert!(code_commit_llm::Limit::ALL.iter().all(|limit| text(Path::new(PAGE)).contains(limit.flag())));

@@ -69,7 +69,7 @@ fn rows() -> Vec<(String, String)> {
 }
 
 /// What stands between backquotes and ends as the name of a test does.
-fn names_in(row: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn names_in(row: &str) -> impl Iterator<Item = &str> {
     let is_name = |text: &str| {
         let last = text.rsplit([':', ' ']).next().unwrap_or_default();
         is_plain(last) && last.matches('_').count() >= UNDERSCORES
@@ -82,7 +82,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// The names of all tests.
-fn tests() -> Vec<String> {
+pub(crate) fn tests() -> Vec<String> {
     crates().iter().flat_map(|folder| rust_files(folder)).flat_map(|file| tests_in(&file)).collect()
 }
 

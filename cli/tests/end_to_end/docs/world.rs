@@ -39,6 +39,9 @@ impl World {
         let folder = tempfile::Builder::new().prefix("code-commit-docs-").tempdir().unwrap();
         let home = std::fs::canonicalize(folder.path()).unwrap().join("home");
         std::fs::create_dir(&home).unwrap();
+        // What a command keeps in the temporary folder goes with the world.
+        let temporary = home.with_file_name("tmp");
+        std::fs::create_dir(&temporary).unwrap();
         let server = Server::start(Script::new([Step::text(REPLY).times(20)])).unwrap();
         let world = Self { folder, home, server };
         let origin = world.server.origin();
@@ -48,7 +51,8 @@ impl World {
         world.store(
             "environment",
             &format!(
-                "export GOOGLE_GEMINI_BASE_URL='{origin}' GEMINI_API_KEY='{KEY}' PATH='{}':\"$PATH\"\n",
+                "export GOOGLE_GEMINI_BASE_URL='{origin}' GEMINI_API_KEY='{KEY}' TMPDIR='{}' PATH='{}':\"$PATH\"\n",
+                temporary.display(),
                 programs.display()
             ),
         );

@@ -55,7 +55,7 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
             ("engine/src/order.rs", 381),
             ("fixtures/src/faults.rs faults", 50),
             ("guard/src/rules.rs read_one", 41),
-            ("model/src/error/advice.rs hint", 44),
+            ("model/src/error/advice.rs hint", 42),
             ("llm/src/price.rs", 318),
             ("loops/order/src/fields.rs deserialize", 48),
             ("runner/src/diagnosis/hint.rs about_rights", 42),

@@ -115,7 +115,7 @@ fn an_order_whose_clone_is_gone_is_finished_in_another_with_the_answer_that_was_
     let [prompt, again] = [0, 1].map(|at| files::text(&runs[at].join("attempt_1/prompt.txt")));
     assert_eq!(prompt, again);
     assert!(
-        ran.err.contains("1 answer in ") && ran.err.contains(" need not be paid for again"),
+        ran.err.contains("1 reply in ") && ran.err.contains(" need not be paid for again"),
         "{}",
         ran.err
     );
@@ -289,13 +289,13 @@ fn show_tells_what_happened_to_an_order() {
         preflight  sh tests/run.sh (should fail before the change): exit code 3, preflight/base_1_stdout.txt
         preflight  rolled back: the tree is as it was before the first attempt
         attempt 1  asked: attempt_1/prompt.txt, N kB
-        attempt 1  test answered: attempt_1/response.txt, N tokens in, N out, cost unknown
+        attempt 1  test replied: attempt_1/response.txt, N tokens in, N out, cost unknown
         attempt 1  wrote src/greet.sh
         attempt 1  bash scripts/verify.sh: exit code 0, attempt_1/verify_1_stdout.txt
         attempt 1  sh tests/run.sh: exit code 3, attempt_1/acceptance_1_stdout.txt
         attempt 1  rolled back: the tree is as it was before the first attempt
         attempt 2  asked: attempt_2/prompt.txt, N kB
-        attempt 2  test answered: attempt_2/response.txt, N tokens in, N out, cost unknown
+        attempt 2  test replied: attempt_2/response.txt, N tokens in, N out, cost unknown
         attempt 2  wrote src/greet.sh
         attempt 2  bash scripts/verify.sh: exit code 0, attempt_2/verify_1_stdout.txt
         attempt 2  sh tests/run.sh: exit code 0, attempt_2/acceptance_1_stdout.txt

@@ -1,4 +1,4 @@
-//! The same command again, under a supervisor's key.
+//! A supervisor starts one `phase` command several times, under one key.
 
 use crate::scenes::json_schema::Published;
 use crate::scenes::phase::Scene;

@@ -77,7 +77,7 @@ impl Scene {
         program(self.project.root(), self.project.beside(), args, environment)
     }
 
-    /// The same with a key for the model's service.
+    /// The program in this project's root, with a key for the model's service.
     pub fn keyed(&self, args: &[&str], environment: &[(&str, &str)]) -> Command {
         self.command(args, &[&[("GEMINI_API_KEY", KEY)], environment].concat())
     }

@@ -56,7 +56,7 @@ impl Published {
         self.faults_by(value, self.root, "value").iter().map(Fault::to_string).collect()
     }
 
-    /// The same by one of the schema's definitions.
+    /// What is wrong with the value by one of the schema's definitions.
     pub fn faults_of(&self, definition: &str, value: &Value) -> Vec<String> {
         let rule = &self.root["$defs"][definition];
         self.faults_by(value, rule, definition).iter().map(Fault::to_string).collect()

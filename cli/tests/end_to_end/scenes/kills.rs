@@ -25,7 +25,7 @@ pub fn quietly(command: &mut Command) -> ExitStatus {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap()
 }
 
-/// The same command below strace.
+/// `command` under strace with these flags, which logs to `log`.
 pub fn traced(log: &Path, command: &Command, words: &[&str]) -> Command {
     below(["strace", "-qq", "-o", log.to_str().unwrap()].iter().chain(words), command)
 }

@@ -16,7 +16,7 @@ pub fn program(root: &Path, home: &Path, args: &[&str], environment: &[(&str, &s
     command
 }
 
-/// The same for another program.
+/// Another program in the environment that [`program`] describes.
 pub fn tool(program: &str, root: &Path, home: &Path, args: &[&str]) -> Command {
     rustix::process::umask(Mode::from_raw_mode(0o022));
     let mut command = Command::new(program);

@@ -31,7 +31,7 @@ impl Terminal {
         Ok(Self { screen, master, child })
     }
 
-    /// The same with a person at it: standard input too is the terminal, and what is typed there can be a signal.
+    /// Starts `command` with a person at the terminal: it is standard input, too, and typed keys can be signals.
     pub fn with_keyboard(command: &Command, columns: u16) -> io::Result<Self> {
         let (master, slave, screen) = open(columns)?;
         let child = of_its_own(command)
@@ -57,7 +57,7 @@ impl Terminal {
         true
     }
 
-    /// The same until `text` is the last thing on the screen: whoever asked now waits.
+    /// Reads output until `text` is the last thing on the screen: the program now waits for input.
     pub fn wait_to_be_asked(&mut self, text: &str) -> bool {
         while !self.lines().last().is_some_and(|line| line.ends_with(text)) {
             if !self.take_in() {
@@ -103,7 +103,7 @@ impl Terminal {
         trimmed(screen.rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect())
     }
 
-    /// The same with `‹green›…‹/›` around what is not plain.
+    /// The lines of the screen with `‹green›…‹/›` around styled text.
     pub fn styled_lines(&self) -> Vec<String> {
         let screen = self.screen.screen();
         let (rows, columns) = screen.size();

@@ -1,4 +1,4 @@
-//! The same command again, under a supervisor's key.
+//! A supervisor starts one `spec` command several times, under one key.
 
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene};
 

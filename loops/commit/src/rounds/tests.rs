@@ -110,7 +110,7 @@ fn lacking(code: &str) -> Says {
     Says::Build(Built { lack: Some(cause(code)), ..failed })
 }
 
-/// The same without the run's changes; green if it lacks nothing.
+/// A build without the run's changes; green if it lacks nothing.
 fn baseline(lack: Option<&str>) -> Says {
     let ended = Some(Ended::Exited(if lack.is_some() { 127 } else { 0 }));
     Says::BuildBaseline(BaselineBuilt { round: 1, ended, lack: lack.map(cause), elapsed_ms: 1 })

@@ -164,7 +164,7 @@ where
 
     /// Puts failures into the place where the builder, the next run and a person look for them.
     fn misplaced(&mut self, found: &[(&Written, Vec<String>)]) -> Result<bool, Halt<H::Stop>> {
-        let places = found.iter().map(|(it, _)| it.path.as_deref().unwrap_or("its answer"));
+        let places = found.iter().map(|(it, _)| it.path.as_deref().unwrap_or("its reply"));
         let places = places.collect::<Vec<_>>().join(", ");
         let said = format!("the verifier listed failures in {places} instead of {FAILED_SPECS}: they count");
         self.harness.perform(Doubt::new("misplaced-failures", said)).map_err(Halt::Stop)?;

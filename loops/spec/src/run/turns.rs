@@ -18,7 +18,7 @@ use crate::{Files, PhaseEvent, Place, Role, Specs};
 const VOID: &str =
     "the approval does not count, because files that the reviewing agent may not change had to be restored";
 
-/// The same, because somebody else has changed it.
+/// Why an approval does not count if somebody else changed specs or files.
 const STALE: &str =
     "the approval does not count, because specs or files were changed while the reviewing agent worked";
 

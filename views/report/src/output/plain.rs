@@ -49,7 +49,7 @@ fn escaped(text: &str, escape: impl Fn(char) -> String, harmless: impl Fn(char) 
     shown
 }
 
-/// The same for a text that contains our colours. Its authors pass everything from outside through
+/// Escapes everything but our colours. The authors of `text` pass everything from outside through
 /// [`printable`] first; what they miss can change colours, but cannot move the cursor or hide
 /// anything.
 pub(super) fn tame(text: &str, colour: bool) -> Cow<'_, str> {

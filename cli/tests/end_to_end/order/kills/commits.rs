@@ -1,4 +1,4 @@
-//! `order run --commit` over three orders, killed anywhere: the same command goes on, no answer is paid for twice, nothing is left to a hand.
+//! `order run --commit` over three orders, killed anywhere: the same command goes on, no reply is paid for twice, nothing is left to a hand.
 //!
 //! `ORDER_KILLS=300` kills so often, each time at a random system call; `ORDER_SEED` chooses other places.
 
@@ -55,7 +55,7 @@ fn command(scene: &Scene, count: usize) -> Command {
     scene.command(&args)
 }
 
-/// The same command below strace.
+/// `command` under strace with these flags.
 fn traced(scene: &Scene, command: &Command, words: &[&str]) -> Command {
     kills::traced(&scene.beside("strace"), command, words)
 }

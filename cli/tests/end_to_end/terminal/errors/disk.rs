@@ -78,7 +78,7 @@ fn a_full_disk_is_named_and_leaves_a_file_as_it_was_or_whole() {
     assert!(refused > 2 && not_begun > 1, "the disk was never full");
 }
 
-/// The same run twice, the second time on a disk with room; then what git sees.
+/// Starts one run twice, the second time on a disk with room; then what git sees.
 const TWICE: &str = r#"
 "$@"
 : > .git/filler

@@ -59,7 +59,7 @@ fn a_review_that_requests_changes_counts_whatever_was_restored() {
     assert!(!from_review(&turns).contains("RetryStart"));
 }
 
-/// The same, where these places are changed after so many turns.
+/// Runs these turns while a person changes each place after the given number of turns.
 fn edited(edits: &[(usize, &'static str)], turns: &[Says]) -> (String, World) {
     let world = World { edits: edits.to_vec(), ..World::new(&[&[PLANNED, DONE_ALL], turns].concat()) };
     let (_, world) = world.run(&Inputs { check: Some("npm test".into()), ..inputs() });
