@@ -121,7 +121,7 @@ settings! {
         /// If not set, the service decides.
         temperature: Option<Temperature> => temperature: Setting<Option<f64>> = unset(), never,
             one("temperature", "NUMBER", "How freely the model chooses its words, 0 to 2; by default its service decides");
-        /// Stream the answer.
+        /// Stream the reply.
         stream: Option<bool> => stream: Setting<bool> = Setting::default(true), never,
             switch("stream", "Stream the reply, which is the default", "no-stream", "Wait for the whole reply instead of streaming it");
         /// How long the model's service may send nothing: 5m, or 10m for a reply that is not streamed. Trusted files only.

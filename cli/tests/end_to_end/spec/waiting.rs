@@ -259,7 +259,7 @@ fn runs_show_undo_and_replay_know_runs_of_specs() {
     let shown = all(&["show"]);
     for wanted in [
         "Add X\n",
-        "iteration 1  the implementing agent replied: 2-implementing-response.txt, ",
+        "iteration 1  the implementing agent answered: 2-implementing-response.txt, ",
         "ended: done\n",
     ] {
         assert!(shown.contains(wanted), "{wanted} is not in {shown}");
