@@ -94,11 +94,12 @@ for one in ${tag//./ }; do echo "Tag: py3-none-$one" >>"$wheel.dist-info/WHEEL";
 python3 -m wheel pack --dest-dir "$out" "$work/wheel" >/dev/null
 
 # npm's holds a program for each kind of machine, and the script that starts the right one.
-npm=$out/npm
-put 755 "$program" "$npm/bin/code-commit-$machine"
-put 755 tools/packaging/npm/code-commit "$npm/bin/code-commit"
-for file in README.md LICENSE-APACHE LICENSE-MIT; do put 644 "$file" "$npm/$file"; done
-cat >"$npm/package.json" <<END
+if command -v npm >/dev/null; then
+    npm=$out/npm
+    put 755 "$program" "$npm/bin/code-commit-$machine"
+    put 755 tools/packaging/npm/code-commit "$npm/bin/code-commit"
+    for file in README.md LICENSE-APACHE LICENSE-MIT; do put 644 "$file" "$npm/$file"; done
+    cat >"$npm/package.json" <<END
 {
   "name": "code-commit",
   "version": "$version",
@@ -108,7 +109,10 @@ cat >"$npm/package.json" <<END
   "os": ["linux"]
 }
 END
-npm pack --silent --pack-destination "$out" "$npm" >/dev/null
+    npm pack --silent --pack-destination "$out" "$npm" >/dev/null
+else
+    echo "SKIPPED: the npm package, because there is no npm" >&2
+fi
 
 # The crates in the program, as cargo-auditable wrote them into it.
 if command -v auditable2cdx >/dev/null; then

@@ -20,7 +20,8 @@ if [ "$(id -u)" != 0 ]; then skip "packages in clean roots, because only root ca
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 if [ ! -e "$clean/made" ]; then
     rm -rf "$clean"
-    debootstrap --variant=minbase "$release" "$clean" >/dev/null
+    debootstrap --variant=minbase "$release" "$clean" >/dev/null ||
+        { skip "packages in clean roots, because debootstrap could not make one"; exit 0; }
     touch "$clean/made"
 fi
 
@@ -35,18 +36,21 @@ within() {
     ' within "$clean" --ro-bind "$out" /packages "$@" bash -euo pipefail -s
 }
 
-# What is installed before, in time that does not count; then the installation and the demo.
+# What is installed before, in time that does not count; then the installation and the demo. Without Debian's packages nothing is tried.
 try() {
     local name=$1 prepare=$2 start=$3
     shift 3
     printf '\n== %s\n' "$name"
     {
         echo 'export DEBIAN_FRONTEND=noninteractive; apt_get() { apt-get -qq -o=Dpkg::Use-Pty=0 --no-install-recommends "$@" >/dev/null; }'
-        echo "$prepare"
+        echo "{ $prepare; } || exit 77"
         echo 'began=$(date +%s%N)'
         echo "$start"
         echo 'echo "installed, and its first demo done, in $((($(date +%s%N) - began) / 1000000)) ms"'
-    } | within "$@"
+    } | within "$@" || case $? in
+        77) skip "$name, because Debian's packages could not be reached" ;;
+        *) echo "$name: the demo failed in a clean root" >&2; return 1 ;;
+    esac
 }
 
 # A daemon without a network of its own, as in the end-to-end tests; the clean root stands for the image that the recipe names.
@@ -62,7 +66,8 @@ try_container() {
     trap "kill $daemon; wait $daemon; umount '$folder'/exec/netns/*; rm -rf '$folder'" EXIT
     timeout 30 bash -c 'until docker version >/dev/null 2>&1; do :; done' || { skip "the container, because dockerd does not start"; return; }
     tar -C "$clean" -c . | docker import - clean >/dev/null
-    docker build --quiet --network host --build-arg BASE=clean -f tools/packaging/Containerfile -t code-commit "$out"
+    docker build --quiet --network host --build-arg BASE=clean -f tools/packaging/Containerfile -t code-commit "$out" ||
+        { skip "the container, because its image could not be built"; return; }
     docker run --rm --network none --security-opt seccomp=unconfined --security-opt systempaths=unconfined code-commit demo
 }
 
