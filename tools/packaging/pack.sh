@@ -115,10 +115,12 @@ else
 fi
 
 # The crates in the program, as cargo-auditable wrote them into it.
-if command -v auditable2cdx >/dev/null; then
-    auditable2cdx "$program" >"$out/$name.cdx.json"
-else
+if ! readelf --section-headers --wide "$program" | grep -q '\.dep-v0'; then
+    echo "no SBOM: cargo auditable did not build this program" >&2
+elif ! command -v auditable2cdx >/dev/null; then
     echo "no SBOM: auditable2cdx is not installed (cargo install --locked auditable2cdx)" >&2
+else
+    auditable2cdx "$program" >"$out/$name.cdx.json"
 fi
 
 (cd "$out" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
