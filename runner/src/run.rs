@@ -16,6 +16,8 @@ use crate::{Cancel, Command, Confinement, Ended, Leftovers, Output, RunError, St
 
 /// How long to wait for open pipes after the command is gone.
 const DRAIN: Duration = Duration::from_millis(250);
+/// How often a container is started before its daemon's refusal counts.
+const STARTS: usize = 3;
 
 /// Runs one command to its end and leaves no process behind.
 ///
@@ -31,7 +33,10 @@ pub fn run(
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut output = run_now(command, confinement, cancel, live);
-    if matches!(&output, Err(RunError::Sandbox { message, .. }) if sandbox::may_start_again(message)) {
+    for _ in 1..STARTS {
+        if !matches!(&output, Err(RunError::Sandbox { message, .. }) if sandbox::may_start_again(message)) {
+            break;
+        }
         output = run_now(command, confinement, cancel, live);
     }
     if matches!(output, Err(RunError::Sandbox { .. })) {

@@ -206,11 +206,10 @@ pub(super) fn read(status: ExitStatus, text: &str) -> Result<Ended, NotStarted> 
     }
 }
 
-/// Whether the daemon made the container and failed to start anything in it, as a busy one does now and then.
+/// Whether the daemon failed, as a busy one does now and then, and not the program that the container starts with. The words for
+/// it differ from version to version; nothing has run, and one that refuses for good does so at once.
 pub(crate) fn may_start_again(refusal: &str) -> bool {
-    refusal.starts_with("docker: ")
-        && refusal.contains("failed to create task for container")
-        && !refusal.contains("exec: ")
+    refusal.starts_with("docker: Error response from daemon: ") && !refusal.contains("exec: ")
 }
 
 #[cfg(test)]
@@ -218,15 +217,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_container_in_which_nothing_began_is_started_again() {
-        let refused = |why: &str| {
-            format!("docker: Error response from daemon: failed to create task for container: {why}")
-        };
-        assert!(may_start_again(&refused("failed to create shim task: ttrpc: closed: unknown")));
-        assert!(!may_start_again(&refused(
-            "OCI runtime create failed: exec: \"x\": not found in $PATH: unknown"
-        )));
-        assert!(!may_start_again("docker: Error response from daemon: No such image: x"));
+    fn a_container_that_the_daemon_failed_to_start_is_started_again() {
+        let refused = |why: &str| may_start_again(&format!("docker: Error response from daemon: {why}"));
+        assert!(refused("failed to create shim: ttrpc: closed: unknown."), "version 20");
+        assert!(refused("failed to create task for container: context deadline exceeded: unknown"), "25");
+        assert!(!refused("OCI runtime create failed: exec: \"x\": not found in $PATH: unknown"));
+        assert!(!may_start_again("docker: invalid reference format."));
     }
 
     #[test]

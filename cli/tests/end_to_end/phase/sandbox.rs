@@ -59,7 +59,7 @@ fn check(sandbox: &str, environment: &[(&str, &str)]) {
         std::fs::write(scene.at("bin/turns").join(format!("{role}-1.sh")), probes(&scene, other)).unwrap();
     }
     let ran = scene.run_with(&["run", "--sandbox", sandbox], environment);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.code, Some(0), "{ran:?}\n{}", ran.err);
     for folder in ["src", ".abl/tests"] {
         assert_eq!(scene.read(&format!("{folder}/probes")), "done\n", "{sandbox} {folder}");
         assert!(scene.read(&format!("{folder}/spec-seen")).contains("# Phase 1"), "{sandbox}");

@@ -13,8 +13,8 @@ use crate::temporary::in_temporary;
 use crate::trusted::system_program;
 use crate::wait::wait_for;
 
-/// How long the daemon may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the daemon may take to answer: on a busy machine, storing an image takes its time.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running container. Killing the client does not stop it: it must be removed by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
