@@ -9,10 +9,12 @@ target=${1:-$(rustc -vV | sed -n 's/^host: //p')}
 case $target in *musl) ;; *) export STATIC=1 ;; esac
 unset CARGO_TARGET_DIR
 
+commit=$(git rev-parse HEAD)
 folder=$(mktemp -d "$PWD/target/twice-XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 for name in one a/longer/name; do
     git clone --quiet . "$folder/$name"
+    git -C "$folder/$name" checkout --quiet --detach "$commit"
     "$folder/$name/tools/packaging/dist.sh" "$target"
     mv "$folder/$name/target/archives" "$folder/archives-${name%%/*}"
     rm -rf "$folder/$name"
