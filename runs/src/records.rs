@@ -168,7 +168,7 @@ pub(crate) fn has_applied(run: &Path) -> bool {
 /// Refuses to do the work of a key again whose run cannot be read: it was paid for, unless nothing was asked.
 pub(crate) fn refuse_unread(run: &RunFolder, error: anyhow::Error) -> Result<(), Failure> {
     let is_sent = |line: &Line| matches!(line, Line::Asked(_));
-    if Past::read(run.path()).is_ok_and(|past| !past.lines.iter().any(is_sent)) {
+    if Past::read_if_begun(run.path()).is_ok_and(|past| !past.lines.iter().any(is_sent)) {
         return Ok(());
     }
     let error =

@@ -48,7 +48,7 @@ try() {
         echo "$start"
         echo 'echo "installed, and its first demo done, in $((($(date +%s%N) - began) / 1000000)) ms"'
     } | within "$@" || case $? in
-        77) skip "$name, because Debian's packages could not be reached" ;;
+        77) skip "$name, because Debian's packages could not be installed" ;;
         *) echo "$name: the demo failed in a clean root" >&2; return 1 ;;
     esac
 }
@@ -90,6 +90,6 @@ try_container() {
         skip 'npx, because it is not here'
     fi
     try 'pipx' 'apt_get update; apt_get install git pipx' 'pipx run --spec /packages/code_commit-*_"$(uname -m)".whl code-commit demo' \
-        --ro-bind /etc/ssl/certs /etc/ssl/certs --setenv PIP_CERT /etc/ssl/certs/ca-certificates.crt
+        --ro-bind /etc/ssl/certs/ca-certificates.crt /certificates --setenv PIP_CERT /certificates
     if command -v dockerd >/dev/null; then try_container; else skip 'the container, because there is no dockerd'; fi
 }

@@ -92,6 +92,18 @@ fn a_finished_run_is_answered_from_the_record_under_its_key_alone() {
 }
 
 #[test]
+fn a_run_that_was_killed_before_its_journal_does_not_use_up_its_key() {
+    let scene = Commit::with_replies([MENDS_IT, MENDS_IT]);
+    assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
+    let is_early = |path: &Path| ["run.json", "1-query.txt"].iter().any(|name| path.ends_with(name));
+    for path in files::entries(&scene.runs()[0]).into_iter().filter(|path| !is_early(path)) {
+        code_commit_dir::remove(&path).unwrap();
+    }
+    let again = scene.commit(&["--key", "k"]);
+    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 2), "{again}");
+}
+
+#[test]
 fn a_result_does_not_hold_for_files_that_were_changed_since() {
     let scene = Commit::with_replies([MENDS_IT, MENDS_IT]);
     assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
