@@ -88,7 +88,8 @@ impl Turn {
             return false;
         }
         let hides_files = || {
-            let mut old = was.paths().filter(|old| !was.is_folder(old) && rules.accounts_for(old));
+            let counts = |old: &str| rules.accounts_for(old) || old.contains('\u{fffd}');
+            let mut old = was.paths().filter(|old| !was.is_folder(old) && counts(old));
             path.rsplit('/').next() == Some(".gitignore") && old.any(|old| is_at_or_below(old, parent(path)))
         };
         let is_watched = self.role == Role::Builder || self.role == Role::Implementing;
