@@ -14,7 +14,7 @@ use crate::trusted::system_program;
 use crate::wait::wait_for;
 
 /// How long the daemon may take to answer: on a busy machine, storing an image takes its time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running container. Killing the client does not stop it: it must be removed by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
