@@ -326,6 +326,8 @@ impl Guard {
                 continue;
             }
             let Some(stat) = look(&level.folder, &name, &path)? else { continue };
+            // What stands in the place of a tracked file is accounted for like that file.
+            let is_ignored = is_ignored && !tracked.has(&place);
             found.push((place, Seen::of(&stat)));
             if kind.is_dir() && within != Within::Hooks {
                 let within = within.enter(&name);

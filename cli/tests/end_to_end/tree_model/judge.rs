@@ -181,7 +181,7 @@ impl Rules {
     pub fn accounts_for(&self, path: &str) -> bool {
         !is_ignored(path)
             || self.forced.contains(path)
-            || above(path).any(|above| self.forced.contains(above))
+            || above(path).any(|above| self.forced.contains(above) && !is_ignored(&path[above.len() + 1..]))
     }
 
     /// Whether nothing at this path may be left by a command.
@@ -233,7 +233,9 @@ impl Rules {
         for path in all {
             let is_in_whole = whole.iter().any(|top| is_at_or_below(path, top));
             let came_back = back.contains(path) || is_in_whole;
-            let is_moved = |above: &str| was.has(above) != now.has(above) || back.contains(&above.to_owned());
+            let is_moved = |above: &str| {
+                was.is_folder(above) != now.is_folder(above) || back.contains(&above.to_owned())
+            };
             // Git accounts for what is in it.
             let holds_forced =
                 was.is_folder(path) && self.forced.iter().any(|file| is_at_or_below(file, path));

@@ -87,3 +87,27 @@ fn undo_restores_tracked_files_that_an_ignore_pattern_matches() {
         assert_eq!(fs::read_to_string(project.root().join("out/deep/keep")).unwrap(), "old\n", "{place:?}");
     }
 }
+
+#[test]
+fn what_stands_in_the_place_of_a_tracked_file_is_accounted_for_like_that_file() {
+    for place in [Where::Tree, Where::View] {
+        let mut project = Project::new(&[(".gitignore", "*.o\n"), ("a.o", "old\n")]).works(place);
+        git(&project.root(), &["add", "-f", "."]);
+        let before = project.all();
+        let accounted = project.command(|root| {
+            fs::remove_file(root.join("a.o")).unwrap();
+            fs::create_dir(root.join("a.o")).unwrap();
+            fs::write(root.join("a.o/inner"), "built\n").unwrap();
+            fs::write(root.join("a.o/.envrc"), "built\n").unwrap();
+        });
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(shown(&accounted), @r"
+            D a.o
+            A a.o/inner
+            put back a.o/.envrc
+            ");
+        }
+        project.undo();
+        assert_eq!(project.all(), before, "{place:?}");
+    }
+}
