@@ -24,7 +24,7 @@ use code_commit_dir::Folder;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey(Vec<(PathBuf, Seen)>);
 
-/// The files that git tracks although its rules ignore them: somebody has added them by force.
+/// The files that git tracks although its rules ignore them: added by force. What stands in the place of one counts, too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tracked(BTreeSet<PathBuf>);
 
@@ -326,13 +326,11 @@ impl Guard {
                 continue;
             }
             let Some(stat) = look(&level.folder, &name, &path)? else { continue };
-            // What stands in the place of a tracked file is accounted for like that file.
-            let is_ignored = is_ignored && !tracked.has(&place);
-            found.push((place, Seen::of(&stat)));
             if kind.is_dir() && within != Within::Hooks {
                 let within = within.enter(&name);
-                inner.push((Arc::clone(level), name, within, is_ignored));
+                inner.push((Arc::clone(level), name, within, is_ignored && !tracked.has(&place)));
             }
+            found.push((place, Seen::of(&stat)));
         }
         Ok(inner)
     }
