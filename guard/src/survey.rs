@@ -24,7 +24,7 @@ use code_commit_dir::Folder;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey(Vec<(PathBuf, Seen)>);
 
-/// The files that git tracks although its rules ignore them: added by force. What stands in the place of one counts, too.
+/// The files that git tracks although its rules ignore them: added by force. Whatever replaces one counts, too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tracked(BTreeSet<PathBuf>);
 

@@ -16,7 +16,7 @@ use crate::{Cancel, Command, Confinement, Ended, Leftovers, Output, RunError, St
 
 /// How long to wait for open pipes after the command is gone.
 const DRAIN: Duration = Duration::from_millis(250);
-/// How often a container is started before its daemon's refusal counts.
+/// The number of times to try to start a container before the daemon's error is final.
 const STARTS: usize = 3;
 
 /// Runs one command to its end and leaves no process behind.

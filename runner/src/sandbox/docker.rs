@@ -206,8 +206,8 @@ pub(super) fn read(status: ExitStatus, text: &str) -> Result<Ended, NotStarted> 
     }
 }
 
-/// Whether the daemon failed, as a busy one does now and then, and not the program that the container starts with. The words for
-/// it differ from version to version; nothing has run, and one that refuses for good does so at once.
+/// Whether the daemon itself failed, as a busy one sometimes does, and not the container's first program. Its wording differs
+/// between versions. A retry is safe, since nothing has run, and a permanent failure repeats at once.
 pub(crate) fn may_start_again(refusal: &str) -> bool {
     refusal.starts_with("docker: Error response from daemon: ") && !refusal.contains("exec: ")
 }

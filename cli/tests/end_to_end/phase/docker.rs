@@ -66,7 +66,7 @@ impl Drop for Daemon {
         // SIGTERM lets it take its helpers down with it.
         let _ = Command::new("kill").arg(self.child.id().to_string()).status();
         let _ = self.child.wait();
-        // It leaves this mounted, and then the folder cannot be removed.
+        // The daemon leaves this mounted, so the folder could not be removed.
         let mounted = self.folder.path().join("exec/netns/default");
         let _ = Command::new("umount").arg(mounted).stderr(Stdio::null()).status();
     }

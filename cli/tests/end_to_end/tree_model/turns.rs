@@ -196,8 +196,8 @@ impl Differences {
         let must = expected.tree.clone().without_empty_folders();
         let persons: BTreeSet<&str> = saved.keys().map(|path| top(path)).collect();
         let all: BTreeSet<&String> = is.paths().chain(must.paths()).collect();
-        // If a disk error keeps git from being asked what it ignores, all that such a role makes counts.
-        let may_touch_nothing =
+        // A disk error can prevent git from listing its files; then every new file of a role that may change nothing counts.
+        let may_restore_all =
             matches!(turn.role, Role::Planning | Role::Reviewing) && matches!(case.fault, Fault::Disk(..));
         for path in all {
             let (is, must) = (is.get(path), must.get(path));
@@ -214,7 +214,7 @@ impl Differences {
                 || expected.loose.contains(path)
                 || persons.contains(top(path))
                 || (!is_whole && may_leave() && is_some_moment())
-                || (may_touch_nothing && may_leave() && is == plan.base.get(path));
+                || (may_restore_all && may_leave() && is == plan.base.get(path));
             if !is_fine {
                 self.text.push_str(&format!("{path:?} is {is:?}, but must be {must:?}\n"));
             }

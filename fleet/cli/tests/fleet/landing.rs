@@ -137,7 +137,7 @@ fn whoever_lands_may_be_killed_at_any_moment() {
     scene.start_worker(1);
     let range = format!("{}..main", scene.hub.base);
     let landed = |scene: &Scene| scene.hub.git(&["rev-list", "--count", &range]).unwrap().trim().to_owned();
-    // Results that came while nobody landed move the branch together.
+    // Results that pile up while `land` is down move the branch together.
     while landed(&scene) != "4" {
         let before = landed(&scene);
         scene.start_land();

@@ -13,7 +13,7 @@ use crate::temporary::in_temporary;
 use crate::trusted::system_program;
 use crate::wait::wait_for;
 
-/// How long the daemon may take to answer: on a busy machine, storing an image takes its time.
+/// How long the daemon may take to answer: storing an image is slow on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running container. Killing the client does not stop it: it must be removed by name.
