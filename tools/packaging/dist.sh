@@ -2,7 +2,7 @@
 # Builds the program that is shipped, for one target, and packs it: see pack.sh.
 #
 #   tools/packaging/dist.sh x86_64-unknown-linux-musl     a static program: rustup target add …, pip install cargo-zigbuild ziglang
-#   tools/packaging/dist.sh aarch64-unknown-linux-musl    the same for another processor
+#   tools/packaging/dist.sh aarch64-unknown-linux-musl    the same for another processor; no test builds these two
 #   STATIC=1 tools/packaging/dist.sh                      a static program with this machine's glibc
 #   tools/packaging/dist.sh                               for this machine, linked to its C library
 #
