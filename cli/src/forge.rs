@@ -21,7 +21,12 @@ pub fn tell(host: Host<'_>, root: &Path, run: &RunFolder, past: &Past) {
     if summary.is_none() && !matches!(host.output.forge, Some(Forge::GitHub)) {
         return;
     }
-    let site = Site::at(root, host);
+    let site = match Site::at(root, host) {
+        Ok(site) => site,
+        Err(failure) => {
+            return host.output.warn(&format!("the forge is told nothing of this run: {:#}", failure.error));
+        }
+    };
     // A project may be a folder of its repository, from whose top GitHub counts.
     let below = site.trusted.tree().and_then(|tree| tree.root().strip_prefix(tree.top()).ok());
     for annotation in annotations(run, &past.lines, root) {

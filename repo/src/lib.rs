@@ -194,17 +194,21 @@ impl WorkTree {
 
 const NO_ALLOCATION_LIMIT: &str = "gitoxide.objects.allocLimitIfReducedTrust=0";
 
-/// Fails if a nearer repository than the one found cannot be inspected: gix takes it for none, and another one, or
-/// none at all, would decide where the state is.
+/// Fails if a nearer repository than the one found cannot be inspected, or could not be when gix looked: gix takes it
+/// for none, and another one, or none at all, would decide where the state is.
 fn can_look(root: &Path, found: Option<&Path>) -> Result<(), String> {
     for folder in root.ancestors().take_while(|folder| Some(*folder) != found) {
-        for name in [".git", ".git/HEAD", ".git/objects", ".git/refs"] {
-            match fs::metadata(folder.join(name)) {
+        let git = folder.join(".git");
+        for path in [git.clone(), git.join("HEAD"), git.join("objects"), git.join("refs")] {
+            match fs::metadata(&path) {
                 Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                    return Err(format!("{}: {error}", folder.join(name).display()));
+                    return Err(format!("{}: {error}", path.display()));
                 }
                 Ok(_) | Err(_) => {}
             }
+        }
+        if gix::discover::is_git(&git).is_ok() {
+            return Err(format!("{} could not be read when it was looked for", git.display()));
         }
     }
     Ok(())

@@ -46,7 +46,8 @@ impl<'h> Host<'h> {
 
     /// For commands about the current folder's project, or about none.
     pub fn trusted(&self) -> Trusted {
-        Trusted::at(self.folder.unwrap_or(Path::new("/nonexistent")), self.environment)
+        let folder = self.folder.unwrap_or(Path::new("/nonexistent"));
+        Trusted::at(folder, WorkTree::at(folder).ok(), self.environment)
     }
 
     /// The root of the project for commands that need no repository: the current folder, links resolved.

@@ -16,7 +16,7 @@ use crate::check::traces;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::life::missing_summaries;
-use crate::place::{state, state_of, work_tree};
+use crate::place::{state, state_of, work_tree, work_tree_if_any};
 use crate::records::{self, IMPORTED};
 use crate::registry::Registry;
 use crate::site::Site;
@@ -31,7 +31,7 @@ pub fn recover_in(folder: &Path, host: Host<'_>) -> Result<(), Failure> {
     {
         return Ok(());
     }
-    let tree = WorkTree::at(folder).ok();
+    let tree = work_tree_if_any(folder)?;
     let state = match &tree {
         Some(tree) => state(tree)?,
         // Agents also work in folders without a repository. Transactions there are recovered by the command

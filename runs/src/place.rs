@@ -34,12 +34,20 @@ pub(crate) fn is_in_tree(state: &Path, tree: &WorkTree) -> bool {
     state == tree.root().join(code_commit_names::ours::STATE)
 }
 
+/// The work tree of a folder that need not be in one. An error if that cannot be told: state and record would be looked
+/// for in another place.
+pub(crate) fn work_tree_if_any(folder: &Path) -> Result<Option<WorkTree>, Failure> {
+    match WorkTree::at(folder) {
+        Ok(tree) => Ok(Some(tree)),
+        Err(error @ OpenError::Unreadable { .. }) => Err(Failure::refused(error, ASK_GIT)),
+        Err(_) => Ok(None),
+    }
+}
+
 /// The harness's own folder of a folder that need not be in a work tree.
 pub(crate) fn state_of(root: &Path) -> Result<PathBuf, Failure> {
-    let state = match WorkTree::at(root) {
-        Ok(tree) => tree.state_dir(),
-        Err(error @ OpenError::Unreadable { .. }) => return Err(Failure::refused(error, ASK_GIT)),
-        Err(_) => code_commit_repo::state_dir_in_tree(root),
-    };
-    Ok(state?)
+    Ok(match work_tree_if_any(root)? {
+        Some(tree) => tree.state_dir(),
+        None => code_commit_repo::state_dir_in_tree(root),
+    }?)
 }

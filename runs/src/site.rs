@@ -34,12 +34,13 @@ impl fmt::Debug for Site<'_> {
 impl<'h> Site<'h> {
     /// The project in the current folder.
     pub fn here(host: Host<'h>) -> Result<Self, Failure> {
-        Ok(Self::at(&host.root()?, host))
+        Self::at(&host.root()?, host)
     }
 
-    /// The project in this folder.
-    pub fn at(root: &Path, host: Host<'h>) -> Self {
-        Self { root: root.to_owned(), trusted: Trusted::at(root, host.environment), host }
+    /// The project in this folder. Fails if its repository cannot be read.
+    pub fn at(root: &Path, host: Host<'h>) -> Result<Self, Failure> {
+        let tree = place::work_tree_if_any(root)?;
+        Ok(Self { root: root.to_owned(), trusted: Trusted::at(root, tree, host.environment), host })
     }
 
     /// The project at the root of this work tree.

@@ -42,17 +42,13 @@ pub(crate) struct Base {
 }
 
 impl Trusted {
-    /// For the project in this folder.
-    pub fn at(root: &Path, environment: &Environment) -> Self {
-        Self::new(root, WorkTree::at(root).ok(), environment)
-    }
-
     /// For the project at the root of this work tree.
     pub fn of(tree: &WorkTree, environment: &Environment) -> Self {
-        Self::new(tree.root(), Some(tree.clone()), environment)
+        Self::at(tree.root(), Some(tree.clone()), environment)
     }
 
-    fn new(root: &Path, tree: Option<WorkTree>, environment: &Environment) -> Self {
+    /// For the project in this folder, which may be in a work tree.
+    pub fn at(root: &Path, tree: Option<WorkTree>, environment: &Environment) -> Self {
         let project = tree.as_ref().map_or(root, WorkTree::top);
         let programs = Programs::new(environment.path(), [project]);
         let (surroundings, environment) = (OnceCell::new(), environment.clone());

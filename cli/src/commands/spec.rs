@@ -18,6 +18,6 @@ pub fn run(args: &SpecArgs, host: Host<'_>) -> Result<Exit, Failure> {
         Action::Watch(args) => spec::watch(&root, &args.on(None), host),
         Action::Audit(args) => spec::audit(&root, &args.options(), host),
         Action::Review(args) => spec::review(&root, &args.file, &args.work.on(args.focus.as_ref()), host),
-        Action::Status => Ok(status::run(&Site::at(&root, host))),
+        Action::Status => Ok(status::run(&Site::at(&root, host)?)),
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use code_commit_fixtures::demo::{FILES, MENDS_IT};
+use code_commit_fixtures::project::Project;
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
@@ -12,6 +13,7 @@ use crate::scenes::files;
 use crate::scenes::kills::every;
 use crate::scenes::order;
 use crate::scenes::program::{Ran, below};
+use crate::scenes::spec;
 
 /// The program with an injection by strace. None where strace cannot trace, which is said.
 pub fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injected> {
@@ -190,16 +192,32 @@ fn what_a_build_left_in_the_tree_when_the_disk_failed_goes_with_the_next_command
 
 #[test]
 fn a_git_directory_that_cannot_be_inspected_once_does_not_move_the_state_into_the_tree() {
-    for number in (1..).step_by(every()) {
+    let check = || {
         let scene = Scene::with_replies([]);
-        let (root, log) = (scene.project.root(), scene.project.beside().join("strace"));
-        let injection = format!("inject=statx:error=EIO:when={number}");
-        let git = root.join(".git");
-        let options = ["-P", git.to_str().unwrap(), "-e", &injection];
-        let Some(ran) = injected_into(&scene.command(&["check"], &[]), &log, &options) else { return };
-        assert!(!root.join(".code-commit").exists(), "statx {number}: {}", ran.words);
-        if !ran.was_hit {
-            return assert!(number > 2, "it was never inspected");
+        (scene.command(&["check"], &[]), scene.project)
+    };
+    // Agents may work without a repository.
+    let plan = || {
+        let scene = spec::Scene::new(&[]);
+        let args = ["spec", "run", "--focus", "Add X", "--sandbox", "off"];
+        (scene.command(&args, &[]), scene.project)
+    };
+    let commands: [fn() -> (Command, Project); 2] = [check, plan];
+    let places = [".", ".git", ".git/HEAD"];
+    for (begin, place) in commands.into_iter().flat_map(|begin| places.map(|place| (begin, place))) {
+        // The repository is looked for at the start.
+        for number in 1..16 {
+            let (command, project) = begin();
+            let (root, log) = (project.root(), project.beside().join("strace"));
+            let injection = format!("inject=statx:error=EIO:when={number}");
+            let watched = root.join(place);
+            let options = ["-P", watched.to_str().unwrap(), "-e", &injection];
+            let Some(ran) = injected_into(&command, &log, &options) else { return };
+            assert!(!root.join(".code-commit").exists(), "statx {number} of {place}: {}", ran.words);
+            if !ran.was_hit {
+                assert!(number > 2 || place != ".git", "{place} was never inspected");
+                break;
+            }
         }
     }
 }

@@ -114,7 +114,7 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
         return forecast(root, args, host);
     }
     let (lock, project) = Project::lock(root, host)?;
-    let (site, project) = (Site::at(root, host), &project);
+    let (site, project) = (Site::at(root, host)?, &project);
     let of_key = run_of_key(&site, args)?;
     let asked = of_key.as_ref().map_or(args.phase, |(_, phase)| Some(*phase));
     say_stale(project, asked, output)?;

@@ -20,6 +20,7 @@ use crate::host::Host;
 use crate::lock;
 use crate::phase::folders::{Folders, PROJECT, SPECS, read, refuse_links};
 use crate::phase::{holds, past};
+use crate::place::work_tree_if_any;
 use crate::site::Site;
 use crate::trusted::Trusted;
 
@@ -87,7 +88,8 @@ impl Project {
             })?,
             None => State::default(),
         };
-        let trusted = Trusted::at(root, environment).except([folders.src(), folders.tests()]);
+        let trusted =
+            Trusted::at(root, work_tree_if_any(root)?, environment).except([folders.src(), folders.tests()]);
         let (src_git, tests_git) = (trusted.git(folders.src())?, trusted.git(folders.tests())?);
         Ok(Self {
             root: root.to_owned(),
@@ -107,7 +109,7 @@ impl Project {
     pub(crate) fn lock(root: &Path, host: Host<'_>) -> Result<(Lock, Self), Failure> {
         // This creates the repositories: if the root is one of them, the lock is in it.
         Self::open(root, host.environment)?;
-        let lock = Site::at(root, host).lock()?;
+        let lock = Site::at(root, host)?.lock()?;
         // Before anything is checked: an agent whose harness was killed may still be at work.
         lock::end_orphans(host);
         Ok((lock, Self::open(root, host.environment)?))

@@ -47,7 +47,7 @@ impl Audited {
 /// One audit.
 pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let site = Site::at(root, host);
+    let site = Site::at(root, host)?;
     let workspace = Workspace::open(&site, args, Layer::default())?;
     let _lock = site.lock()?;
     let lines = Lines::new(output.clone(), &workspace.config.specs);

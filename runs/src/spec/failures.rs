@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use code_commit_loop_spec::watch::{Item, is_parked};
-use code_commit_repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
+use crate::place::work_tree_if_any;
 use crate::spec::project;
 
 /// The state of the watch.
@@ -56,7 +56,8 @@ fn is_as_it_was(root: &Path, failed: &Failed) -> bool {
 }
 
 fn file(root: &Path) -> Option<PathBuf> {
-    Some(project::state(root, WorkTree::at(root).ok().as_ref()).ok()?.0.join(WATCH).join(FILE))
+    let tree = work_tree_if_any(root).ok()?;
+    Some(project::state(root, tree.as_ref()).ok()?.0.join(WATCH).join(FILE))
 }
 
 /// One that cannot be read counts nothing: files are tried again.

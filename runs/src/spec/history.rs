@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use code_commit_engine::Outcome;
-use code_commit_repo::WorkTree;
 use code_commit_report::phrases;
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
+use crate::place::work_tree_if_any;
 use crate::registry::{Known, RUN_JSON};
 use crate::site::Site;
 use crate::spec::act::{self, Begun};
@@ -55,7 +55,8 @@ pub fn talks(root: &Path) -> Vec<PathBuf> {
 
 /// Folders that were made for this, by their names.
 fn folders(root: &Path, what: &str) -> Vec<PathBuf> {
-    let Ok((_, runs)) = project::state(root, WorkTree::at(root).ok().as_ref()) else { return Vec::new() };
+    let tree = work_tree_if_any(root);
+    let Ok((_, runs)) = tree.and_then(|tree| project::state(root, tree.as_ref())) else { return Vec::new() };
     let entries = code_commit_dir::list(runs).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     folders.retain(|path| is_named(&records::name(path), what));

@@ -27,7 +27,7 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
             "write the task into a file below .cuggino/backlog yourself",
         ));
     }
-    let site = Site::at(root, host);
+    let site = Site::at(root, host)?;
     let workspace = Workspace::open_for_a_talk(&site, args)?;
     let _lock = site.lock()?;
     let name = format!("{}-{PLAN}", Stamp::now().folder_name());

@@ -41,7 +41,7 @@ pub struct Request {
 /// Works on the focus, or goes on with the newest run: also with an unfinished one on the same focus, so that a
 /// supervisor that starts the command again pays for no turn twice.
 pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
-    let site = Site::at(root, host);
+    let site = Site::at(root, host)?;
     let Some(focus) = &request.focus else {
         let known = newest(&site).map(|(known, _)| known);
         return go_on(&site, known.as_ref(), &request.agent, request.limits.clone());
@@ -59,7 +59,7 @@ pub fn review(root: &Path, file: &Path, request: &Request, host: Host<'_>) -> Re
         let what = anyhow!("{} is empty, or not UTF-8", file.display());
         return Err(Failure::refused(what, "write there what does not match the specs"));
     }
-    let site = Site::at(root, host);
+    let site = Site::at(root, host)?;
     let focus = match &request.focus {
         Some(focus) => focus_of(root, focus)?,
         None => newest(&site).map(|(_, begun)| begun.inputs.focus).ok_or_else(|| {

@@ -40,7 +40,7 @@ const OTHER_TREE: &str = "the files of the project changed before the verdict on
 /// Works until Ctrl-C.
 pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let mut workspace = Workspace::open(&Site::at(root, host), &request.agent, request.limits.clone())?;
+    let mut workspace = Workspace::open(&Site::at(root, host)?, &request.agent, request.limits.clone())?;
     // Nobody is there to start it again.
     workspace.patience = workspace.settings.wait.value.unwrap_or(Duration::MAX);
     let _only = workspace.lock_watch()?;
