@@ -85,7 +85,10 @@ pub fn state_dir_in_tree(root: &Path) -> Result<PathBuf, RepoError> {
 /// Whether the state folder of `folder` may contain `name`, as a folder or a non-empty file. Opens
 /// and creates nothing; returns false only if that is certain.
 pub fn may_hold_state(folder: &Path, name: &str) -> bool {
-    let Ok(folder) = fs::canonicalize(folder) else { return true };
+    let folder = match fs::canonicalize(folder) {
+        Ok(folder) => folder,
+        Err(error) => return error.kind() != io::ErrorKind::NotFound,
+    };
     let is_there = |path: &Path| {
         path.is_dir() || path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
     };

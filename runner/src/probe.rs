@@ -44,12 +44,16 @@ pub struct Probed {
 }
 
 impl Probed {
-    /// The strongest rung if `mode` allows it, untried: [`works`] tries it with what commands can access. `None` also
-    /// if this process may open too few files for any sandbox.
-    pub fn strongest(mode: Mode) -> Option<Self> {
-        let rung = Rung::Namespaces;
-        let is_meant = matches!(mode, Mode::Auto | Mode::Namespaces) && has_descriptors();
-        is_meant.then(|| Self { rung, why: why(rung, mode, &[]), docker_host: None })
+    /// The rung that `mode` prefers, untried: [`works`] tries it with what commands can access. `None` for a container, for
+    /// no sandbox, and if this process may open too few files for any.
+    pub fn preferred(mode: Mode) -> Option<Self> {
+        let rung = match mode {
+            Mode::Auto | Mode::Namespaces => Rung::Namespaces,
+            Mode::Bwrap => Rung::Bwrap,
+            Mode::Landlock => Rung::Landlock,
+            Mode::Docker | Mode::Off => return None,
+        };
+        has_descriptors().then(|| Self { rung, why: why(rung, mode, &[]), docker_host: None })
     }
 
     /// A sandbox of this kind with this access. A container is always created by the daemon that
@@ -185,7 +189,7 @@ fn folder() -> io::Result<TemporaryFolder> {
 }
 
 /// Why no command can have this sandbox with its layers over the caches of tools ([`Access::caches`]): the kernel decides, by the
-/// file systems, so it is tried. That it works is remembered in the folder of the layers' folder.
+/// file systems, so it is tried. That it works is remembered in [`Access::memory`].
 pub fn works(confinement: &Confinement) -> Result<(), String> {
     let memory = Memory::of(confinement);
     if memory.as_ref().is_some_and(Memory::holds) {

@@ -170,8 +170,10 @@ fn where_no_layer_can_be_a_cache_is_not_changed_and_the_user_is_told() {
 fn that_a_sandbox_works_is_remembered_until_it_does_not() {
     for rung in rungs() {
         let scratch = user();
-        let confinement = Confinement { rung, access: access(&scratch, "state/layers") };
-        let memory = scratch.at("state/sandbox-works");
+        let mut access = access(&scratch, "state/layers");
+        access.memory = Some(scratch.at("state"));
+        let confinement = Confinement { rung, access };
+        let memory = scratch.at(&format!("state/{rung}-works"));
         code_commit_runner::works(&confinement).unwrap();
         assert!(memory.is_file(), "{rung}");
         let upper = scratch.at("state/layers/upper");

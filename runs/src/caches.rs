@@ -24,25 +24,33 @@ pub(crate) fn in_layers(
     settings: &Settings,
     output: &Output,
 ) -> Result<Confinement, Failure> {
-    let can_fetch = settings.network.value || !settings.hosts.is_empty();
-    let missing = |why: &str| {
-        if can_fetch {
-            output.warn(&format!("builds cannot add to the caches of tools here: {why}"));
-        }
-    };
     if confinement.rung == Rung::Off {
         return Ok(confinement);
     }
+    confinement.access.memory = Some(state.to_owned());
     if !confinement.rung.has_views() {
-        missing(&format!("the sandbox {} has no layers over them", confinement.rung));
+        say_if_missing(confinement.rung, settings, output);
         return Ok(confinement);
     }
     confinement.access.caches = Some(layers(state, settings, output)?);
     if let Err(why) = works(&confinement) {
-        missing(&why);
+        say_missing(&why, settings, output);
         confinement.access.caches = None;
     }
     Ok(confinement)
+}
+
+/// Says so for a sandbox that has none.
+pub(crate) fn say_if_missing(rung: Rung, settings: &Settings, output: &Output) {
+    if !rung.has_views() {
+        say_missing(&format!("the sandbox {rung} has no layers over them"), settings, output);
+    }
+}
+
+fn say_missing(why: &str, settings: &Settings, output: &Output) {
+    if settings.network.value || !settings.hosts.is_empty() {
+        output.warn(&format!("builds cannot add to the caches of tools here: {why}"));
+    }
 }
 
 /// The folder of the layers, which are removed if they are larger than allowed.

@@ -39,8 +39,7 @@ impl<'h> Site<'h> {
 
     /// The project in this folder. Fails if its repository cannot be read.
     pub fn at(root: &Path, host: Host<'h>) -> Result<Self, Failure> {
-        let tree = place::work_tree_if_any(root)?;
-        Ok(Self { root: root.to_owned(), trusted: Trusted::at(root, tree, host.environment), host })
+        Ok(Self { root: root.to_owned(), trusted: Trusted::find(root, host.environment)?, host })
     }
 
     /// The project at the root of this work tree.

@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
+use crate::place::work_tree_if_any;
 
 /// What a run trusts. Made once for a project; a clone shares what was opened.
 #[derive(Debug, Clone)]
@@ -45,6 +46,11 @@ impl Trusted {
     /// For the project at the root of this work tree.
     pub fn of(tree: &WorkTree, environment: &Environment) -> Self {
         Self::at(tree.root(), Some(tree.clone()), environment)
+    }
+
+    /// For the project in this folder. Fails if its repository cannot be read.
+    pub fn find(root: &Path, environment: &Environment) -> Result<Self, Failure> {
+        Ok(Self::at(root, work_tree_if_any(root)?, environment))
     }
 
     /// For the project in this folder, which may be in a work tree.

@@ -1,5 +1,5 @@
-//! That a sandbox works is remembered beside its layers, until anything changes that it may depend on: a trial costs
-//! more than a build that has nothing to do.
+//! That a sandbox works is remembered until anything changes that it may depend on: a trial costs more than a build that
+//! has nothing to do.
 //!
 //! Whoever forges the file can make a command fail, which removes the file, and can make no sandbox weaker.
 
@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use crate::Confinement;
 
-const FILE: &str = "sandbox-works";
 /// What the kernel says of this boot, this process and this machine.
 const FILES: [&str; 8] = [
     "/proc/sys/kernel/random/boot_id",
@@ -34,7 +33,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// `None` for a sandbox without layers, which has no place of its own.
+    /// `None` if there is no place for it.
     pub(super) fn of(confinement: &Confinement) -> Option<Self> {
         Some(Self { file: file(confinement)?, circumstances: circumstances(confinement) })
     }
@@ -58,7 +57,7 @@ pub(crate) fn forget(confinement: &Confinement) {
 }
 
 fn file(confinement: &Confinement) -> Option<PathBuf> {
-    Some(confinement.access.caches.as_ref()?.with_file_name(FILE))
+    Some(confinement.access.memory.as_ref()?.join(format!("{}-works", confinement.rung)))
 }
 
 fn circumstances(confinement: &Confinement) -> String {

@@ -95,6 +95,8 @@ pub struct Access {
     /// The folder for the project's own layers over the caches of tools, if [`Rung::has_views`]: a command reads
     /// the user's, and what it writes to them stays here. Without, it sees those of cargo, and changes none.
     pub caches: Option<PathBuf>,
+    /// The folder in which it is remembered which sandbox works, and what packages have installed; nothing is without it.
+    pub memory: Option<PathBuf>,
     /// The address of the Docker daemon (`unix:///…`), if it is not the default.
     /// [`Probed::confine`](crate::Probed::confine) sets it.
     pub docker_host: Option<OsString>,

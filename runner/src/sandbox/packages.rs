@@ -64,13 +64,13 @@ const APART: [&str; 13] = [
 const MOST_BYTES: u64 = 64 << 20;
 /// As root, a folder with more entries is not looked through, and not shown.
 const MOST_ENTRIES: usize = 5000;
-/// Beside the layers of the project: the lists have a few megabytes.
+/// The lists have a few megabytes.
 const REMEMBERED: &str = "packages";
 
 /// Files and folders that every user of the machine may read. Looked up once in a process.
 pub(super) fn shown(access: &Access) -> &'static [PathBuf] {
     static KNOWN: OnceLock<Vec<PathBuf>> = OnceLock::new();
-    let remembered = || access.caches.as_ref().map(|caches| caches.with_file_name(REMEMBERED));
+    let remembered = || access.memory.as_ref().map(|memory| memory.join(REMEMBERED));
     KNOWN.get_or_init(|| {
         // Whoever forges what is remembered is shown nothing that others may not see.
         let mut all = all(Path::new("/var/lib/dpkg"), remembered().as_deref());

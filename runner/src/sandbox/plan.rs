@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use code_commit_names::Kind;
 
@@ -85,7 +86,15 @@ fn empty(path: PathBuf) -> Mount {
     if path.is_dir() { Mount::EmptyFolder(path) } else { Mount::EmptyFile(path) }
 }
 
+/// Looked up once in a process, like what is in `PATH`.
 pub(super) fn etc(access: &Access) -> Vec<PathBuf> {
+    static KNOWN: [OnceLock<Vec<PathBuf>>; 2] = [OnceLock::new(), OnceLock::new()];
+    let [without, with] = &KNOWN;
+    let known = if access.network { with } else { without };
+    known.get_or_init(|| look_up_etc(access)).clone()
+}
+
+fn look_up_etc(access: &Access) -> Vec<PathBuf> {
     let network: &[&str] = if access.network { &ETC_NETWORK } else { &[] };
     let names = ETC.iter().chain(network);
     let files = names.map(|name| Path::new("/etc").join(name)).filter(|path| path.exists());
@@ -163,10 +172,15 @@ fn private_cargo_home(access: &Access) -> Option<PathBuf> {
 
 /// The folders of tools outside the system's folders, where no command can have put a link to something else.
 pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
-    let mut tools: Vec<PathBuf> = Vec::new();
+    let mut tools = toolchains::all(access);
+    add_tools(access, access.cargo_home.iter().flat_map(|home| cargo_parts(home)), &mut tools);
+    tools
+}
+
+/// Adds those that may be shown, and are not yet.
+pub(super) fn add_tools(access: &Access, more: impl IntoIterator<Item = PathBuf>, tools: &mut Vec<PathBuf>) {
     let changeable = Changeable::new(access.changeable());
-    let cargo = access.cargo_home.iter().flat_map(|home| cargo_parts(home));
-    for tool in toolchains::parts(access).into_iter().chain(access.rustup_home.clone()).chain(cargo) {
+    for tool in more {
         let Some(real) = changeable.fixed(&tool) else { continue };
         let is_seen = SYSTEM.iter().any(|system| tool.starts_with(system))
             || tools.iter().any(|seen| tool.starts_with(seen));
@@ -179,7 +193,6 @@ pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
             tools.push(tool);
         }
     }
-    tools
 }
 
 /// The parts of `CARGO_HOME` that a build needs; no file that holds a token.

@@ -11,6 +11,7 @@ use std::{fs, slice};
 
 use super::access::Access;
 use super::mount::SYSTEM;
+use super::plan::add_tools;
 use crate::program::is_program;
 use crate::trusted::Changeable;
 
@@ -58,22 +59,29 @@ pub(super) fn java_settings(etc: &Path) -> Vec<PathBuf> {
     kits.flat_map(|kit| entries(&kit)).filter(|path| !path.ends_with("management")).collect()
 }
 
-/// The folders in `PATH`, those that their links lead to, what the toolchains there need, and the interpreters that
-/// version managers keep: an environment in the project leads to one of them, and cannot be believed.
+/// The folders in `PATH`, those that their links lead to, what the toolchains there need, rustup's, and the interpreters
+/// that version managers keep: an environment in the project leads to one of them, and cannot be believed. Only those that
+/// may be shown.
 ///
 /// Looked up once in a process, which takes about a thousand disk accesses. No command that is shown them can change them,
 /// and what a person installs during a run counts from the next one on.
-pub(super) fn parts(access: &Access) -> Vec<PathBuf> {
-    let Access { tree, writable, home, path, .. } = access;
-    let key = [slice::from_ref(tree), writable, home.as_slice(), path].map(<[PathBuf]>::to_vec);
+pub(super) fn all(access: &Access) -> Vec<PathBuf> {
+    let Access { tree, writable, home, path, cargo_home, rustup_home, .. } = access;
+    let [home, cargo_home, rustup] = [home, cargo_home, rustup_home].map(Option::as_slice);
+    let key = [slice::from_ref(tree), writable, home, path, cargo_home, rustup].map(<[PathBuf]>::to_vec);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known.entry(key).or_insert_with(|| look_up(access)).clone()
+    let look_up = || {
+        let mut tools = Vec::new();
+        add_tools(access, parts(access).into_iter().chain(access.rustup_home.clone()), &mut tools);
+        tools
+    };
+    known.entry(key).or_insert_with(look_up).clone()
 }
 
-/// By tree, other writable places, home and `PATH`: all that it depends on.
-static KNOWN: Mutex<BTreeMap<[Vec<PathBuf>; 4], Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
+/// By tree, other writable places, home, `PATH` and rustup's and cargo's folders: all that it depends on.
+static KNOWN: Mutex<BTreeMap<[Vec<PathBuf>; 6], Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
 
-fn look_up(access: &Access) -> Vec<PathBuf> {
+fn parts(access: &Access) -> Vec<PathBuf> {
     let hidden = access.hidden_home();
     let changeable = Changeable::new(access.changeable());
     let mut folders: Vec<PathBuf> = access.path.clone();

@@ -20,7 +20,6 @@ use crate::host::Host;
 use crate::lock;
 use crate::phase::folders::{Folders, PROJECT, SPECS, read, refuse_links};
 use crate::phase::{holds, past};
-use crate::place::work_tree_if_any;
 use crate::site::Site;
 use crate::trusted::Trusted;
 
@@ -88,8 +87,7 @@ impl Project {
             })?,
             None => State::default(),
         };
-        let trusted =
-            Trusted::at(root, work_tree_if_any(root)?, environment).except([folders.src(), folders.tests()]);
+        let trusted = Trusted::find(root, environment)?.except([folders.src(), folders.tests()]);
         let (src_git, tests_git) = (trusted.git(folders.src())?, trusted.git(folders.tests())?);
         Ok(Self {
             root: root.to_owned(),

@@ -19,11 +19,15 @@ pub(crate) fn choose(
 ) -> Result<Result<Confinement, NoSandbox>, Failure> {
     let (state, mode) = (place::state(tree)?, mode(settings.sandbox.value));
     // One trial of all that commands get tells as much as one of the rung and one of its layers.
-    if let Some(probed) = Probed::strongest(mode) {
-        let caches = Some(caches::layers(&state, settings, host.output)?);
-        let confinement = probed.confine(Access { caches, ..access(probed.rung) });
+    if let Some(probed) = Probed::preferred(mode) {
+        let layers = || caches::layers(&state, settings, host.output);
+        let caches = probed.rung.has_views().then(layers).transpose()?;
+        let memory = Some(state.clone());
+        let confinement = probed.confine(Access { caches, memory, ..access(probed.rung) });
         if works(&confinement).is_ok() {
             host.output.note(&format!("sandbox: {}", probed.why));
+            hosts_can_be_opened(settings, probed.rung)?;
+            caches::say_if_missing(probed.rung, settings, host.output);
             return Ok(Ok(confinement));
         }
     }

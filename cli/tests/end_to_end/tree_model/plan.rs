@@ -198,12 +198,12 @@ fn reply(
                 let mode = if let Some(Node::File(mode, _)) = tree.get(path) { *mode } else { 0o644 };
                 tree.write(path, mode, text);
             }
-            // With the folders that are empty then.
-            None => {
-                tree.remove(path);
-                *tree = tree.clone().without_empty_folders();
-            }
+            None => tree.remove(path),
         }
+    }
+    // Where a reply deletes one file and makes another, their folder stays what it was.
+    if reply.changes.iter().any(|(_, text)| text.is_none()) {
+        *tree = tree.clone().without_empty_folders();
     }
     if let Some((path, _, new)) = &reply.edit {
         let Some(Node::File(_, text)) = tree.0.get_mut(path) else { unreachable!("{path} is a file") };
