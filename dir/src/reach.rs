@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
-use rustix::fs::{chmod, fchmod, fstat, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat};
+use rustix::fs::{chmod, fchmod, fstat, mkdirat, openat, readlinkat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -207,24 +207,6 @@ pub fn put(from: &Path, to: &Path, place: &Path) -> io::Result<()> {
     let target = make_folder_of(to, place)?;
     remove(&target, last(place))?;
     copy(&source, &target, last(place))
-}
-
-/// Moves the file or symlink at `place` to the same place below `to`. A file that is already there
-/// stays.
-pub fn take(folder: &OwnedFd, to: &Path, place: &Path) -> io::Result<()> {
-    let name = last(place);
-    let kind = look(folder, name)?.map(|data| kind(&data));
-    if !matches!(kind, Some(FileType::RegularFile | FileType::Symlink)) {
-        return Ok(());
-    }
-    let to = make_folder_of(to, place)?;
-    if look(&to, name)?.is_some() {
-        return Ok(());
-    }
-    match renameat(folder, name, &to, name) {
-        Err(Errno::XDEV) => copy(folder, &to, name),
-        moved => Ok(moved?),
-    }
 }
 
 fn last(place: &Path) -> &OsStr {

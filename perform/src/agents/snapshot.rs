@@ -239,22 +239,21 @@ impl<'w> Before<'w> {
         }
         match reach::folder_of(root, &place.0, CHANGE) {
             Ok(folder) => {
-                // It may be the work of the user at the same time. Restoring comes first.
-                let _ = reach::take(&folder, &self.taken, &place.0);
-                let _ = self.take_obstacle(place);
-                reach::remove(&folder, place.name())?;
+                // It may be the work of the user at the same time: what cannot be kept stays.
+                self.take_aside(place)?;
                 let was_there = |above: &Path| self.tree.folders.contains(&Place(above.to_owned()));
                 reach::remove_empty(folder, &place.0, was_there);
             }
             Err(error) if !reach::is_gone(&error) => return Err(error),
             // What is on the way to a new file may be restored already.
-            Err(_) => _ = was.map(|_| self.take_obstacle(place)),
+            Err(_) if was.is_some() => self.take_aside(place)?,
+            Err(_) => {}
         }
         if was.is_some() { reach::put(&self.folder, root, &place.0) } else { Ok(()) }
     }
 
-    /// Takes the folder that has come in the place of a file, or what is on the way to it and no folder.
-    fn take_obstacle(&self, Place(path): &Place) -> io::Result<()> {
+    /// Takes what is there, or what is on the way to it and no folder.
+    fn take_aside(&self, Place(path): &Place) -> io::Result<()> {
         let root = &self.watched.root;
         if code_commit_dir::obstacle::find(root, path)?.is_none() {
             return Ok(());

@@ -36,12 +36,16 @@ impl Scene {
     }
 
     fn during(&self, turn: impl FnOnce()) -> Changes {
+        self.after(turn).unwrap()
+    }
+
+    fn after(&self, turn: impl FnOnce()) -> Result<Changes, NotPutBack> {
         let before = {
             let at = |name: &str| self.folder.path().join(name);
             Before::take(&self.watched, &mut self.kept.borrow_mut(), &at("kept"), &at("taken")).unwrap()
         };
         turn();
-        before.compare(&mut self.kept.borrow_mut()).unwrap()
+        before.compare(&mut self.kept.borrow_mut())
     }
 }
 
@@ -91,6 +95,27 @@ fn what_was_put_back_is_kept_and_the_last_entry_that_fits_counts() {
     assert_eq!(changes.allowed, ["plan.md", "src/open.rs"]);
     assert_eq!(changes.put_back, ["src/main.rs"]);
     assert_eq!(fs::read_to_string(scene.folder.path().join("taken/src/main.rs")).unwrap(), "changed");
+}
+
+#[test]
+fn what_cannot_be_kept_stays_and_is_said_to() {
+    let scene = Scene::new(Some(&["plan.md"]));
+    fs::write(scene.folder.path().join("taken"), "no folder").unwrap();
+    let files = ["src/main.rs", "src/new.rs"];
+    let left = scene.after(|| files.iter().for_each(|file| fs::write(scene.at(file), "mine").unwrap()));
+    assert!(left.unwrap_err().left.keys().eq(files));
+    assert!(files.iter().all(|file| fs::read_to_string(scene.at(file)).unwrap() == "mine"));
+}
+
+#[test]
+fn what_is_taken_twice_is_kept_twice() {
+    let scene = Scene::new(Some(&["plan.md"]));
+    for text in ["one", "two"] {
+        scene.during(|| fs::write(scene.at("src/main.rs"), text).unwrap());
+    }
+    let kept = ["taken/src/main.rs", "taken/2/src/main.rs"];
+    let kept = kept.map(|file| fs::read_to_string(scene.folder.path().join(file)).unwrap());
+    assert_eq!(kept, ["one", "two"]);
 }
 
 #[test]
