@@ -10,7 +10,7 @@ use crate::scenes::files;
 const FILE: usize = 300;
 const FUNCTION: usize = 40;
 /// Of all sources. It is to come down to 73,000.
-const ALL: usize = 89_233;
+const ALL: usize = 89_214;
 
 /// What is longer than its budget, by the reason. None may grow; whatever has become short enough goes from here.
 const LONGER: &[(&str, &[(&str, usize)])] = &[
@@ -79,7 +79,6 @@ const LONGER: &[(&str, &[(&str, usize)])] = &[
         "not cut yet",
         &[
             ("agent/src/home.rs own", 46),
-            ("dir/src/reach.rs", 310),
             ("llm/src/body.rs read_stream", 43),
             ("llm/src/http/exchange.rs", 344),
             ("parser/src/proposal/read.rs", 310),
