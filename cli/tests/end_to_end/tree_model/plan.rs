@@ -227,6 +227,7 @@ impl Plan {
         let mut deeds = Deeds {
             tree: replied.clone(),
             lines: Vec::new(),
+            remade: Vec::new(),
             // Whoever breaks the seal is run again.
             frozen: base.paths().filter(|path| path.ends_with(".gitignore")).cloned().collect(),
             limits,
@@ -262,12 +263,13 @@ impl Plan {
         allowed.retain(|path| !path.starts_with(".git") && !path.contains("/.git"));
         let scope = (family == Family::Order { keeps: false }).then(|| allowed.clone());
         let rules = Rules { scope, is_order, forced };
-        let Deeds { tree: built, lines, .. } = deeds;
+        let Deeds { tree: built, lines, remade, .. } = deeds;
         let changed = |from: &Tree, to: &Tree| -> Vec<String> {
             let all = from.paths().chain(to.paths());
             all.filter(|path| from.get(path) != to.get(path)).cloned().collect()
         };
-        let touched = changed(&base, &replied).into_iter().chain(changed(&replied, &built)).collect();
+        let touched = changed(&base, &replied).into_iter().chain(changed(&replied, &built));
+        let touched = touched.chain(remade).collect();
         let passes = dice.below(2) == 0;
         Self {
             family,
@@ -362,6 +364,8 @@ impl Plan {
 struct Deeds {
     tree: Tree,
     lines: Vec<String>,
+    /// Folders that may be in the end what they were, although everything in them was removed.
+    remade: Vec<String>,
     /// Nothing more is done at, above or below these.
     frozen: BTreeSet<String>,
     limits: Limits,
@@ -606,6 +610,7 @@ impl Deeds {
         };
         self.run(&format!("rm -rf {}", word(&path)));
         let all = self.tree.at_or_below(&path);
+        self.remade.push(path.clone());
         let files: Vec<&String> = all.iter().filter(|path| self.tree.is_file(path)).collect();
         let left_out = (!files.is_empty()).then(|| pick(dice, &files).clone());
         for path in &all {
