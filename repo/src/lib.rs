@@ -68,7 +68,8 @@ impl WorkTree {
         let found = gix::discover::upwards(&root)
             .map_err(|_| OpenError::NotARepository { folder: root.clone() })
             .map(|(found, trust)| (found.into_repository_and_work_tree_directories(), trust));
-        let nearest = found.as_ref().ok().and_then(|((_, top), _)| top.as_deref());
+        let nearest =
+            found.as_ref().ok().map(|((git_dir, top), _)| top.as_ref().unwrap_or(git_dir).as_path());
         can_look(&root, nearest).map_err(unreadable)?;
         let ((git_dir, top), trust) = found?;
         let Some(top) = top else { return Err(OpenError::Bare { git_dir }) };
