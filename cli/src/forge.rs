@@ -21,11 +21,8 @@ pub fn tell(host: Host<'_>, root: &Path, run: &RunFolder, past: &Past) {
     if summary.is_none() && !matches!(host.output.forge, Some(Forge::GitHub)) {
         return;
     }
-    let site = match Site::at(root, host) {
-        Ok(site) => site,
-        Err(failure) => {
-            return host.output.warn(&format!("the forge is told nothing of this run: {:#}", failure.error));
-        }
+    let Ok(site) = Site::at(root, host) else {
+        return host.output.warn("the forge hears nothing of this run: its repository cannot be read");
     };
     // A project may be a folder of its repository, from whose top GitHub counts.
     let below = site.trusted.tree().and_then(|tree| tree.root().strip_prefix(tree.top()).ok());
