@@ -40,7 +40,7 @@ pub(crate) fn in_layers(
     Ok(confinement)
 }
 
-/// Says so for a sandbox that has none.
+/// Tells whoever opens the network that builds keep nothing of what they fetch, in a sandbox without layers.
 pub(crate) fn say_if_missing(rung: Rung, settings: &Settings, output: &Output) {
     if !rung.has_views() {
         say_missing(&format!("the sandbox {rung} has no layers over them"), settings, output);

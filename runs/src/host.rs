@@ -44,7 +44,8 @@ impl<'h> Host<'h> {
         })
     }
 
-    /// For commands about the current folder's project, or about none.
+    /// For commands about the current folder's project, or about none. A repository that cannot be read is none here:
+    /// `doctor` has to say what is wrong with it.
     pub fn trusted(&self) -> Trusted {
         let folder = self.folder.unwrap_or(Path::new("/nonexistent"));
         Trusted::at(folder, WorkTree::at(folder).ok(), self.environment)

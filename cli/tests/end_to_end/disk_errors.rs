@@ -197,12 +197,12 @@ fn a_git_directory_that_cannot_be_inspected_once_does_not_move_the_state_into_th
         (scene.command(&["check"], &[]), scene.project)
     };
     // Agents may work without a repository.
-    let plan = || {
+    let spec_run = || {
         let scene = spec::Scene::new(&[]);
         let args = ["spec", "run", "--focus", "Add X", "--sandbox", "off"];
         (scene.command(&args, &[]), scene.project)
     };
-    let commands: [fn() -> (Command, Project); 2] = [check, plan];
+    let commands: [fn() -> (Command, Project); 2] = [check, spec_run];
     let places = [".", ".git", ".git/HEAD"];
     for (begin, place) in commands.into_iter().flat_map(|begin| places.map(|place| (begin, place))) {
         // The repository is looked for at the start.

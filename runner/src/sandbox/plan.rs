@@ -86,7 +86,7 @@ fn empty(path: PathBuf) -> Mount {
     if path.is_dir() { Mount::EmptyFolder(path) } else { Mount::EmptyFile(path) }
 }
 
-/// Looked up once in a process, like what is in `PATH`.
+/// What is shown of `/etc`. Looked up once in a process: no command can change it.
 pub(super) fn etc(access: &Access) -> Vec<PathBuf> {
     static KNOWN: [OnceLock<Vec<PathBuf>>; 2] = [OnceLock::new(), OnceLock::new()];
     let [without, with] = &KNOWN;
